@@ -1,0 +1,56 @@
+# `make` alone lists the targets. Every target sets up what it needs.
+BIN := .venv/bin
+READY := .venv/.ready
+SKIPS := build/skipped
+MINIMUM_COVERAGE := 90
+SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test check lint bench soak conformance docs
+
+help:
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name line; do \
+		printf '  make %-12s %s\n' "$$name" "$$line"; done
+
+setup: $(READY) ## make .venv from uv.lock; needs Python 3.11 or newer
+
+$(READY): uv.lock pyproject.toml .ci/setup
+	@.ci/setup
+	@touch $@
+
+run: setup ## start the built-in servers, make a governed call, print what happens, end
+	@$(BIN)/python -m bascule.demo
+
+demo: setup ## the same as `make run`: the played session is not there yet
+	@echo "The played session is not there yet; this is what 'make run' does."
+	@$(BIN)/python -m bascule.demo
+
+test: lint ## everything: format, lint, types, layers, all tests with branch coverage
+	@mkdir -p build && rm -f $(SKIPS)
+	@$(BIN)/coverage erase
+	@status=0; \
+	BASCULE_SKIP_REPORT=$(SKIPS) $(BIN)/coverage run -m pytest || status=$$?; \
+	$(BIN)/coverage report --fail-under=$(MINIMUM_COVERAGE) || status=$$?; \
+	cat $(SKIPS) || status=1; \
+	exit $$status
+
+check: lint ## the quick part of `make test`, under a minute: no behaviour, chaos or hostile tests
+	@$(BIN)/python -m pytest tests/unit tests/architecture tests/support
+
+lint: setup
+	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted; run: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports --no-cache --no-logo
+
+bench: setup ## measure against peers, in one run on this machine, as ratios
+	@$(BIN)/python -m bench
+
+soak: setup ## the tests whose counts matter, with ten times the counts of `make test`
+	@BASCULE_SOAK=1 $(BIN)/python -m pytest $(SOAKED)
+
+conformance: ## not there yet: the official conformance suite
+	@echo "make conformance: not there yet. Nothing was run." >&2; exit 1
+
+docs: ## not there yet: the documentation site (the pages are in docs/)
+	@echo "make docs: not there yet. Nothing was built; the pages are in docs/." >&2; exit 1

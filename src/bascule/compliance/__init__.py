@@ -1,0 +1,1 @@
+"""What was seen: levels that only rise, datasets, the fence behind a raise, and receipts."""

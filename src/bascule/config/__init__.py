@@ -1,0 +1,20 @@
+"""What was asked: the model of a server, the loaders that produce it, variables, and secrets that never print."""
+
+from bascule.config.agent_env import load_agent_mcp_configs
+from bascule.config.load import load_file
+from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
+from bascule.config.secret import Secret
+from bascule.config.transport import InProcessTransport, SseTransport, StdioTransport, StreamableHttpTransport
+
+__all__ = [
+    "InProcessTransport",
+    "RuntimeConfig",
+    "Secret",
+    "ServerConfig",
+    "SseTransport",
+    "StdioTransport",
+    "StreamableHttpTransport",
+    "Timeouts",
+    "load_agent_mcp_configs",
+    "load_file",
+]

@@ -1,0 +1,1 @@
+"""The built-in servers and the session that is played on them."""

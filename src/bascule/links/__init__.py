@@ -1,0 +1,1 @@
+"""Hold the line: one supervised link per server, lane and principal; eras, states, endings."""

@@ -1,0 +1,1 @@
+"""What outlives a process: one small interface over an embedded or a shared database."""

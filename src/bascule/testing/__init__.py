@@ -1,0 +1,1 @@
+"""The door for users' tests: sessions, servers and recorded calls as fixtures."""

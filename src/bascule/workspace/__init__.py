@@ -1,0 +1,1 @@
+"""What may be touched: one confined root per agent session, seen by agents as `/workspace`."""

@@ -1,0 +1,35 @@
+"""What an import drags in. Each is tried in a fresh process, since this one has loaded everything already."""
+
+import json
+import subprocess
+import sys
+
+LATE = {"mcp", "mcp_types", "aiohttp", "pydantic", "yaml", "rich", "jsonschema_rs"}
+"""Slow to import, so only where they are needed."""
+
+SCRIPT = """
+import json, sys
+before = set(sys.modules)
+import {module}
+print(json.dumps(sorted({{name.partition(".")[0] for name in set(sys.modules) - before}})))
+"""
+
+
+def third_party_after(module: str) -> set[str]:
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(module=module)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    return set(json.loads(ended.stdout)) - set(sys.stdlib_module_names) - {"bascule"}
+
+
+def test_importing_bascule_loads_nothing_slow():
+    assert third_party_after("bascule") & LATE == set()
+
+
+def test_importing_bascule_loads_no_package_but_msgspec():
+    assert third_party_after("bascule") <= {"msgspec"}
+
+
+def test_the_command_loads_nothing_third_party_before_it_knows_what_to_do():
+    assert third_party_after("bascule.cli.main") == set()

@@ -1,0 +1,184 @@
+"""Sizes, names and places of files: what keeps a reader able to guess where a thing is."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src/bascule"
+UNIT = ROOT / "tests/unit"
+
+MAX_LINES = 400
+
+DRAWERS = {"utils", "util", "helpers", "helper", "base", "common", "misc"}
+"""Names under which anything may be put, so that nothing is found."""
+
+VAGUE_ENDINGS = ("Manager", "Handler")
+
+BROAD_CATCHES = {
+    "records/recorder.py:record": "a user's event sink: its mistake must not fail the call it only watches",
+    "policy/decide.py:decide": "whatever is wrong with a rule, a request it did not allow is refused",
+    "transports/memory.py:_serve": "a server object's own code; whatever it raises is that server's death",
+}
+"""Where everything may be caught, as `room/module.py:function`, each with its reason: a supervisor's loop, a
+rule that must refuse when it breaks, the gateway's outermost handler, and around a user's event sink."""
+
+UNSPOKEN = {
+    "a promise instead of work": re.compile(r"\b(TODO|FIXME|XXX|HACK|WIP)\b"),
+    "a plan, which readers do not have": re.compile(r"\b(issue|step|milestone|phase) #?\d+", re.IGNORECASE),
+    "a place on somebody's machine": re.compile(r"/work/|/root/|/tmp/brief"),
+}
+"""What the product and its documentation do not say."""
+
+
+def python_files(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def spoken_files() -> list[Path]:
+    folders = [path for folder in ("src", "docs", "examples", "bench") for path in (ROOT / folder).rglob("*")]
+    texts = [path for path in folders if path.suffix in {".py", ".md", ".yaml", ".yml", ".toml", ".json", ".sh"}]
+    return sorted(
+        [*texts, *(ROOT / name for name in ("README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", ".ci/run"))]
+    )
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes(), filename=str(path))
+
+
+def none_of(offenders: Iterable[str], rule: str) -> None:
+    found = sorted(offenders)
+    assert not found, f"{rule}\n  " + "\n  ".join(found)
+
+
+def test_no_file_is_longer_than_four_hundred_lines():
+    lengths = {path: len(path.read_bytes().splitlines()) for path in python_files("src", "tests", "bench")}
+
+    none_of(
+        (f"{shown(path)}: {count} lines" for path, count in lengths.items() if count > MAX_LINES),
+        f"A file holds one noun, and at most {MAX_LINES} lines. Split these by what they hold:",
+    )
+
+
+def mirrored(module: Path) -> Path:
+    place = module.relative_to(PACKAGE)
+    return UNIT / place.with_name(f"test_{place.name}")
+
+
+def source_modules() -> list[Path]:
+    return [path for path in python_files("src/bascule") if path.stem not in {"__init__", "__main__"}]
+
+
+def test_every_module_has_its_unit_tests():
+    none_of(
+        (f"{shown(mirrored(path))} for {shown(path)}" for path in source_modules() if not mirrored(path).is_file()),
+        "tests/unit mirrors the source. Missing:",
+    )
+
+
+def test_every_unit_test_file_has_its_module():
+    expected = {mirrored(path) for path in source_modules()}
+
+    none_of(
+        (shown(path) for path in UNIT.rglob("test_*.py") if path not in expected),
+        "tests/unit mirrors the source. These mirror nothing:",
+    )
+
+
+def test_tests_are_no_packages():
+    none_of(map(shown, (ROOT / "tests").rglob("__init__.py")), "Tests are files, not packages. Remove:")
+
+
+def test_no_file_is_named_like_a_drawer():
+    parts = {path: {path.stem, *path.relative_to(ROOT).parts[:-1]} for path in python_files("src", "tests", "bench")}
+
+    none_of(
+        (shown(path) for path, names in parts.items() if names & DRAWERS),
+        f"A file is named by what it holds, never {', '.join(sorted(DRAWERS))}:",
+    )
+
+
+def test_no_class_is_named_by_a_vague_ending():
+    classes = (
+        (path, node) for path in python_files("src") for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)
+    )
+
+    none_of(
+        (f"{shown(path)}:{node.lineno}: {node.name}" for path, node in classes if node.name.endswith(VAGUE_ENDINGS)),
+        "A class is named by what one instance is, never Manager or Handler:",
+    )
+
+
+def test_every_module_says_what_it_holds():
+    none_of(
+        (shown(path) for path in python_files("src", "bench") if not ast.get_docstring(tree(path))),
+        "A module begins with one or two sentences on what it holds. Missing in:",
+    )
+
+
+def names_in(node: ast.expr | None) -> set[str]:
+    """What an `except` names. A bare one names everything."""
+    if node is None:
+        return {"BaseException"}
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def swallows_everything(node: ast.AST) -> bool:
+    match node:
+        case ast.ExceptHandler(type=caught, body=[*_, ast.Raise(exc=None)]):
+            return "Exception" in names_in(
+                caught
+            )  # cleaning up and raising on hides nothing, if it sees cancellation too
+        case ast.ExceptHandler(type=caught):
+            return bool({"Exception", "BaseException"} & names_in(caught))
+        case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=suppressed):
+            return any({"Exception", "BaseException"} & names_in(argument) for argument in suppressed)
+        case _:
+            return False
+
+
+def broad_catches(node: ast.AST, function: str = "") -> Iterator[tuple[str, int]]:
+    """The innermost function around each catch of everything, and its line."""
+    for child in ast.iter_child_nodes(node):
+        inside = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
+        if swallows_everything(child):
+            yield inside, getattr(child, "lineno", 0)
+        yield from broad_catches(child, inside)
+
+
+def found_catches() -> dict[str, int]:
+    return {
+        f"{path.relative_to(PACKAGE)}:{function}": line
+        for path in python_files("src/bascule")
+        for function, line in broad_catches(tree(path))
+    }
+
+
+def test_everything_is_caught_only_where_there_is_a_reason():
+    none_of(
+        (f"{place} (line {line})" for place, line in found_catches().items() if place not in BROAD_CATCHES),
+        "Catching everything hides faults of ours. Catch what can happen, or list the place with its reason:",
+    )
+
+
+def test_every_listed_catch_is_still_there():
+    none_of(
+        BROAD_CATCHES.keys() - found_catches().keys(), "These places catch no longer everything. Remove from the list:"
+    )
+
+
+def unspoken_in(path: Path) -> Iterator[str]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        for why, pattern in UNSPOKEN.items():
+            if match := pattern.search(line):
+                yield f"{shown(path)}:{number}: {match[0]!r} is {why}"
+
+
+def test_the_project_speaks_of_itself_only():
+    none_of((line for path in spoken_files() for line in unspoken_in(path)), "Say what is, or leave it out:")

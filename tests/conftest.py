@@ -1,0 +1,40 @@
+"""Rules for every test: markers are registered, skips are told, state stays in a folder of the test's own, and no child
+process outlives its test."""
+
+import os
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from support.children import children, left_behind
+from support.skips import SkipLedger
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "requirement(*ids): the rows of tests/behaviour/manifest.py that a test proves")
+    if not hasattr(config, "workerinput"):  # a worker of xdist reports to the process that tells
+        config.pluginmanager.register(SkipLedger(), "skip-ledger")
+
+
+@pytest.fixture(scope="session")
+def scale() -> int:
+    """What counts are multiplied by: one, or ten in `make soak`."""
+    return 10 if os.environ.get("BASCULE_SOAK") == "1" else 1
+
+
+_folders = count()
+
+
+@pytest.fixture(autouse=True)
+def state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only named: who keeps state makes the folder."""
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{next(_folders)}"))
+
+
+@pytest.fixture(autouse=True)
+def no_child_is_left() -> Iterator[None]:
+    before = children()
+    yield
+    if left := left_behind(before):
+        pytest.fail("the test left child processes behind, now ended:\n" + "\n".join(left), pytrace=False)
