@@ -1,0 +1,174 @@
+"""The error tree, drawn by whose fault it is. Every class has its own code, and carries what a person needs to act.
+
+BasculeError
+├── ConfigError            BSC-100  the operator's: the config is wrong
+├── UsageError             BSC-200  the caller's
+│   ├── UnknownTool        BSC-201
+│   └── InvalidArguments   BSC-202
+├── Refused                BSC-300  the rules said no
+├── PeerError              BSC-400  the server's, or the way to it
+│   ├── ConnectFailed      BSC-401
+│   │   └── LoginNeeded    BSC-406
+│   ├── ConnectionLost     BSC-402
+│   ├── ReplyTimeout       BSC-403
+│   ├── ProtocolViolation  BSC-404
+│   └── PeerRefused        BSC-405
+├── PoolTimeout            BSC-500  ours: nothing free in time
+├── SandboxError           BSC-600  ours: a child process or box could not be made
+├── StoreError             BSC-650  ours: what must be kept could not be read or written
+└── PermitLost             BSC-900  never leaves the runtime: decide again
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class BasculeError(Exception):
+    """A failure told as a person needs it: what, where, the evidence, the likely cause, the fix."""
+
+    code: ClassVar[str] = "BSC-000"
+
+    def __init__(self, message: str, *, where: str = "", evidence: str = "", cause: str = "", fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.evidence = evidence
+        self.cause = cause
+        self.fix = fix
+
+
+class ConfigError(BasculeError):
+    """The configuration is wrong. `problems` lists every one that was found, each with its path."""
+
+    code = "BSC-100"
+
+    def __init__(self, message: str, *, problems: tuple[str, ...] = (), where: str = "", fix: str = "") -> None:
+        super().__init__(message, where=where, evidence="\n".join(problems), fix=fix)
+        self.problems = problems
+
+
+class UsageError(BasculeError):
+    """The caller asked for something that cannot be."""
+
+    code = "BSC-200"
+
+
+class UnknownTool(UsageError):
+    """No exposed tool has this name. `nearest` are names that look like it."""
+
+    code = "BSC-201"
+
+    def __init__(self, message: str, *, nearest: tuple[str, ...] = (), fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.nearest = nearest
+
+
+class InvalidArguments(UsageError):
+    """The arguments do not fit the tool's input schema; nothing was sent."""
+
+    code = "BSC-202"
+
+
+class Refused(BasculeError):
+    """A rule said no. `rule` is its name."""
+
+    code = "BSC-300"
+
+    def __init__(self, message: str, *, rule: str, evidence: str = "", fix: str = "") -> None:
+        super().__init__(message, evidence=evidence, fix=fix)
+        self.rule = rule
+
+
+class PeerError(BasculeError):
+    """The server, or the way to it, failed. `sent` is False only if the request surely never left us."""
+
+    code = "BSC-400"
+    sent: bool = True
+
+
+class ConnectFailed(PeerError):
+    """No working link could be made."""
+
+    code = "BSC-401"
+    sent = False
+
+
+class LoginNeeded(ConnectFailed):
+    """The server wants to know who we are first."""
+
+    code = "BSC-406"
+
+
+class ConnectionLost(PeerError):
+    """The link died under the request."""
+
+    code = "BSC-402"
+
+    def __init__(self, message: str, *, sent: bool = True, evidence: str = "", cause: str = "", fix: str = "") -> None:
+        super().__init__(message, evidence=evidence, cause=cause, fix=fix)
+        self.sent = sent
+
+
+class ReplyTimeout(PeerError):
+    """The server did not answer in time. `phase` says in which part of the exchange."""
+
+    code = "BSC-403"
+
+    def __init__(self, message: str, *, phase: str, timeout: float, evidence: str = "", fix: str = "") -> None:
+        super().__init__(message, where=phase, evidence=evidence, fix=fix)
+        self.phase = phase
+        self.timeout = timeout
+
+
+class ProtocolViolation(PeerError):
+    """The server sent what the protocol does not allow."""
+
+    code = "BSC-404"
+
+
+class PeerRefused(PeerError):
+    """The server answered with an error of the protocol. Nothing of that answer is dropped."""
+
+    code = "BSC-405"
+
+    def __init__(  # noqa: PLR0913 -- an answer has this many parts, and each must survive
+        self,
+        message: str,
+        *,
+        rpc_code: int,
+        data: Any = None,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        phase: str = "call",
+        fix: str = "",
+    ) -> None:
+        super().__init__(message, where=phase, fix=fix)
+        self.rpc_code = rpc_code
+        self.data = data
+        self.status = status
+        self.headers: Mapping[str, str] = headers or {}
+        self.phase = phase
+
+
+class PoolTimeout(BasculeError):
+    """No link was free in time."""
+
+    code = "BSC-500"
+
+
+class SandboxError(BasculeError):
+    """A child process or its box could not be made."""
+
+    code = "BSC-600"
+
+
+class StoreError(BasculeError):
+    """What must be kept could not be read or written."""
+
+    code = "BSC-650"
+
+
+class PermitLost(BasculeError):
+    """The agent session changed between the decision and the write; nothing was written. The runtime decides again."""
+
+    code = "BSC-900"

@@ -1,0 +1,74 @@
+"""What happened, as frozen data. A sink is any callable that takes one of these."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.outcome import Outcome
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+
+
+class ToolInvoked(msgspec.Struct, frozen=True):
+    """One call ended, whichever way. There is exactly one of these per call."""
+
+    tool: str
+    """The name the caller used."""
+    server: str
+    principal: Principal
+    lane: Lane
+    outcome: Outcome
+    arguments: Mapping[str, str]
+    """Each argument by its shape, never its value."""
+    steps: Mapping[str, float]
+    at: float
+    """Seconds since the epoch when the call ended."""
+    findings: tuple[str, ...] = ()
+    """What was odd about the reply and changed nothing."""
+    source: Literal["mcp", "native"] = "mcp"
+
+
+class LinkChanged(msgspec.Struct, frozen=True):
+    """A link moved from one state to another."""
+
+    server: str
+    lane: Lane
+    principal: Principal
+    state: str
+    reason: str
+    at: float
+
+
+class CatalogChanged(msgspec.Struct, frozen=True):
+    """A server's listing became another one."""
+
+    server: str
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    at: float
+
+
+Event = ToolInvoked | LinkChanged | CatalogChanged
+Sink = Callable[[Any], None]
+
+
+def shape_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Arguments without their values, so that an event can be kept where the values may not be."""
+    return {name: _shape(value) for name, value in arguments.items()}
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, str):
+        return f"string[{len(value)}]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if is_array(value):
+        return f"array[{len(value)}]"
+    return f"object[{len(value)}]" if is_object(value) else type(value).__name__

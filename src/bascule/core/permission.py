@@ -1,0 +1,15 @@
+"""What a tool may do to the world."""
+
+from enum import StrEnum
+
+
+class Permission(StrEnum):
+    """A class of effect."""
+
+    READ = "read"
+    WRITE = "write"
+    CONNECT = "connect"
+
+
+UNDECLARED = frozenset({Permission.WRITE, Permission.CONNECT})
+"""What a tool counts as until an operator says otherwise. A server's silence must not make its tools harmless."""

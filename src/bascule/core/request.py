@@ -1,0 +1,34 @@
+"""One request to a server, as every transport takes it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+
+class Permit(Protocol):
+    """Leave to write. Asked in the same loop step in which bytes are handed over, never before."""
+
+    def valid(self) -> bool: ...
+
+
+OnProgress = Callable[[float, float | None, str | None], Awaitable[None] | None]
+"""Told of progress: how far, of how much, and a word about it."""
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """A method and its parameters, with the terms on which it is sent."""
+
+    method: str
+    params: dict[str, Any] | None
+    timeout: float
+    """Seconds from the write to the whole reply. Nothing that trickles in extends it."""
+    phase: str = "call"
+    """What a timeout is called: connect, probe, list, call."""
+    permit: Permit | None = None
+    on_progress: OnProgress | None = None
+    headers: Mapping[str, str] = {}
+    """For HTTP only."""
+    request_id: int | str | None = None
+    cancel_on_abandon: bool = True
+    """Whether the server is told when we stop waiting. The protocol forbids it for `initialize`."""

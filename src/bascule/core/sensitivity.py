@@ -1,0 +1,32 @@
+"""How private what an agent session has seen is, and which lane that leaves open."""
+
+from enum import IntEnum, StrEnum
+
+
+class DataSensitivity(IntEnum):
+    """A level. It only ever rises."""
+
+    PUBLIC = 0
+    INTERNAL = 1
+    CONFIDENTIAL = 2
+    SECRET = 3
+
+
+class Lane(StrEnum):
+    """What a server can reach while it serves a call."""
+
+    OPEN = "open"
+    PROXIED = "proxied"
+    SEALED = "sealed"
+
+
+_LANES = {
+    DataSensitivity.PUBLIC: Lane.OPEN,
+    DataSensitivity.INTERNAL: Lane.OPEN,
+    DataSensitivity.CONFIDENTIAL: Lane.PROXIED,
+    DataSensitivity.SECRET: Lane.SEALED,
+}
+
+
+def lane_for(level: DataSensitivity) -> Lane:
+    return _LANES[level]

@@ -1,0 +1,48 @@
+"""A tool as agents see it, and as its server knows it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from bascule.core.permission import UNDECLARED, Permission
+
+
+class ToolKey(msgspec.Struct, frozen=True, order=True):
+    """A tool by its server and the server's own name for it."""
+
+    server: str
+    tool: str
+
+    def __str__(self) -> str:
+        return f"{self.server}/{self.tool}"
+
+
+class ToolStatus(StrEnum):
+    """Whether agents can see a tool, and if not, why."""
+
+    EXPOSED = "exposed"
+    HIDDEN = "hidden"
+    QUARANTINED = "quarantined"
+    COLLIDING = "colliding"
+    UNUSABLE = "unusable"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool: its exposed name, where it lives, and its definition as the server gave it."""
+
+    name: str
+    key: ToolKey
+    digest: str
+    description: str = ""
+    title: str | None = None
+    input_schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    permissions: frozenset[Permission] = UNDECLARED
+    status: ToolStatus = ToolStatus.EXPOSED
+    problem: str = ""
+    """Why the status is not EXPOSED, and what to do about it."""

@@ -1,0 +1,28 @@
+"""Tools as agents and servers know them."""
+
+import dataclasses
+
+import pytest
+
+from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
+
+
+def test_a_key_tells_equal_names_of_two_servers_apart():
+    assert ToolKey("a", "read") != ToolKey("b", "read")
+    assert sorted([ToolKey("b", "a"), ToolKey("a", "b")]) == [ToolKey("a", "b"), ToolKey("b", "a")]
+    assert str(ToolKey("files", "read.text")) == "files/read.text"
+
+
+def test_a_spec_is_exposed_and_promises_nothing_unless_told():
+    spec = ToolSpec("files_read", ToolKey("files", "read"), "sha256:0")
+
+    assert spec.status is ToolStatus.EXPOSED
+    assert spec.output_schema is None
+    assert spec.input_schema == {}
+
+
+def test_a_spec_cannot_be_changed():
+    spec = ToolSpec("files_read", ToolKey("files", "read"), "sha256:0")
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        spec.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
