@@ -1,0 +1,123 @@
+"""JSON-RPC 2.0: one message of bytes to one value, and back. The only place that parses what a peer sent."""
+
+import gc
+from typing import Any
+
+import msgspec
+
+from bascule.core.errors import InvalidArguments, PeerRefused, ProtocolViolation
+from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
+
+RequestId = int | str
+
+
+class Message(msgspec.Struct, frozen=True):
+    """Any message: a request has a method and an id, a notification a method, a reply an id and a result or error."""
+
+    id: Any = None
+    method: str | None = None
+    params: Any = None
+    result: Any = msgspec.UNSET
+    error: Any = msgspec.UNSET
+
+
+_decode = msgspec.json.Decoder(Message).decode
+_encode = msgspec.json.Encoder().encode
+
+SAMPLE = 120
+"""Characters of a bad message that an error shows: enough to recognise a stray print, not enough to flood a log."""
+
+
+LARGE = 256 * 1024
+"""Bytes from which a message is parsed with the garbage collector at rest. It would run again and again while objects
+are built of which none can be garbage yet, which makes parsing quadratic in their number."""
+
+
+def read_message(data: bytes | bytearray | memoryview) -> Message:
+    """Parse one message, or raise `ProtocolViolation` saying what is wrong with it."""
+    if nests_deeper_than(data, MAX_DEPTH):
+        raise ProtocolViolation(f"a message nests deeper than {MAX_DEPTH} levels", evidence=sample(data))
+    try:
+        return _decode(data) if len(data) < LARGE else _decode_large(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolViolation(f"not a JSON-RPC message: {error}", evidence=sample(data)) from None
+
+
+def _decode_large(data: bytes | bytearray | memoryview) -> Message:
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _decode(data)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def sample(data: bytes | bytearray | memoryview) -> str:
+    """The start of some bytes, safe to show: control characters come out as escapes."""
+    text = bytes(data[:SAMPLE]).decode("utf-8", "replace")
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return shown + ("…" if len(data) > SAMPLE else "")
+
+
+def normal_id(value: Any) -> RequestId | None:
+    """A reply's id as ours are: some servers echo 7 as "7"."""
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else value
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def write_arguments(arguments: JsonObject) -> msgspec.Raw:
+    """Arguments as bytes, to be put into a request as they are. Raises `InvalidArguments` for what JSON cannot say."""
+    try:
+        return msgspec.Raw(_encode(arguments))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArguments(f"the arguments are not JSON: {error}", fix="pass plain JSON values") from None
+
+
+def write_request(request_id: RequestId, method: str, params: JsonObject | None) -> bytes:
+    if params is None:
+        return _encode({"jsonrpc": "2.0", "id": request_id, "method": method})
+    return _encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+
+
+def write_notification(method: str, params: JsonObject | None) -> bytes:
+    message: JsonObject = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        message["params"] = params
+    return _encode(message)
+
+
+def write_result(request_id: Any, result: JsonObject) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def write_error(request_id: Any, code: int, message: str, data: Any = None) -> bytes:
+    error: JsonObject = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return _encode({"jsonrpc": "2.0", "id": request_id, "error": error})
+
+
+def take_result(message: Message, *, phase: str) -> JsonObject:
+    """The result of a reply, or its error raised as `PeerRefused`."""
+    if is_object(message.result):
+        return message.result
+    if message.error is not msgspec.UNSET:
+        raise refusal(message.error, phase=phase)
+    raise ProtocolViolation("a reply has neither a result object nor an error", where=phase)
+
+
+def refusal(error: Any, *, phase: str) -> PeerRefused:
+    """A JSON-RPC error object as our error. A malformed one is still an error, told as well as it can be."""
+    if not is_object(error):
+        return PeerRefused(f"the server answered with a malformed error: {error!r:.200}", rpc_code=0, phase=phase)
+    code = error.get("code")
+    text = error.get("message")
+    return PeerRefused(
+        text if isinstance(text, str) and text else f"the server answered with error {code}",
+        rpc_code=code if isinstance(code, int) else 0,
+        data=error.get("data"),
+        phase=phase,
+    )

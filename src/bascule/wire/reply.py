@@ -1,0 +1,141 @@
+"""The result of a tools/call read as an outcome: what the tool gave back, or why it could not, in its own words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.core.errors import ProtocolViolation
+from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array
+from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
+from bascule.core.rendering import Style
+from bascule.core.sensitivity import Lane
+
+TOOL_ERROR = "BSC-701"
+"""The code of a tool's own error. It is no exception of ours: the call went well, the tool said no."""
+
+MAX_RAW = 2000
+"""Characters of raw JSON shown when a tool gave no words at all."""
+
+_CODES = ("code", "errorCode", "statusCode")
+_FLAGS = ("retriable", "retryable")
+_YES = frozenset({"true", "yes", "1"})
+_NO = frozenset({"false", "no", "0"})
+
+
+class ErrorDetails(msgspec.Struct, frozen=True):
+    """A tool's error as it told it. `cause` is its structured content, whole."""
+
+    message: str
+    tool_code: str | int | float | None
+    retriable: bool | None
+    cause: Any
+
+
+def take_outcome(
+    raw: JsonObject, server: str, tool: str, lane: Lane, steps: Mapping[str, float], style: Style = "yaml"
+) -> ToolResult | ToolFailure:
+    """The outcome of a reply, or `ProtocolViolation` if no reply may look like this. Nothing of it is copied."""
+    kind = raw.get("resultType")
+    if kind is not None and kind != "complete":
+        raise _other_kind(kind, server, tool)
+    if not is_array(raw.get("content", _NOTHING)):
+        raise _misshapen("content is not a list", server, tool, raw)
+    failed = raw.get("isError", False)
+    if failed is False:
+        return ToolResult(raw, server, tool, lane, steps, style)
+    if failed is not True:
+        raise _misshapen("isError is not a boolean", server, tool, raw)
+    return _failure(error_text(raw), server, tool, lane, steps)
+
+
+_NOTHING: list[Any] = []
+
+
+def _failure(details: ErrorDetails, server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
+    return ToolFailure(
+        kind=FailureKind.TOOL_ERROR,
+        code=TOOL_ERROR,
+        message=details.message,
+        server=server,
+        tool=tool,
+        lane=lane,
+        steps=steps,
+        tool_code=details.tool_code,
+        retriable=details.retriable,
+        cause=details.cause,
+    )
+
+
+def error_text(raw: JsonObject) -> ErrorDetails:
+    """What a result with `isError` says: its structured content first, then its text, then its bare JSON."""
+    structured = raw.get("structuredContent")
+    top = as_object(structured)
+    nested = as_object(top.get("error"))
+    code = _code_in(top) if _code_in(top) is not None else _code_in(nested)
+    flag = _flag_in(top) if _flag_in(top) is not None else _flag_in(nested)
+    words = _structured_words(top, nested) or _text_words(raw) or _bare(raw)
+    return ErrorDetails(words + _suffix(code, retriable=flag), code, flag, structured)
+
+
+def _structured_words(top: JsonObject, nested: JsonObject) -> str | None:
+    candidates = (top.get("message"), top.get("error"), nested.get("message"), top.get("detail"))
+    return next((text for value in candidates if (text := as_text(value))), None)
+
+
+def _text_words(raw: JsonObject) -> str:
+    blocks = (as_object(block) for block in as_array(raw.get("content")))
+    texts = (as_text(block.get("text")) for block in blocks if block.get("type") == "text")
+    return "\n".join(text for text in texts if text and not text.isspace())
+
+
+def _bare(raw: JsonObject) -> str:
+    return msgspec.json.encode(raw).decode()[:MAX_RAW]
+
+
+def _code_in(fields: JsonObject) -> str | int | float | None:
+    for name in _CODES:
+        value = fields.get(name)
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+            return value
+    return None
+
+
+def _flag_in(fields: JsonObject) -> bool | None:
+    return next((flag for name in _FLAGS if (flag := _as_flag(fields.get(name))) is not None), None)
+
+
+def _as_flag(value: Any) -> bool | None:
+    """A yes or no, however it was written."""
+    if isinstance(value, bool | int | float):
+        return bool(value)
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return True if word in _YES else False if word in _NO else None
+
+
+def _suffix(code: str | float | None, *, retriable: bool | None) -> str:
+    parts = [] if code is None else [f"code={code}"]
+    if retriable is not None:
+        parts.append(f"retriable={'true' if retriable else 'false'}")
+    return f" ({' '.join(parts)})" if parts else ""
+
+
+def _other_kind(kind: Any, server: str, tool: str) -> ProtocolViolation:
+    if kind == "input_required":
+        return ProtocolViolation(
+            f"{server}/{tool} asked for further input, which is not supported in this version",
+            where="call",
+            evidence="resultType: input_required",
+            fix="pass everything the tool needs in its arguments",
+        )
+    return ProtocolViolation(
+        f"{server}/{tool} answered with a kind of result we do not know",
+        where="call",
+        evidence=f"resultType: {kind!r:.100}",
+    )
+
+
+def _misshapen(problem: str, server: str, tool: str, raw: JsonObject) -> ProtocolViolation:
+    return ProtocolViolation(
+        f"the result of {server}/{tool} is malformed: {problem}", where="call", evidence=_bare(raw)[:200]
+    )

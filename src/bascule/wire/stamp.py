@@ -1,0 +1,78 @@
+"""What goes into a request beside its own parameters: the new era's envelope and headers, and the trace context.
+
+The keys and the header codec are those of the official SDK, written out so that a call need not import it (that takes a
+second); a test holds the two together.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.core.jsonvalue import JsonObject
+
+NEW_VERSIONS = ("2026-07-28",)
+"""Protocol versions without a handshake that we speak, oldest first."""
+
+OLD_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Protocol versions with a handshake that we speak, oldest first."""
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+
+_NEITHER_ZERO = 1 << 64 | 1
+"""An id of all zeros means none."""
+
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_HEADER_SAFE = re.compile(r"[\x20-\x7E]*")
+_ENCODED = re.compile(r"=\?base64\?.*\?=")
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """How requests of one link are marked. The old era needs no envelope, the new one puts it on every request."""
+
+    version: str
+    envelope: Mapping[str, Any]
+
+    def params(self, params: Mapping[str, Any] | None, trace: str) -> JsonObject:
+        """The parameters to send, in our trace context. They are never changed in place: the caller may hold them."""
+        meta = {**self.envelope, "traceparent": trace}
+        return {**params, "_meta": meta} if params else {"_meta": meta}
+
+    def headers(self, method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
+        """For HTTP: what the new era repeats outside of the body."""
+        headers = {"mcp-protocol-version": self.version, "mcp-method": method}
+        name = params.get(_NAMED_BY.get(method, "")) if params else None
+        if isinstance(name, str):
+            headers["mcp-name"] = header_value(name)
+        return headers
+
+
+def new_stamp(version: str, client_info: Mapping[str, Any], capabilities: Mapping[str, Any]) -> Stamp:
+    return Stamp(version, {VERSION_KEY: version, CLIENT_INFO_KEY: client_info, CAPABILITIES_KEY: capabilities})
+
+
+def old_stamp(version: str) -> Stamp:
+    return Stamp(version, {})
+
+
+def traceparent(bits: Callable[[int], int]) -> str:
+    """A W3C trace context of our own. The caller's never travels upstream: it may carry their data."""
+    both = f"{bits(192) | _NEITHER_ZERO:048x}"
+    return f"00-{both[:32]}-{both[32:]}-01"
+
+
+def header_value(value: str) -> str:
+    """A string as an HTTP header can carry it: as it is where that is safe, else in the sentinel form of base64."""
+    if _HEADER_SAFE.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="

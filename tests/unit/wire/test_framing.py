@@ -1,0 +1,91 @@
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bascule.wire.framing import LineFramer
+
+CAP = 64
+
+lines = st.lists(st.binary(max_size=CAP + 8).map(lambda line: line.replace(b"\n", b"")), max_size=12)
+cuts = st.lists(st.integers(min_value=0, max_value=1000), max_size=12)
+
+
+def chunks(data: bytes, places: list[int]) -> list[bytes]:
+    ends = [0, *sorted(min(place, len(data)) for place in places), len(data)]
+    return [data[start:end] for start, end in pairwise(ends)]
+
+
+def fed(framer: LineFramer, pieces: list[bytes]) -> list[bytes]:
+    return [message for piece in pieces for message in framer.feed(piece)]
+
+
+@settings(deadline=None)
+@given(lines, cuts, st.booleans())
+def test_however_a_stream_is_cut_it_holds_the_same_messages(sent: list[bytes], places: list[int], ended: bool):
+    data = b"\n".join(sent) + (b"\n" if ended else b"")
+    at_once, in_pieces = LineFramer(CAP), LineFramer(CAP)
+
+    assert fed(in_pieces, chunks(data, places)) == at_once.feed(data)
+    assert in_pieces.overflowed == at_once.overflowed
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(min_size=1, max_size=CAP).map(lambda line: b"{" + line[1:].replace(b"\n", b"") + b"}")), cuts)
+def test_messages_come_out_as_they_went_in(sent: list[bytes], places: list[int]):
+    framer = LineFramer(CAP + 1)
+
+    assert fed(framer, chunks(b"".join(line + b"\n" for line in sent), places)) == sent
+    assert not framer.overflowed
+
+
+def test_a_message_is_not_given_before_its_newline():
+    framer = LineFramer(CAP)
+
+    assert framer.feed(b'{"id"') == []
+    assert framer.feed(b":1}\n{") == [b'{"id":1}']
+
+
+def test_empty_lines_are_no_messages():
+    assert LineFramer(CAP).feed(b"\n\r\n  \t\n{}\r\n\n") == [b"{}\r"]
+
+
+def test_a_line_as_long_as_the_cap_passes():
+    framer = LineFramer(4)
+
+    assert framer.feed(b"1234\n12") == [b"1234"]
+    assert framer.feed(b"34\n") == [b"1234"]
+    assert not framer.overflowed
+
+
+def test_a_line_over_the_cap_ends_reading_but_not_what_came_before_it():
+    framer = LineFramer(4)
+
+    assert framer.feed(b"1234\n12345\n1\n") == [b"1234"]
+    assert framer.overflowed
+    assert framer.feed(b"1\n") == []
+
+
+def test_a_line_that_never_ends_is_given_up_at_the_cap_and_not_held():
+    framer = LineFramer(4)
+
+    assert fed(framer, [b"12", b"34"]) == []
+    assert not framer.overflowed
+    assert framer.feed(b"5") == []
+    assert framer.overflowed
+    assert framer._parts == []
+
+
+def test_the_cap_counts_one_line_and_not_the_stream():
+    framer = LineFramer(4)
+
+    assert fed(framer, [b"12", b"34\n"] * 100) == [b"1234"] * 100
+    assert not framer.overflowed
+
+
+def test_eight_mebibytes_in_small_chunks_are_one_message():
+    size = 8 * 1024 * 1024
+    framer = LineFramer(size)
+
+    assert fed(framer, [b"x" * 1024] * (size // 1024)) == []
+    assert [len(message) for message in framer.feed(b"\n")] == [size]

@@ -1,0 +1,117 @@
+import copy
+from typing import Any
+
+import mcp_types
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp.shared import inbound
+from mcp_types import jsonrpc
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from bascule.wire import stamp
+from bascule.wire.stamp import Stamp, header_value, new_stamp, old_stamp, traceparent
+
+INFO = {"name": "bascule", "version": "1"}
+NEW = new_stamp("2026-07-28", INFO, {"elicitation": {}})
+OLD = old_stamp("2025-11-25")
+TRACE = traceparent(lambda count: 5)
+
+awkward = st.sampled_from(["", " x", "x ", "=?base64?eA==?=", "=?base64?\n?=", "é", "\x7f", "a\nb", "\u2028"])
+
+
+def test_the_versions_are_those_of_the_sdk():
+    assert stamp.NEW_VERSIONS == MODERN_PROTOCOL_VERSIONS
+    assert stamp.OLD_VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def test_the_keys_are_those_of_the_sdk():
+    assert stamp.VERSION_KEY == mcp_types.PROTOCOL_VERSION_META_KEY
+    assert stamp.CLIENT_INFO_KEY == mcp_types.CLIENT_INFO_META_KEY
+    assert stamp.CAPABILITIES_KEY == mcp_types.CLIENT_CAPABILITIES_META_KEY
+
+
+def test_the_error_codes_are_those_of_the_sdk():
+    assert stamp.HEADER_MISMATCH == jsonrpc.HEADER_MISMATCH
+    assert stamp.MISSING_CAPABILITY == jsonrpc.MISSING_REQUIRED_CLIENT_CAPABILITY
+    assert stamp.UNSUPPORTED_VERSION == jsonrpc.UNSUPPORTED_PROTOCOL_VERSION
+    assert stamp.METHOD_NOT_FOUND == jsonrpc.METHOD_NOT_FOUND
+    assert stamp.INTERNAL_ERROR == jsonrpc.INTERNAL_ERROR
+
+
+def test_the_methods_that_bear_a_name_are_those_of_the_sdk():
+    assert inbound.NAME_BEARING_METHODS == stamp._NAMED_BY
+
+
+@settings(deadline=None)
+@given(st.text() | awkward)
+def test_a_header_value_is_encoded_as_the_sdk_encodes_it(value: str):
+    assert header_value(value) == inbound.encode_header_value(value)
+
+
+@settings(deadline=None)
+@given(st.text() | awkward)
+def test_a_header_value_survives_the_way(value: str):
+    assert inbound.decode_header_value(header_value(value)) == value
+    assert header_value(value).isascii()
+
+
+def test_the_new_era_gets_its_envelope_on_every_request():
+    sent = NEW.params({"name": "echo"}, TRACE)
+
+    assert sent["name"] == "echo"
+    assert sent["_meta"][stamp.VERSION_KEY] == "2026-07-28"
+    assert sent["_meta"][stamp.CLIENT_INFO_KEY] == INFO
+    assert sent["_meta"][stamp.CAPABILITIES_KEY] == {"elicitation": {}}
+
+
+def test_the_sdk_routes_what_we_stamp():
+    params = {"name": "größe", "arguments": {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": NEW.params(params, TRACE)}
+
+    route = inbound.classify_inbound_request(body, headers=NEW.headers("tools/call", params))
+
+    assert isinstance(route, inbound.InboundModernRoute)
+
+
+def test_the_old_era_gets_the_trace_alone():
+    assert OLD.params(None, TRACE) == {"_meta": {"traceparent": TRACE}}
+    assert OLD.params({}, TRACE) == {"_meta": {"traceparent": TRACE}}
+
+
+@pytest.mark.parametrize("mark", [NEW, OLD], ids=["new", "old"])
+def test_the_parameters_of_the_caller_are_never_changed(mark: Stamp):
+    params: dict[str, Any] = {"name": "echo", "_meta": {"baggage": "theirs"}}
+    before, envelope = copy.deepcopy(params), dict(mark.envelope)
+
+    mark.params(params, TRACE)["_meta"]["added"] = 1
+
+    assert params == before
+    assert mark.envelope == envelope
+
+
+@pytest.mark.parametrize("mark", [NEW, OLD], ids=["new", "old"])
+def test_what_a_caller_put_into_meta_does_not_travel(mark: Stamp):
+    meta = mark.params({"_meta": {"baggage": "theirs", "traceparent": "theirs"}}, TRACE)["_meta"]
+
+    assert meta == {**mark.envelope, "traceparent": TRACE}
+
+
+def test_headers_name_the_version_the_method_and_what_it_is_about():
+    assert NEW.headers("tools/list", None) == {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
+    assert NEW.headers("tools/call", {"name": "echo"})["mcp-name"] == "echo"
+    assert NEW.headers("resources/read", {"uri": "a://b", "name": "no"})["mcp-name"] == "a://b"
+
+
+def test_a_name_that_is_no_text_makes_no_header():
+    assert "mcp-name" not in NEW.headers("tools/call", {"name": 7})
+
+
+@pytest.mark.parametrize("bits", [lambda count: 0, lambda count: (1 << count) - 1], ids=["zeros", "ones"])
+def test_a_trace_is_well_formed_and_never_all_zeros(bits: Any):
+    version, trace, span, flags = traceparent(bits).split("-")
+
+    assert (version, flags) == ("00", "01")
+    assert (len(trace), len(span)) == (32, 16)
+    assert int(trace, 16) > 0
+    assert int(span, 16) > 0
