@@ -1,0 +1,187 @@
+"""One server on its way from a file to the model: its variables put in, its values checked, its way found."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bascule.config.credentials import ADVICE, names_credential
+from bascule.config.entries import Entry, fill_entry, read_values
+from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, http_flaws, stdio_flaws
+from bascule.config.keys import SERVER_KEYS
+from bascule.config.model import ServerConfig, Timeouts
+from bascule.config.problems import KeyPath, Problems, dotted
+from bascule.config.transport import NoTransport, SseTransport, StdioTransport, StreamableHttpTransport, Transport
+from bascule.config.urls import is_in_clear
+from bascule.config.variables import FromVariable, Missing
+from bascule.core.errors import ConfigError
+
+_ONLY_WITH = {"command": ("args", "cwd", "env", "inherit_env"), "url": ("headers", "transport")}
+"""Keys that mean something only for a server reached one way."""
+
+_STDIO_KEYS = ("command", *_ONLY_WITH["command"])
+
+_KEY_OF = {"allow": "tools.allow", "block": "tools.block"}
+"""Where the file's name for a thing is not the model's."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a file says of one server, sorted by our keys."""
+
+    name: str
+    path: KeyPath
+    entry: Entry
+    foreign: bool
+    """Whether the file was written for another program. What such a file says that we cannot use refuses that server
+    only: the others should go on, and the file is not ours to change."""
+    kind: str | None = None
+    """The kind of transport, where the file names it."""
+    notes: list[str] = field(default_factory=list[str])
+    refusals: list[str] = field(default_factory=list[str])
+    """Why this server alone cannot be used, each told with its place."""
+    fix: str = ""
+
+    def refuse(self, told: str, fix: str = "") -> None:
+        self.refusals.append(told)
+        self.fix = self.fix or fix
+
+
+def make_server(draft: Draft, environ: Mapping[str, str], problems: Problems) -> ServerConfig | None:
+    """The server, usable or refused on its own; nothing if the file has to be corrected first."""
+    draft.entry, missing = fill_entry(draft.entry, environ)
+    for each in missing:
+        draft.refuse(problems.told(each.path, each.told), each.fix)
+    values = read_values(SERVER_KEYS, draft.entry, problems)
+    for flaw in exposure_flaws(prefix=values["prefix"], allow=values["tools.allow"], block=values["tools.block"]):
+        if not _is_known(_place(draft, flaw), missing, problems):
+            problems.add(_place(draft, flaw), flaw.text)
+    transport = _transport(draft, values, missing, problems)
+    return None if problems.found else _server(draft, values, transport, problems)
+
+
+def _is_known(path: KeyPath, missing: list[Missing], problems: Problems) -> bool:
+    """Whether the value there could not even be read. To say that it is also flawed would be to say it twice."""
+    return problems.touch(path) or any(each.path[: len(path)] == path for each in missing)
+
+
+def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems: Problems) -> ServerConfig:
+    place = problems.place(draft.path)
+    located = place if problems.line(draft.path) else f"{place}: {dotted(draft.path)}"
+    return ServerConfig(
+        name=draft.name,
+        transport=transport,
+        prefix=values["prefix"],
+        allow=None if values["tools.allow"] is None else _whole(values["tools.allow"]),
+        block=_whole(values["tools.block"]),
+        render=values["render"],
+        timeouts=_timeouts(values),
+        era=values["era"],
+        required=values["required"],
+        location=located,
+        notes=tuple(draft.notes),
+        unavailable_reason=_reason(draft, located),
+    )
+
+
+def _whole(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the empty texts that unset variables left; what remains allows no more than was meant."""
+    return tuple(pattern for pattern in patterns if pattern)
+
+
+def _timeouts(values: dict[str, Any]) -> Timeouts:
+    table = "timeouts."
+    return Timeouts(**{name.removeprefix(table): value for name, value in values.items() if name.startswith(table)})
+
+
+def _reason(draft: Draft, located: str) -> ConfigError | None:
+    if not draft.refusals:
+        return None
+    return ConfigError(
+        f"server {draft.name} cannot be used: {draft.refusals[0]}",
+        problems=tuple(draft.refusals),
+        where=located,
+        fix=draft.fix or "correct what is listed, then try again",
+    )
+
+
+def _transport(draft: Draft, values: dict[str, Any], missing: list[Missing], problems: Problems) -> Transport:
+    way = _way(draft, problems)
+    kind = draft.kind or ("stdio" if way == "command" else "http")
+    flaws = [flaw for flaw in _way_flaws(way, values) if not _is_known(_place(draft, flaw), missing, problems)]
+    for flaw in flaws:
+        _blame(draft, flaw, problems)
+    if way is None or flaws or missing or problems.found:
+        return NoTransport(kind)
+    return _built(draft, kind, values)
+
+
+def _built(draft: Draft, kind: str, values: dict[str, Any]) -> Transport:
+    url, headers = values["url"], values["headers"]
+    if kind == "sse" and "url" in draft.entry:
+        return SseTransport(url, headers)
+    if draft.refusals:
+        return NoTransport(kind)
+    if kind == "stdio":
+        return StdioTransport(**{name: values[name] for name in _STDIO_KEYS})
+    if headers and is_in_clear(url):
+        draft.notes.append("its headers travel unencrypted: the address is http://, and not on this machine")
+    return StreamableHttpTransport(url, headers, values["transport"])
+
+
+def _way(draft: Draft, problems: Problems) -> str | None:
+    """`command` or `url`, whichever the server is reached by."""
+    ways = [key for key in _ONLY_WITH if key in draft.entry]
+    if len(ways) != 1:
+        text = "has both `command` and `url`; keep one" if ways else "needs a `command` to start or a `url` to reach"
+        _blame(draft, Flaw((), text), problems)
+        return None
+    for other in _ONLY_WITH.keys() - ways:
+        for key in _ONLY_WITH[other]:
+            _stray(draft, key, f"goes with `{other}`, but this server has a `{ways[0]}`", problems)
+    return ways[0]
+
+
+def _stray(draft: Draft, key: str, text: str, problems: Problems) -> None:
+    if key not in draft.entry:
+        return
+    if draft.foreign:
+        draft.notes.append(f"ignored {key}: it {text}")
+    else:
+        problems.add(draft.entry[key].path, f"{text}; remove it")
+
+
+def _way_flaws(way: str | None, values: dict[str, Any]) -> Iterator[Flaw]:
+    if way == "url":
+        yield from http_flaws(url=values["url"], headers=values["headers"])
+        return
+    if way == "command":
+        yield from stdio_flaws(**{name: values[name] for name in _STDIO_KEYS})
+    # One word per argument, however many signs it gives.
+    yield from {
+        flaw.path: flaw for flaw in (*_variable_flaws(values["args"]), *credential_flaws(values["args"]))
+    }.values()
+
+
+def _variable_flaws(args: tuple[str, ...]) -> Iterator[Flaw]:
+    """A variable called a credential is one, whatever its value looks like."""
+    for index, arg in enumerate(args):
+        named = [name for name in arg.names if names_credential(name)] if isinstance(arg, FromVariable) else []
+        if named:
+            yield Flaw(("args", index), f"holds {named[0]}, a credential by its name; {ADVICE}")
+
+
+def _blame(draft: Draft, flaw: Flaw, problems: Problems) -> None:
+    path = _place(draft, flaw)
+    if draft.foreign:
+        draft.refuse(problems.told(path, flaw.text))
+    else:
+        problems.add(path, flaw.text)
+
+
+def _place(draft: Draft, flaw: Flaw) -> KeyPath:
+    """Where in the file the flaw is: keys of other programs' files stand elsewhere than ours."""
+    if not flaw.path:
+        return draft.path
+    key = str(flaw.path[0])
+    given = draft.entry.get(_KEY_OF.get(key, key))
+    return (*given.path, *flaw.path[1:]) if given else (*draft.path, *flaw.path)

@@ -1,0 +1,155 @@
+"""What is wrong with values of the right type: the rules that hold for a server however it was described."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, cast
+
+from bascule.config.credentials import ADVICE, credentials_in
+from bascule.config.names import NAME_RULE, fold_name, is_name
+from bascule.config.problems import KeyPath, did_you_mean, dotted
+from bascule.config.secret import Secret
+from bascule.config.urls import NOT_AVAILABLE, url_flaw
+from bascule.core.errors import ConfigError
+
+_PREFIX = re.compile(r"[A-Za-z0-9_-]{0,32}")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+MESSAGE_LEAST = 1024
+"""Shortest cap on messages that is not a mistake, in bytes: a handshake must fit."""
+
+MESSAGE_MOST = 1024**3
+"""Longest cap on messages. What is parsed takes several times its length in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One thing wrong, by the key it is wrong in."""
+
+    path: KeyPath
+    text: str
+
+    def __str__(self) -> str:
+        return f"{dotted(self.path)}: {self.text}"
+
+
+def refuse(subject: str, flaws: Iterable[Flaw]) -> None:
+    """Raise one `ConfigError` that tells every flaw; do nothing if there is none."""
+    problems = tuple(str(flaw) for flaw in flaws)
+    if problems:
+        raise ConfigError(f"{subject}: " + "; ".join(problems), problems=problems, where=subject)
+
+
+def name_flaws(name: Any) -> Iterator[Flaw]:
+    if not isinstance(name, str):
+        yield Flaw(("name",), "must be text")
+    elif not is_name(name):
+        yield Flaw(("name",), f'must be {NAME_RULE}; "{fold_name(name)}" would do')
+
+
+def stdio_flaws(*, command: Any, args: Any, cwd: Any, env: Any, inherit_env: Any) -> Iterator[Flaw]:
+    yield from _command_flaws(command)
+    yield from _texts_flaws("args", args, empty=True)
+    if cwd is not None and not _is_text(cwd):
+        yield Flaw(("cwd",), "must name a folder")
+    yield from _mapping_flaws("env", env, _env_name_flaw, re.compile("\0"))
+    yield from _texts_flaws("inherit_env", inherit_env)
+
+
+def credential_flaws(args: Iterable[Any]) -> Iterator[Flaw]:
+    for index, reason in credentials_in([str(arg) for arg in args]):
+        yield Flaw(("args", index), f"looks like a credential ({reason}); {ADVICE}")
+
+
+def http_flaws(*, url: Any, headers: Any) -> Iterator[Flaw]:
+    flaw = url_flaw(url) if isinstance(url, str) else "must be text"
+    if flaw:
+        yield Flaw(("url",), flaw)
+    yield from _mapping_flaws("headers", headers, _header_name_flaw, _HEADER_UNFIT)
+
+
+def exposure_flaws(*, prefix: Any, allow: Any, block: Any) -> Iterator[Flaw]:
+    if prefix is not None and not (isinstance(prefix, str) and _PREFIX.fullmatch(prefix)):
+        yield Flaw(("prefix",), "must be at most 32 of A-Z, a-z, 0-9, - and _")
+    if allow is not None:
+        yield from _texts_flaws("allow", allow)
+    yield from _texts_flaws("block", block)
+
+
+def choice_flaws(name: str, value: Any, choices: tuple[str, ...]) -> Iterator[Flaw]:
+    if value not in choices:
+        # The value itself stays unsaid: it may have come from a variable that holds a secret.
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        yield Flaw((name,), f"must be one of {', '.join(choices)}{hint}")
+
+
+def seconds_flaws(name: str, value: Any) -> Iterator[Flaw]:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
+        yield Flaw((name,), "must be a number of seconds above 0")
+
+
+def runtime_flaws(*, links_starting: Any, message_max: Any, store: Any) -> Iterator[Flaw]:
+    if not isinstance(links_starting, int) or links_starting < 1:
+        yield Flaw(("links_starting",), "must be a whole number above 0")
+    if not isinstance(message_max, int) or not MESSAGE_LEAST <= message_max <= MESSAGE_MOST:
+        yield Flaw(("message_max",), f"must be a size from {MESSAGE_LEAST} bytes to {MESSAGE_MOST // 1024**3}GiB")
+    scheme = str(store).partition("://")[0].lower() if store is not None and "://" in str(store) else "sqlite"
+    if scheme in {"postgresql", "postgres"}:
+        yield Flaw(("store",), f"{scheme}:// {NOT_AVAILABLE}; give the path of an SQLite file, or leave it out")
+    elif scheme != "sqlite" or store == "":
+        yield Flaw(("store",), "must be the path of an SQLite file, or sqlite:///path")
+
+
+def items(value: Any) -> tuple[Any, ...] | None:
+    """A list or tuple as a tuple; nothing for anything else, above all for a text, whose items are its letters."""
+    return tuple(cast("Iterable[Any]", value)) if isinstance(value, list | tuple) else None
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """A checked list of texts in its final form: a tuple of plain ones, whatever marks the loaders put on them."""
+    return tuple(str(item) for item in items(value) or ())
+
+
+def _command_flaws(command: Any) -> Iterator[Flaw]:
+    if not _is_text(command):
+        yield Flaw(("command",), "must name a program")
+    elif re.match(r"[^\s/\\]+\s", command):
+        # No shell will take this apart, so it would be looked for as one program of that name.
+        yield Flaw(("command",), "must be the program alone; put what follows it into `args`")
+
+
+def _texts_flaws(name: str, value: Any, *, empty: bool = False) -> Iterator[Flaw]:
+    given = items(value)
+    if given is None:
+        yield Flaw((name,), "must be a list of texts")
+        return
+    for index, text in enumerate(given):
+        if not (_is_text(text) or (empty and text == "")):
+            yield Flaw((name, index), "must be text" + ("" if empty else ", and not empty"))
+
+
+def _mapping_flaws(name: str, value: Any, name_flaw: Any, unfit: re.Pattern[str]) -> Iterator[Flaw]:
+    if not isinstance(value, Mapping):
+        yield Flaw((name,), "must map names to texts")
+        return
+    for key, given in cast("Mapping[Any, Any]", value).items():
+        text = given.reveal() if isinstance(given, Secret) else given
+        flaw = name_flaw(key) if isinstance(key, str) else "names must be text"
+        if flaw:
+            yield Flaw((name, str(key)), flaw)
+        if not isinstance(text, str) or unfit.search(text):
+            yield Flaw((name, str(key)), "must be text without control characters")
+
+
+def _env_name_flaw(name: str) -> str | None:
+    return None if _is_text(name) and "=" not in name else "is no name for a variable"
+
+
+def _header_name_flaw(name: str) -> str | None:
+    return None if _HEADER_NAME.fullmatch(name) else "is no name for a header"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value

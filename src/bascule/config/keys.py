@@ -1,0 +1,144 @@
+"""Every key of a configuration file as data: its type, its default, and whether this version has it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bascule.config.model import ERAS, LINKS_STARTING, MESSAGE_MAX, STYLES
+
+
+class Kind(StrEnum):
+    """The type of a key, in the words of an error message."""
+
+    TEXT = "text"
+    TEXTS = "a list of texts"
+    TEXT_MAP = "a mapping of names to texts"
+    FLAG = "true or false"
+    SECONDS = "a number of seconds above 0"
+    COUNT = "a whole number above 0"
+    SIZE = "a size such as 8MiB"
+    CHOICE = "one of a few words"
+    OTHER = "a value of its own form"
+    """Only for keys this version does not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key. Its name is dotted where it stands inside another: `timeouts.call`."""
+
+    name: str
+    kind: Kind
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    later_choices: tuple[str, ...] = ()
+    """Words the key will take, but not in this version."""
+    available: bool = True
+
+
+def _later(name: str, kind: Kind = Kind.OTHER, default: Any = None, choices: tuple[str, ...] = ()) -> Key:
+    return Key(name, kind, default, choices, available=False)
+
+
+def _by_name(*keys: Key) -> dict[str, Key]:
+    return {key.name: key for key in keys}
+
+
+SERVER_KEYS = _by_name(
+    Key("command", Kind.TEXT),
+    Key("args", Kind.TEXTS, ()),
+    Key("cwd", Kind.TEXT),
+    Key("env", Kind.TEXT_MAP, {}),
+    Key("inherit_env", Kind.TEXTS, ()),
+    Key("url", Kind.TEXT),
+    Key("transport", Kind.CHOICE, "auto", ("auto", "http"), later_choices=("sse", "ws")),
+    Key("headers", Kind.TEXT_MAP, {}),
+    _later("headers_command", Kind.TEXTS),
+    _later("oauth.client_id", Kind.TEXT),
+    _later("oauth.scopes", Kind.TEXTS, ()),
+    _later("container", Kind.TEXT),
+    Key("era", Kind.CHOICE, "auto", ERAS),
+    Key("required", Kind.FLAG, default=False),
+    Key("prefix", Kind.TEXT),
+    Key("tools.allow", Kind.TEXTS),
+    Key("tools.block", Kind.TEXTS, ()),
+    Key("render", Kind.CHOICE, "yaml", STYLES),
+    _later("limit", Kind.TEXT),
+    _later("permissions", default={}),
+    _later("idempotent", Kind.TEXTS, ()),
+    _later("trust", Kind.TEXTS, ()),
+    _later("ask", Kind.TEXTS, ()),
+    _later("raises", Kind.TEXT_MAP, {}),
+    _later("vouched", Kind.CHOICE, choices=("confidential", "secret")),
+    _later("kit", Kind.FLAG, default=False),
+    _later("url_isolated", Kind.TEXT),
+    _later("command_isolated", Kind.TEXTS),
+    _later("twin", Kind.CHOICE, "lazy", ("lazy", "eager")),
+    _later("sandbox.engine", Kind.CHOICE, "auto", ("auto", "docker", "bubblewrap")),
+    _later("sandbox.image", Kind.TEXT),
+    _later("sandbox.mounts", default="auto"),
+    _later("sandbox.memory", Kind.SIZE, 512 * 1024**2),
+    _later("sandbox.cpus", default=1),
+    _later("sandbox.pids", Kind.COUNT, 128),
+    _later("sandbox.disk", Kind.SIZE, 1024**3),
+    _later("sandbox.session_limit", Kind.SECONDS, 3600),
+    _later("lifetime", Kind.CHOICE, "session", ("call", "session", "shared")),
+    _later("stateless", Kind.FLAG, default=False),
+    Key("timeouts.connect", Kind.SECONDS, 60),
+    Key("timeouts.reconnect", Kind.SECONDS, 15),
+    Key("timeouts.probe", Kind.SECONDS, 3),
+    Key("timeouts.list", Kind.SECONDS, 15),
+    Key("timeouts.call", Kind.SECONDS, 30),
+    Key("timeouts.close", Kind.SECONDS, 5),
+    _later("heartbeat.interval", Kind.SECONDS, 30),
+    _later("heartbeat.stale_after", Kind.SECONDS, 90),
+    _later("restart.attempts", Kind.COUNT, 5),
+    _later("restart.backoff", Kind.SECONDS, 2),
+    _later("limits.concurrent", Kind.COUNT, 16),
+    _later("limits.per_minute", Kind.COUNT),
+    _later("type", Kind.CHOICE, choices=("server",)),
+    _later("target", Kind.TEXT),
+    _later("instructions", Kind.TEXT),
+    _later("port", Kind.COUNT, 8000),
+    _later("auth"),
+)
+"""What may stand in one server's entry."""
+
+TOP_KEYS = _by_name(
+    _later("egress.allow", Kind.TEXTS, ()),
+    _later("egress.ports", default=(80, 443)),
+    _later("links.max", Kind.COUNT, 100),
+    Key("links.starting", Kind.COUNT, LINKS_STARTING),
+    Key("messages.max", Kind.SIZE, MESSAGE_MAX),
+    _later("catalog.lock", Kind.CHOICE, "auto", ("auto", "required", "off")),
+    _later("catalog.screen", Kind.CHOICE, "flag", ("flag", "refuse")),
+    _later("catalog.search_above", Kind.COUNT),
+    _later("results.presets", default={}),
+    _later("workspace.root", Kind.TEXT),
+    _later("workspace.quota", Kind.SIZE, 1024**3),
+    Key("store", Kind.TEXT),
+    _later("audit.arguments", Kind.CHOICE, "shape", ("shape", "full")),
+    _later("audit.anchor_every", Kind.SECONDS, 60),
+    _later("gateway.host", Kind.TEXT, "127.0.0.1"),
+    _later("gateway.port", Kind.COUNT, 8470),
+    _later("gateway.auth.keys", Kind.TEXTS, ()),
+    _later("gateway.auth.issuer", Kind.TEXT),
+    _later("gateway.auth.audience", Kind.TEXT),
+    _later("gateway.auth.claims.user", Kind.TEXT, "sub"),
+    _later("gateway.auth.claims.session", Kind.TEXT, "session_id"),
+    _later("gateway.workers", Kind.COUNT, 1),
+    _later("telemetry.otlp", Kind.TEXT),
+    _later("telemetry.prometheus", Kind.TEXT),
+    _later("dashboard.enabled", Kind.FLAG, default=True),
+    _later("dashboard.token", Kind.TEXT, "auto"),
+)
+"""What may stand beside the servers."""
+
+
+def below(keys: dict[str, Key], table: str) -> list[Key]:
+    """The keys that stand inside a table: `timeouts` gives `timeouts.call` and its siblings."""
+    return [key for key in keys.values() if key.name.startswith(f"{table}.")]
+
+
+def siblings(keys: dict[str, Key], prefix: str) -> set[str]:
+    """What may be written at one place: the first words of the names that begin with `prefix`."""
+    return {name.removeprefix(prefix).partition(".")[0] for name in keys if name.startswith(prefix)}

@@ -1,0 +1,86 @@
+"""One file to one `RuntimeConfig`. All that is wrong with the file is told at once; the file is only ever read."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bascule.config.document import Document, read_document
+from bascule.config.dotenv import read_dotenv
+from bascule.config.draft import make_server
+from bascule.config.entries import fill_entry, read_values, sort_keys
+from bascule.config.flaws import runtime_flaws
+from bascule.config.foreign import OURS
+from bascule.config.keys import TOP_KEYS
+from bascule.config.listing import list_drafts
+from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.problems import KeyPath, Problems, did_you_mean
+from bascule.config.shapes import SHAPES, Shape, shape_of
+from bascule.core.jsonvalue import JsonObject, is_object
+
+_FIELDS = {"links.starting": "links_starting", "messages.max": "message_max", "store": "store"}
+"""Keys beside the servers, and the fields of the model they fill."""
+
+
+def load_file(path: str | Path, environ: Mapping[str, str] | None = None) -> RuntimeConfig:
+    """Read a configuration: ours, or one of another program's. Raises one `ConfigError` that lists every problem.
+
+    A server that alone cannot be used, because a variable it names is not set, say, is in the result with its
+    `unavailable_reason`. Variables come from `environ` (the process's own by default), then from `.env` beside it.
+    """
+    document = read_document(Path(path))
+    root, shape = _shaped(document)
+    variables, dotenv_notes = _variables(document.path, os.environ if environ is None else environ)
+    listing = list_drafts(root, shape, document.problems)
+    servers = [make_server(draft, variables, document.problems) for draft in listing.drafts]
+    settings = _settings(root, shape, variables, document.problems)
+    document.problems.raise_if_any()
+    return _runtime(document, servers, settings, (*dotenv_notes, *listing.notes))
+
+
+def _runtime(
+    document: Document, servers: list[ServerConfig | None], settings: dict[str, Any], notes: tuple[str, ...]
+) -> RuntimeConfig:
+    named = {server.name: server for server in servers if server is not None}
+    return RuntimeConfig(servers=named, path=document.path, notes=notes, **settings)
+
+
+def _shaped(document: Document) -> tuple[JsonObject, Shape]:
+    root, problems = document.root, document.problems
+    if not is_object(root) or not root:
+        what = "is empty" if root is None or root == {} else "must hold a mapping"
+        problems.unreadable(what, fix="write servers under `mcp_servers:`")
+    shape = shape_of(root)
+    if shape is None:
+        known = [shape.key for shape in SHAPES if shape.key]
+        near = next((hint for key in root if (hint := did_you_mean(key, known))), "")
+        problems.unreadable(f"holds no servers{near}", fix="write servers under `mcp_servers:`")
+    return root, shape
+
+
+def _variables(path: Path, environ: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What `${…}` may name. The environment has the last word, as an operator who sets a variable expects."""
+    values, notes = read_dotenv(path.parent / ".env")
+    return values | dict(environ), notes
+
+
+def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], problems: Problems) -> dict[str, Any]:
+    raw, path = _own_part(root, shape)
+    entry, missing = fill_entry(sort_keys(TOP_KEYS, raw, path, problems), variables)
+    for each in missing:
+        problems.add(each.path, f"{each.told}; {each.fix}")
+    values = read_values(TOP_KEYS, entry, problems)
+    settings = {field: values[key] for key, field in _FIELDS.items()}
+    keys = {field: key for key, field in _FIELDS.items()}
+    for flaw in runtime_flaws(**settings):
+        key = keys[str(flaw.path[0])]
+        problems.add(entry[key].path if key in entry else (*path, key), flaw.text)
+    return settings
+
+
+def _own_part(root: JsonObject, shape: Shape) -> tuple[Any, KeyPath]:
+    """The keys beside the servers that are ours to read."""
+    if shape.foreign:
+        ours = root.get(OURS)
+        return ({} if ours is None else ours), (OURS,)
+    return {key: value for key, value in root.items() if key != shape.key}, ()

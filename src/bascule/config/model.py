@@ -1,0 +1,128 @@
+"""The one validated model of a server and of a configuration. Loaders produce it, and people build it by hand."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from bascule.config.flaws import (
+    Flaw,
+    choice_flaws,
+    exposure_flaws,
+    name_flaws,
+    refuse,
+    runtime_flaws,
+    seconds_flaws,
+    texts,
+)
+from bascule.config.transport import NoTransport, Transport
+from bascule.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bascule.core.rendering import Style
+
+Era = Literal["auto", "old", "new"]
+ERAS = ("auto", "old", "new")
+STYLES = ("yaml", "json")
+
+MESSAGE_MAX = 8 * 1024 * 1024
+"""Longest message we accept unless told otherwise. Results with images reach a few megabytes."""
+
+LINKS_STARTING = 8
+"""Links that may be starting at once. A hundred `npx` at once starve each other until all of them time out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds allowed for each part of a link's life."""
+
+    connect: float = 60
+    """A first start, which may have to download the server."""
+    reconnect: float = 15
+    probe: float = 3
+    list: float = 15
+    call: float = 30
+    close: float = 5
+
+    def __post_init__(self) -> None:
+        refuse("Timeouts", chain.from_iterable(seconds_flaws(f.name, getattr(self, f.name)) for f in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """One server: how to reach it, what agents see of it, how long it may take.
+
+    A server that cannot be used although the rest of the file can (a variable is not set, say) is here too, with
+    `unavailable_reason`; asking for it raises that, and the others go on.
+    """
+
+    name: str
+    transport: Transport
+    prefix: str | None = None
+    """Put before the names of its tools. None: the server's name; empty: nothing."""
+    allow: tuple[str, ...] | None = None
+    """Globs on the server's own tool names. None: all of them; empty: none."""
+    block: tuple[str, ...] = ()
+    render: "Style" = "yaml"
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    era: Era = "auto"
+    required: bool = False
+    """Whether its failure fails the start of the whole runtime."""
+    location: str = field(default="", compare=False)
+    """Where it was described, for messages."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What is worth telling the operator."""
+    unavailable_reason: ConfigError | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        refuse(
+            f"ServerConfig {self.name!r}",
+            chain(
+                name_flaws(self.name),
+                exposure_flaws(prefix=self.prefix, allow=self.allow, block=self.block),
+                choice_flaws("render", self.render, STYLES),
+                choice_flaws("era", self.era, ERAS),
+                _transport_flaws(self.transport, self.unavailable_reason),
+            ),
+        )
+        object.__setattr__(self, "allow", None if self.allow is None else texts(self.allow))
+        object.__setattr__(self, "block", texts(self.block))
+
+    @property
+    def tool_prefix(self) -> str:
+        return self.name if self.prefix is None else self.prefix
+
+
+def _transport_flaws(transport: Any, reason: ConfigError | None) -> Iterator[Flaw]:
+    if not isinstance(transport, Transport):
+        yield Flaw(("transport",), "must be one of bascule.config's transports, such as StdioTransport(command=…)")
+    elif isinstance(transport, NoTransport) and reason is None:
+        yield Flaw(("unavailable_reason",), "must say why there is no transport")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeConfig:
+    """All that was asked of one runtime."""
+
+    servers: Mapping[str, ServerConfig]
+    links_starting: int = LINKS_STARTING
+    message_max: int = MESSAGE_MAX
+    """Bytes."""
+    store: str | None = None
+    """Path or URL of the database. None: a file in the state folder."""
+    path: Path | None = None
+    """The file this was read from."""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        misnamed = [name for name, server in self.servers.items() if name != server.name]
+        refuse(
+            "RuntimeConfig",
+            chain(
+                runtime_flaws(links_starting=self.links_starting, message_max=self.message_max, store=self.store),
+                [Flaw(("servers", name), "stands under another name than its own") for name in misnamed],
+            ),
+        )
+        object.__setattr__(self, "servers", MappingProxyType(dict(self.servers)))

@@ -1,0 +1,27 @@
+"""Where state is kept: levels, keys, records. Outside of every workspace, so that no tool can reach it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bascule.core.errors import ConfigError
+
+
+def state_folder(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
+    """The folder's path. Nothing is made."""
+    chosen = environ.get("BASCULE_HOME", "")
+    if chosen and not chosen.startswith("~/"):
+        return Path(chosen).absolute()
+    xdg = Path(environ.get("XDG_STATE_HOME", ""))
+    # A relative path here is to be passed over, says the specification of these variables.
+    if not chosen and xdg.is_absolute():
+        return xdg / "bascule"
+    return _user_home(environ, home) / (chosen[2:] or ".local/state/bascule")
+
+
+def _user_home(environ: Mapping[str, str], home: Callable[[], Path]) -> Path:
+    try:
+        return Path(environ["HOME"]).absolute() if environ.get("HOME") else home()
+    except RuntimeError:
+        raise ConfigError(
+            "there is no home folder to keep state in", fix="set BASCULE_HOME to a folder only you can read"
+        ) from None

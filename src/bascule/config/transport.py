@@ -1,0 +1,100 @@
+"""The ways to reach a server, as plain values. What carries the messages is built from these elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, ClassVar, Literal
+
+from bascule.config.flaws import choice_flaws, credential_flaws, http_flaws, items, refuse, stdio_flaws, texts
+from bascule.config.secret import Secret, conceal_all
+from bascule.config.urls import shown_url
+
+HTTP_CHOICES = ("auto", "http")
+
+_no_values = dict[str, Secret | str]
+
+
+@dataclass(frozen=True, slots=True)
+class StdioTransport:
+    """A child process that speaks on its standard input and output. Values of `env` become `Secret`s."""
+
+    kind: ClassVar[str] = "stdio"
+
+    command: str
+    args: tuple[str, ...] = ()
+    cwd: str | None = None
+    env: Mapping[str, Secret | str] = field(default_factory=_no_values)
+    inherit_env: tuple[str, ...] = ()
+    """Names or globs of our own variables that may pass to the child."""
+
+    def __post_init__(self) -> None:
+        flaws = stdio_flaws(
+            command=self.command, args=self.args, cwd=self.cwd, env=self.env, inherit_env=self.inherit_env
+        )
+        refuse("StdioTransport", chain(flaws, credential_flaws(items(self.args) or ())))
+        _settle(self, args=texts(self.args), env=conceal_all(self.env), inherit_env=texts(self.inherit_env))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamableHttpTransport:
+    """A remote server at one address. With `auto`, older ways to speak HTTP may be tried. Headers become `Secret`s."""
+
+    kind: ClassVar[str] = "http"
+
+    url: str
+    headers: Mapping[str, Secret | str] = field(default_factory=_no_values)
+    choice: Literal["auto", "http"] = "auto"
+
+    def __post_init__(self) -> None:
+        flaws = http_flaws(url=self.url, headers=self.headers)
+        refuse("StreamableHttpTransport", chain(flaws, choice_flaws("choice", self.choice, HTTP_CHOICES)))
+        _settle(self, headers=conceal_all(self.headers))
+
+    def __repr__(self) -> str:
+        url, headers = shown_url(self.url), dict(self.headers)
+        return f"StreamableHttpTransport(url={url!r}, headers={headers!r}, choice={self.choice!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class SseTransport:
+    """A remote server that still speaks HTTP+SSE. Headers become `Secret`s."""
+
+    kind: ClassVar[str] = "sse"
+
+    url: str
+    headers: Mapping[str, Secret | str] = field(default_factory=_no_values)
+
+    def __post_init__(self) -> None:
+        refuse("SseTransport", http_flaws(url=self.url, headers=self.headers))
+        _settle(self, headers=conceal_all(self.headers))
+
+    def __repr__(self) -> str:
+        return f"SseTransport(url={shown_url(self.url)!r}, headers={dict(self.headers)!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessTransport:
+    """A server object that lives in this process. It can only be given in code, never in a file."""
+
+    kind: ClassVar[str] = "memory"
+
+    server: Any
+
+
+@dataclass(frozen=True, slots=True)
+class NoTransport:
+    """No way to reach the server, because its description could not be completed. `kind` is what it would have been.
+
+    There is nothing in here to connect to, so a refused server cannot be started by mistake.
+    """
+
+    kind: str
+
+
+Transport = StdioTransport | StreamableHttpTransport | SseTransport | InProcessTransport | NoTransport
+
+
+def _settle(transport: Any, **fields: Any) -> None:
+    """Put the final form of fields into a frozen value, from within its own making."""
+    for name, value in fields.items():
+        object.__setattr__(transport, name, value)

@@ -1,0 +1,227 @@
+"""One server on its way from a file to the model."""
+
+from typing import Any
+
+import pytest
+
+from bascule.config.draft import Draft, make_server
+from bascule.config.entries import Given, sort_keys
+from bascule.config.keys import SERVER_KEYS
+from bascule.config.model import ServerConfig, Timeouts
+from bascule.config.problems import Problems
+from bascule.config.secret import Secret, reveal_all
+from bascule.config.transport import NoTransport, SseTransport, StdioTransport, StreamableHttpTransport
+
+ENVIRON = {"TOKEN": "hunter2", "PORT": "8000", "GITHUB_TOKEN": "abc", "FLAG": "true"}
+
+
+def make(raw: Any, *, foreign: bool = False, kind: str | None = None) -> tuple[ServerConfig | None, list[str]]:
+    problems = Problems("f")
+    entry = sort_keys(SERVER_KEYS, raw, ("a",), problems)
+    server = make_server(Draft("a", ("a",), entry, foreign=foreign, kind=kind), ENVIRON, problems)
+    return server, [problem.told for problem in problems.found]
+
+
+def made(raw: Any, **draft: Any) -> ServerConfig:
+    server, told = make(raw, **draft)
+    assert told == []
+    assert server is not None
+    return server
+
+
+def told(raw: Any) -> list[str]:
+    server, problems = make(raw)
+    assert server is None
+    return problems
+
+
+def test_a_command_becomes_a_child_process():
+    server = made({"command": "npx", "args": ["-y"], "cwd": "/x", "env": {"T": "${TOKEN}"}, "inherit_env": ["AWS_*"]})
+
+    assert server.transport == StdioTransport("npx", ("-y",), "/x", {"T": "hunter2"}, ("AWS_*",))
+    assert server.location == "f: a"
+    assert "hunter2" not in repr(server)
+
+
+def test_a_url_becomes_a_remote_server():
+    server = made({"url": "https://a.test/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "transport": "http"})
+
+    assert isinstance(server.transport, StreamableHttpTransport)
+    assert server.transport.choice == "http"
+    assert reveal_all(server.transport.headers) == {"Authorization": "Bearer hunter2"}
+    assert all(isinstance(value, Secret) for value in server.transport.headers.values())
+
+
+def test_every_other_key_reaches_the_model():
+    server = made(
+        {
+            "command": "x",
+            "prefix": "",
+            "tools": {"allow": ["a"], "block": ["b"]},
+            "render": "json",
+            "era": "old",
+            "required": True,
+            "timeouts": {"connect": 1, "reconnect": 2, "probe": 3, "list": 4, "call": 5, "close": 6},
+        }
+    )
+
+    assert (server.prefix, server.allow, server.block) == ("", ("a",), ("b",))
+    assert (server.render, server.era, server.required) == ("json", "old", True)
+    assert server.timeouts == Timeouts(1, 2, 3, 4, 5, 6)
+
+
+def test_texts_from_variables_are_plain_in_the_model():
+    server = made(
+        {
+            "command": "${PORT}",
+            "args": ["${PORT}"],
+            "cwd": "${PORT}",
+            "tools": {"allow": ["${PORT}"]},
+            "required": "${FLAG}",
+        }
+    )
+
+    assert isinstance(server.transport, StdioTransport)
+    values = [server.transport.command, *server.transport.args, server.transport.cwd, *(server.allow or ())]
+    assert {type(value) for value in values} == {str}
+    assert server.required is True
+
+
+def test_an_unset_variable_refuses_the_server_and_names_field_and_variable():
+    server = made({"command": "npx", "env": {"A": "${NOPE}", "B": "${NADA}"}, "required": True, "prefix": "p"})
+
+    reason = server.unavailable_reason
+    assert reason is not None
+    assert reason.problems == ("f: a.env.A: the variable NOPE is not set", "f: a.env.B: the variable NADA is not set")
+    assert "f: a.env.A: the variable NOPE is not set" in str(reason)
+    assert "NOPE" in reason.fix
+    assert server.transport == NoTransport("stdio")
+    assert (server.required, server.prefix) == (True, "p")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"command": "${NOPE}"},
+        {"command": "npx", "args": ["${NOPE}", ""]},
+        {"command": "npx", "cwd": "${NOPE}"},
+        {"command": "npx", "prefix": "${NOPE}"},
+        {"command": "npx", "tools": {"allow": ["${NOPE}"]}},
+        {"command": "npx", "timeouts": {"call": "${NOPE}"}},
+        {"url": "${NOPE}"},
+        {"url": "https://a.test/${input:x}"},
+        {"url": "https://a.test", "headers": {"A": "Bearer ${NOPE"}},
+    ],
+)
+def test_a_hole_anywhere_refuses_the_server_and_nothing_else(raw: Any):
+    server = made(raw)
+
+    assert server.unavailable_reason is not None
+    assert len(server.unavailable_reason.problems) == 1
+    assert isinstance(server.transport, NoTransport)
+
+
+def test_a_hole_does_not_hide_other_problems():
+    assert told({"command": "npx", "args": ["${NOPE}", "--token=abc123"], "env": {"A": 5}}) == [
+        "f: a.env.A: must be text, not a number; put it in quotes",
+        *told({"command": "npx", "args": ["x", "--token=abc123"]}),
+    ]
+
+
+def test_what_could_not_be_read_is_told_once():
+    assert len(told({"command": 5})) == 1
+    assert len(told({"url": ["x"]})) == 1
+    assert len(told({"command": "npx", "tools": {"allow": [5]}})) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "word"),
+    [
+        ({}, "needs a `command`"),
+        ({"command": "npx", "url": "https://a.test"}, "has both"),
+        ({"command": "npx", "headers": {"A": "b"}}, "goes with `url`"),
+        ({"url": "https://a.test", "args": ["x"]}, "goes with `command`"),
+        ({"command": "npx -y x"}, "`args`"),
+        ({"url": "ws://a.test"}, "not available in this version"),
+        ({"url": "unix:///x"}, "not available in this version"),
+        ({"url": "https://a.test", "transport": "sse"}, "not available in this version"),
+        ({"url": "https://a.test", "transport": "ws"}, "not available in this version"),
+        ({"command": "npx", "prefix": "a b"}, "a.prefix: must be"),
+        ({"command": "npx", "tools": {"block": [""]}}, "a.tools.block[0]: must be"),
+        ({"command": "npx", "args": ["--token", "abc"]}, "`env`"),
+        ({"args": ["--token", "abc"]}, "`env`"),
+        ({"command": "npx", "args": ["${TOKEN}"]}, "holds TOKEN, a credential by its name"),
+    ],
+)
+def test_what_cannot_work_is_a_problem_of_our_file(raw: Any, word: str):
+    assert any(word in problem for problem in told(raw))
+
+
+def test_an_argument_is_blamed_once_however_many_signs_it_gives():
+    assert len(told({"command": "npx", "args": ["--token=${GITHUB_TOKEN}"]})) == 1
+
+
+@pytest.mark.parametrize(
+    "raw", [{}, {"command": "npx -y x"}, {"url": "ws://a.test"}, {"command": "npx", "args": ["--token=abc12"]}]
+)
+def test_what_cannot_work_refuses_only_that_server_of_a_foreign_file(raw: Any):
+    server = made(raw, foreign=True)
+
+    assert server.unavailable_reason is not None
+    assert isinstance(server.transport, NoTransport)
+    assert "abc12" not in repr(server) + server.unavailable_reason.evidence
+
+
+def test_what_goes_with_another_way_is_a_note_in_a_foreign_file():
+    server = made({"url": "https://a.test", "env": {"A": "b"}}, foreign=True)
+
+    assert server.unavailable_reason is None
+    assert server.notes == ("ignored env: it goes with `command`, but this server has a `url`",)
+
+
+def test_wrong_types_are_problems_of_a_foreign_file_too():
+    server, problems = make({"command": 5}, foreign=True)
+
+    assert server is None
+    assert len(problems) == 1
+
+
+def test_the_old_way_over_http_keeps_its_address():
+    problems = Problems("f")
+    draft = Draft("a", ("a",), {"url": Given("https://a.test/sse", ("a", "url"))}, foreign=True, kind="sse")
+    draft.refuse("f: a.type: not available")
+    server = make_server(draft, {}, problems)
+
+    assert server is not None
+    assert server.transport == SseTransport("https://a.test/sse")
+    assert server.unavailable_reason is not None
+
+
+def test_the_old_way_over_http_with_a_hole_has_nothing_to_connect_to():
+    raw = {"url": "https://a.test/sse", "headers": {"A": "${NOPE}"}}
+
+    assert made(raw, foreign=True, kind="sse").transport == NoTransport("sse")
+
+
+@pytest.mark.parametrize("kind", ["stdio", "http", "sse", "ws"])
+def test_a_server_that_was_refused_before_has_nothing_to_connect_to(kind: str):
+    problems = Problems("f")
+    draft = Draft("a", ("a",), {"command": Given("npx", ("a", "command"))}, foreign=True, kind=kind)
+    draft.refuse("f: a.type: says otherwise")
+    server = make_server(draft, {}, problems)
+
+    assert server is not None
+    assert server.transport == NoTransport(kind)
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "noted"),
+    [
+        ("http://a.test", {"A": "b"}, True),
+        ("http://a.test", {}, False),
+        ("https://a.test", {"A": "b"}, False),
+        ("http://127.0.0.1:1", {"A": "b"}, False),
+    ],
+)
+def test_headers_in_clear_are_pointed_out(url: str, headers: dict[str, str], noted: bool):
+    assert bool(made({"url": url, "headers": headers}).notes) is noted

@@ -1,0 +1,95 @@
+"""The table of keys: whole, and in agreement with the model."""
+
+from dataclasses import fields
+
+from bascule.config.keys import SERVER_KEYS, TOP_KEYS, Kind, below, siblings
+from bascule.config.kinds import _READERS
+from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
+from bascule.config.transport import StdioTransport, StreamableHttpTransport
+
+NOW = {
+    "command",
+    "args",
+    "cwd",
+    "env",
+    "inherit_env",
+    "url",
+    "transport",
+    "headers",
+    "era",
+    "required",
+    "prefix",
+    "tools.allow",
+    "tools.block",
+    "render",
+    *(f"timeouts.{field.name}" for field in fields(Timeouts)),
+}
+
+LATER = {
+    *("headers_command", "oauth.client_id", "oauth.scopes", "container", "limit", "permissions", "idempotent", "trust"),
+    *("ask", "raises", "vouched", "kit", "url_isolated", "command_isolated", "twin", "lifetime", "stateless"),
+    *("heartbeat.interval", "heartbeat.stale_after", "restart.attempts", "restart.backoff"),
+    *("limits.concurrent", "limits.per_minute", "type", "target", "instructions", "port", "auth"),
+    *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
+}
+
+
+def test_every_key_of_a_server_is_in_the_table():
+    assert {name for name, key in SERVER_KEYS.items() if key.available} == NOW
+    assert {name for name, key in SERVER_KEYS.items() if not key.available} == LATER
+
+
+def test_three_keys_beside_the_servers_are_available():
+    assert {name for name, key in TOP_KEYS.items() if key.available} == {"links.starting", "messages.max", "store"}
+
+
+def test_the_tables_beside_the_servers_are_all_there():
+    assert siblings(TOP_KEYS, "") == {
+        *("egress", "links", "messages", "catalog", "results", "workspace", "store", "audit", "gateway", "telemetry"),
+        "dashboard",
+    }
+
+
+def test_the_defaults_of_timeouts_are_those_of_the_model():
+    for field in fields(Timeouts):
+        assert SERVER_KEYS[f"timeouts.{field.name}"].default == field.default
+
+
+def test_the_defaults_of_a_server_are_those_of_the_model():
+    server = ServerConfig("a", StdioTransport("a"))
+    model = {"era": server.era, "required": server.required, "prefix": server.prefix, "render": server.render}
+    model |= {"tools.allow": server.allow, "tools.block": server.block}
+    model |= {"transport": StreamableHttpTransport("https://a.test").choice}
+
+    assert {name: SERVER_KEYS[name].default for name in model} == model
+
+
+def test_the_defaults_beside_the_servers_are_those_of_the_model():
+    runtime = RuntimeConfig({})
+
+    assert TOP_KEYS["links.starting"].default == runtime.links_starting
+    assert TOP_KEYS["messages.max"].default == runtime.message_max
+    assert TOP_KEYS["store"].default == runtime.store
+
+
+def test_every_available_key_can_be_read():
+    kinds = {key.kind for key in (*SERVER_KEYS.values(), *TOP_KEYS.values()) if key.available}
+
+    assert kinds <= _READERS.keys()
+    assert Kind.OTHER not in kinds
+
+
+def test_a_choice_has_words_and_its_default_is_one_of_them():
+    choices = [key for key in (*SERVER_KEYS.values(), *TOP_KEYS.values()) if key.kind is Kind.CHOICE]
+
+    assert all(key.choices and key.default in {None, *key.choices} for key in choices)
+
+
+def test_no_key_is_both_a_value_and_a_table():
+    for keys in (SERVER_KEYS, TOP_KEYS):
+        assert not [name for name in keys if below(keys, name)]
+
+
+def test_what_may_be_written_at_a_place_is_known():
+    assert siblings(SERVER_KEYS, "tools.") == {"allow", "block"}
+    assert {key.name for key in below(TOP_KEYS, "links")} == {"links.max", "links.starting"}
