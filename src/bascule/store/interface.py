@@ -1,0 +1,35 @@
+"""What survives a restart, whichever engine keeps it."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+
+class ListingKey(msgspec.Struct, frozen=True):
+    """Whose listing: the config that names the server, the sandbox it ran in, and its name."""
+
+    home: str
+    sandbox: str
+    server: str
+
+
+class KeptListing(msgspec.Struct, frozen=True):
+    """A listing as it was last seen: a digest of the whole, and one of each tool."""
+
+    digest: str
+    tools: Mapping[str, str]
+
+
+class Store(Protocol):
+    """Raises `StoreError` where something could not be read or written; never guesses."""
+
+    async def open(self) -> None: ...
+
+    async def listing(self, key: ListingKey) -> KeptListing | None: ...
+
+    async def keep_listing(self, key: ListingKey, listing: KeptListing) -> None:
+        """Replace what was kept under this key, in one step."""
+        ...
+
+    async def close(self) -> None: ...
