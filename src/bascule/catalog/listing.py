@@ -1,0 +1,133 @@
+"""A server's list of tools, collected page by page. One bad tool is set aside; a list that does not end is refused."""
+
+from typing import Any
+
+import msgspec
+
+from bascule.catalog.digest import fingerprint_of
+from bascule.core.errors import ProtocolViolation
+from bascule.core.jsonvalue import JsonObject, as_text, is_array, is_object
+
+MAX_PAGES = 1000
+"""Pages we ask for. A server that always has one more would keep us for ever."""
+
+MAX_TOOLS = 20_000
+"""Tools of one server. The largest servers known have some hundreds."""
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Size of a whole listing. Ten thousand ordinary tools take nine megabytes, and cataloguing them takes a second."""
+
+MAX_NAME = 256
+"""Longest tool name, twice what the protocol allows. Longer ones would be repeated in every message about them."""
+
+MAX_PROBLEMS = 100
+"""Problems told in full. A list with more is not read by anyone."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Pages:
+    """The pages of one listing so far. Feed every result to `add` until it gives no cursor."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, JsonObject] = {}
+        """Every usable definition as it came, by the server's own name for it."""
+        self.fingerprints: dict[str, bytes] = {}
+        """By the same names. Equal ones mean that nothing about a tool changed."""
+        self.ttl: float | None = None
+        """Seconds for which the server says the list holds: the least of its pages."""
+        self.size = 0
+        """Bytes of all definitions."""
+        self._problems: list[str] = []
+        self._cursors: set[str] = set()
+        self._pages = 0
+        self._seen = 0
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was set aside, and why."""
+        more = len(self._problems) - MAX_PROBLEMS
+        told = self._problems[:MAX_PROBLEMS]
+        return (*told, f"and {more} more such problems") if more > 0 else tuple(told)
+
+    def add(self, result: JsonObject) -> str | None:
+        """Take a page. The cursor of the next one, or None after the last."""
+        definitions = result.get("tools")
+        if not is_array(definitions):
+            raise ProtocolViolation("a page of tools has no list of tools", where="list", evidence=_glimpse(result))
+        self._count(len(definitions))
+        for definition in definitions:
+            self._take(definition)
+        self._note_ttl(result.get("ttlMs"))
+        return self._next(result.get("nextCursor"))
+
+    def _count(self, tools: int) -> None:
+        self._pages += 1
+        self._seen += tools
+        if self._seen > MAX_TOOLS:
+            raise _endless(f"the server lists more than {MAX_TOOLS:,} tools")
+
+    def _take(self, definition: Any) -> None:
+        problem = _unusable(definition)
+        if problem:
+            self._problems.append(f"tool {self._seen_so_far()}: {problem}")
+            return
+        try:
+            data = _encode(definition)
+        except (TypeError, ValueError, RecursionError) as error:
+            self._problems.append(f"tool {definition['name']!r} is not JSON: {error}")
+            return
+        self.size += len(data)
+        if self.size > MAX_BYTES:
+            raise _endless(f"the list of tools is larger than {MAX_BYTES:,} bytes")
+        self._keep(definition["name"], definition, data)
+
+    def _keep(self, name: str, definition: JsonObject, data: bytes) -> None:
+        if name in self.tools:
+            self._problems.append(f"tool {name!r} is listed twice; the first one counts")
+            return
+        # Two tables, and no object for each tool: ten thousand of those would set the garbage collector off.
+        self.tools[name] = definition
+        self.fingerprints[name] = fingerprint_of(data)
+
+    def _seen_so_far(self) -> int:
+        return len(self.tools) + len(self._problems) + 1
+
+    def _note_ttl(self, value: Any) -> None:
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            self.ttl = min(value / 1000, self.ttl if self.ttl is not None else value / 1000)
+
+    def _next(self, cursor: Any) -> str | None:
+        # An empty cursor means the end to the servers that send one.
+        if cursor is None or cursor == "":
+            return None
+        if not isinstance(cursor, str):
+            raise ProtocolViolation(
+                "the next page has a cursor that is not text", where="list", evidence=f"{cursor!r:.100}"
+            )
+        if cursor in self._cursors:
+            raise _endless("the server gave the same cursor twice, so its list would never end")
+        if self._pages >= MAX_PAGES:
+            raise _endless(f"the list of tools has more than {MAX_PAGES:,} pages")
+        self._cursors.add(cursor)
+        return cursor
+
+
+def _unusable(definition: Any) -> str:
+    """Why a definition cannot be used at all, or nothing. A sloppy name will do: it is made safe when it is exposed."""
+    if not is_object(definition):
+        return f"a definition is not an object but {_glimpse(definition)}"
+    name = as_text(definition.get("name"))
+    if not name:
+        return "it has no name"
+    if len(name) > MAX_NAME:
+        return f"its name has {len(name)} characters: {name[:40]}…"
+    return "" if name.isprintable() else f"its name has characters that do not print: {name[:40]!r}"
+
+
+def _endless(message: str) -> ProtocolViolation:
+    return ProtocolViolation(message, where="list", fix="report this to the author of the server")
+
+
+def _glimpse(value: Any) -> str:
+    return f"{value!r:.100}"

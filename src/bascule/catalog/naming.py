@@ -1,0 +1,42 @@
+"""The name an agent sees for a tool: its server's prefix and its own name, in the characters every model API takes."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+MAX_NAME = 64
+"""Longest name the model APIs take."""
+
+_TAIL = 8
+"""Hex digits of the hash that tells cut or altered names apart. Within one server, chance clashes are out of reach."""
+
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def exposed_names(server: str, prefix: str, tools: Iterable[str]) -> dict[str, str]:
+    """The exposed name of each of a server's tools.
+
+    Forbidden characters become underscores. Where that would give two tools one name, those that were altered get a
+    hash tail, and one that already had the name keeps it.
+    """
+    plain = {tool: _FORBIDDEN.sub("_", _joined(prefix, tool)) for tool in tools}
+    uses = Counter(plain.values())
+    return {tool: _fitted(name, server, prefix, tool, shared=uses[name] > 1) for tool, name in plain.items()}
+
+
+def _joined(prefix: str, tool: str) -> str:
+    return f"{prefix}_{tool}" if prefix else tool
+
+
+def _fitted(name: str, server: str, prefix: str, tool: str, *, shared: bool) -> str:
+    altered = name != _joined(prefix, tool)
+    if len(name) <= MAX_NAME and not (altered and shared):
+        return name
+    tail = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_TAIL]
+    return f"{name[: MAX_NAME - _TAIL - 1]}_{tail}"
+
+
+def collision_problem(name: str, keys: Iterable[str]) -> str:
+    """Why none of several tools is exposed, and what to do about it."""
+    return f"{' and '.join(sorted(keys))} would both be called {name}; give one of the servers another `prefix`"

@@ -1,0 +1,122 @@
+"""One server's tools as catalogued, and what changed since they were last listed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from bascule.catalog.digest import listing_digest, tool_digest
+from bascule.catalog.entry import Entry, make_entry
+from bascule.catalog.listing import Pages
+from bascule.catalog.naming import exposed_names
+from bascule.core.tool import ToolKey, ToolStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ListingDiff:
+    """Tools by the server's own names. All empty if nothing changed."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServerListing:
+    """What one server offers. An entry is the same object for as long as its tool does not change."""
+
+    server: str
+    prefix: str
+    entries: Mapping[str, Entry]
+    """By the server's own names."""
+    digest: str
+    problems: tuple[str, ...] = ()
+    """Tools that cannot be used, and why."""
+    notes: tuple[str, ...] = ()
+    instructions: str = ""
+    set_aside: tuple[str, ...] = ()
+    """Those of the problems that come from definitions which are not in the catalog at all."""
+    last_seen: dict[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
+    """The fingerprint of each definition when it last came, so that the next listing is compared and not read."""
+
+
+def everything(_tool: str) -> bool:
+    """Exposes every tool."""
+    return True
+
+
+def catalog_listing(
+    server: str,
+    prefix: str,
+    pages: Pages,
+    previous: ServerListing | None = None,
+    exposed: Callable[[str], bool] = everything,
+    instructions: str = "",
+) -> tuple[ServerListing, ListingDiff]:
+    """The server's listing now, and how its tools differ from the previous one's.
+
+    It is the previous one itself if nothing changed at all, else one in which unchanged tools keep their entries.
+    `previous` must have been made with the same `prefix` and `exposed`: give None when the server's config changed.
+    """
+    seen = pages.fingerprints
+    same_terms = previous is not None and previous.set_aside == pages.problems and previous.instructions == instructions
+    if previous is not None and same_terms and previous.last_seen == seen:
+        return previous, ListingDiff()
+    entries = _entries(server, prefix, pages, previous, exposed)
+    diff = _difference({} if previous is None else previous.entries, entries)
+    if previous is not None and same_terms and not diff:
+        previous.last_seen.update(seen)
+        return previous, diff
+    digests = {name: entry.spec.digest for name, entry in entries.items()}
+    listing = ServerListing(
+        server=server,
+        prefix=prefix,
+        entries=entries,
+        digest=listing_digest(digests, instructions),
+        problems=pages.problems + _unusable(entries),
+        notes=tuple(f"{name}: {note}" for name, entry in entries.items() for note in entry.notes),
+        instructions=instructions,
+        set_aside=pages.problems,
+        last_seen=seen,
+    )
+    return listing, diff
+
+
+def _unusable(entries: Mapping[str, Entry]) -> tuple[str, ...]:
+    found = ((name, entry.spec) for name, entry in entries.items())
+    return tuple(f"{name}: {spec.problem}" for name, spec in found if spec.status is ToolStatus.UNUSABLE)
+
+
+def _entries(
+    server: str, prefix: str, pages: Pages, previous: ServerListing | None, exposed: Callable[[str], bool]
+) -> dict[str, Entry]:
+    kept = {} if previous is None else _kept(previous, pages)
+    entries: dict[str, Entry] = {}
+    for tool, name in exposed_names(server, prefix, pages.tools).items():
+        entry = kept.get(tool)
+        # Another tool that came or went may have changed what this one is called.
+        if entry is None or entry.spec.name != name:
+            entry = make_entry(pages.tools[tool], ToolKey(server, tool), name, exposed=exposed(tool))
+        entries[tool] = entry
+    return entries
+
+
+def _kept(previous: ServerListing, pages: Pages) -> dict[str, Entry]:
+    """The entries that are still true. Another order of keys is no change."""
+    return {
+        tool: entry
+        for tool, entry in previous.entries.items()
+        if tool in pages.tools
+        and (
+            previous.last_seen[tool] == pages.fingerprints[tool] or entry.spec.digest == tool_digest(pages.tools[tool])
+        )
+    }
+
+
+def _difference(before: Mapping[str, Entry], now: Mapping[str, Entry]) -> ListingDiff:
+    return ListingDiff(
+        added=tuple(sorted(now.keys() - before.keys())),
+        changed=tuple(sorted(name for name in now.keys() & before.keys() if now[name] is not before[name])),
+        removed=tuple(sorted(before.keys() - now.keys())),
+    )

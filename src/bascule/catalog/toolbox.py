@@ -1,0 +1,76 @@
+"""All tools of all servers under their exposed names. Calls are routed by this table, never by taking a name apart."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from bascule.catalog.entry import Entry
+from bascule.catalog.naming import collision_problem
+from bascule.catalog.server_listing import ServerListing
+from bascule.catalog.suggest import nearest_names
+from bascule.core.errors import UnknownTool
+from bascule.core.tool import ToolSpec, ToolStatus
+
+
+class Toolbox:
+    """The listings of several servers, merged. Frozen: a changed listing makes a new toolbox."""
+
+    __slots__ = ("_all", "_collisions", "_entries", "_exposed")
+
+    def __init__(self, listings: Iterable[ServerListing] = ()) -> None:
+        entries = [entry for listing in listings for entry in listing.entries.values()]
+        self._entries, self._collisions = _table(entries)
+        self._all = tuple(self._status(entry.spec) for entry in entries)
+        self._exposed = tuple(spec for spec in self._all if spec.status is ToolStatus.EXPOSED)
+
+    def find(self, name: str) -> Entry | None:
+        """The tool of this name. It may be one that cannot be used; a hidden one is not found."""
+        return self._entries.get(name)
+
+    def resolve(self, name: str) -> Entry:
+        """The same, or `UnknownTool` raised."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise self.unknown(name)
+        return entry
+
+    def unknown(self, name: str) -> UnknownTool:
+        """What a call of an unknown tool is answered with: the same, word for word, for one the caller may not know."""
+        shown = f"{name[:80]!r}"
+        problem = self._collisions.get(name)
+        if problem is not None:
+            return UnknownTool(f"{shown} is not exposed: {problem}", fix="set `prefix` on one of the servers")
+        nearest = nearest_names(name, (spec.name for spec in self._exposed))
+        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+        return UnknownTool(
+            f"there is no tool {shown}{hint}", nearest=nearest, fix="run `bascule list` to see all tools"
+        )
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools an agent is shown."""
+        return self._exposed
+
+    def all_specs(self) -> tuple[ToolSpec, ...]:
+        """Every tool, each with its status and what is wrong with it."""
+        return self._all
+
+    def _status(self, spec: ToolSpec) -> ToolSpec:
+        problem = self._collisions.get(spec.name)
+        if problem is None or spec.status is ToolStatus.HIDDEN:
+            return spec
+        return replace(spec, status=ToolStatus.COLLIDING, problem=problem)
+
+
+def _table(entries: Iterable[Entry]) -> tuple[Mapping[str, Entry], Mapping[str, str]]:
+    """The entries that have their name alone, and the names that several would have."""
+    by_name: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if entry.spec.status is not ToolStatus.HIDDEN:
+            by_name[entry.spec.name].append(entry)
+    alone = {name: found[0] for name, found in by_name.items() if len(found) == 1}
+    collisions = {
+        name: collision_problem(name, (str(entry.spec.key) for entry in found))
+        for name, found in by_name.items()
+        if len(found) > 1
+    }
+    return alone, collisions

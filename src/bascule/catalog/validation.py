@@ -1,0 +1,252 @@
+"""Checking values against a schema, in bounded time. The schema is compiled when it is first needed."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Never
+
+import msgspec
+
+from bascule.catalog.cost import Bound, bound_of, match_of
+from bascule.catalog.patterns import MAX_TRIES
+from bascule.core.errors import ProtocolViolation
+from bascule.core.jsonvalue import JsonObject, as_object, is_array, is_object
+from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+MAX_STEPS = 4_000_000
+"""Steps of one check: some 15 milliseconds."""
+
+MAX_MATCHING = 12_000_000
+"""Nanoseconds that matching regular expressions may take in one check."""
+
+_REACHING = 5
+"""Steps of getting at each part of a value."""
+
+MAX_TURNS = 64
+"""Deepest value for a recursive schema. Each level may take a hundred frames of a stack that we cannot measure."""
+
+REGEX_SIZE = 8 * 1024 * 1024
+"""Bytes of a compiled regular expression."""
+
+_AWKWARD = 10**15
+"""Integers from here on, and fractions of such size, are compared by slow exact arithmetic and hash alike."""
+_TOO_LONG = 10**100
+"""Integers from here on take too long to compare even once."""
+_AWKWARD_FACTOR = 64
+"""How much slower a check gets by awkward numbers."""
+
+_encode = msgspec.json.Encoder().encode
+_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
+_FIFTEEN_DIGITS = b"0" * 15
+NOT_JSON = (TypeError, ValueError, RecursionError)
+"""What encoding raises for a value that JSON cannot say."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing wrong with a value: where (empty for the whole), and what. Values are never repeated at length."""
+
+    path: str
+    message: str
+
+
+class Validator:
+    """A schema ready to be checked against. Only for schemas that have a bound."""
+
+    __slots__ = ("_accepts", "_match_by_member", "_small", "bound", "schema")
+
+    def __init__(self, schema: JsonObject, bound: Bound) -> None:
+        self.schema = schema
+        self.bound = bound
+        self._accepts: Callable[[Any], bool] | None = None
+        self._match_by_member: dict[str, int] = {}
+        # A value of this many bytes is within every limit, whatever it holds: a level takes two bytes, a part two.
+        self._small = min(2 * self.depth, 2 * MAX_STEPS // self._steps(1), MAX_MATCHING // max(bound.match, 1))
+
+    @property
+    def depth(self) -> int:
+        return MAX_TURNS if self.bound.recursive else MAX_DEPTH
+
+    def is_valid(self, value: Any) -> bool:
+        """Whether a value fits, and is small enough for us to find out. Raises `ProtocolViolation` for a bad schema."""
+        try:
+            data = _encode(value)
+        except NOT_JSON:
+            return False
+        return self.fits(value, data)
+
+    def fits(self, value: Any, data: bytes) -> bool:
+        """The same, for a value that is at hand as text too."""
+        if len(data) > self._small and self._excess(value, data):
+            return False
+        accepts = self._accepts or self.compile()
+        return answer(accepts, value)
+
+    def excess(self, value: Any) -> str:
+        """Why a value cannot be checked at all, or nothing."""
+        try:
+            data = _encode(value)
+        except RecursionError:
+            return f"nests deeper than {self.depth} levels"
+        except NOT_JSON as error:
+            return f"is not JSON: {error}"
+        return self._excess(value, data)
+
+    def compile(self) -> Callable[[Any], bool]:
+        self._accepts = compiled(self.schema, self.bound).is_valid
+        return self._accepts
+
+    def spare(self, value: Any) -> int:
+        """How many times over a value can be checked within the limits."""
+        data = _encode(value)
+        return min(MAX_STEPS // self._steps(_parts(data)), MAX_MATCHING // max(len(data) * self.bound.match, 1))
+
+    def _steps(self, parts: int) -> int:
+        return parts * (self.bound.visits + _REACHING)
+
+    def _excess(self, value: Any, data: bytes) -> str:
+        if nests_deeper_than(data, self.depth):
+            return f"nests deeper than {self.depth} levels"
+        steps = self._steps(_parts(data))
+        if steps > MAX_STEPS:
+            return "holds too many values to be checked against its schema"
+        if self.bound.numbers and self._has_slow_numbers(value, data, few=steps * _AWKWARD_FACTOR <= MAX_STEPS):
+            return "holds numbers that take too long to check against its schema"
+        if len(data) * self.bound.match > MAX_MATCHING and self._matching(value) > MAX_MATCHING:
+            return "holds too much text to be matched against the patterns of its schema"
+        return ""
+
+    def _has_slow_numbers(self, value: Any, data: bytes, *, few: bool) -> bool:
+        digits = data.translate(_DIGITS)
+        if _FIFTEEN_DIGITS not in digits and b"0e" not in digits and not (self.bound.options and b"0." in digits):
+            return False
+        # They may stand in a string, which takes nothing.
+        waiting: list[Any] = [value]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, int):
+                if abs(part) >= (_TOO_LONG if few else _AWKWARD):
+                    return True
+            elif isinstance(part, float):
+                if not few and part and (self.bound.options or not 1e-6 <= abs(part) < _AWKWARD):
+                    return True
+            else:
+                waiting += part.values() if is_object(part) else part if is_array(part) else ()
+        return False
+
+    def _matching(self, value: Any) -> int:
+        """Nanoseconds of matching, member by member: a long text without a pattern must not count for one with."""
+        members = as_object(self.schema.get("properties"))
+        if self.bound.recursive or not _BY_MEMBER.issuperset(self.schema) or not is_object(value):
+            return MAX_MATCHING + 1
+        return sum(
+            len(_encode(part)) * self._member_match(name, members[name])
+            for name, part in value.items()
+            if name in members
+        )
+
+    def _member_match(self, name: str, place: Any) -> int:
+        if name not in self._match_by_member:
+            self._match_by_member[name] = match_of(self.schema, place)
+        return self._match_by_member[name]
+
+
+_BY_MEMBER = frozenset(
+    {"type", "properties", "required", "$defs", "definitions", "$schema", "$id", "title", "description", "examples"}
+)
+"""With no other words at its top, a schema checks each member on its own."""
+
+
+def compile_schema(schema: JsonObject) -> Validator:
+    """A validator, compiled at once. Raises `ProtocolViolation` if the schema is too costly or no schema at all."""
+    bound = bound_of(schema)
+    if isinstance(bound, str):
+        raise ProtocolViolation(f"a schema cannot be used: {bound}")
+    validator = Validator(schema, bound)
+    validator.compile()
+    return validator
+
+
+def compiled(
+    schema: JsonObject, bound: Bound, registry: "jsonschema_rs.Registry | None" = None, *, draft: str | None = None
+) -> "jsonschema_rs.Validator":
+    """The library's validator, which fetches nothing, asserts no formats, and matches in bounded time."""
+    import jsonschema_rs  # noqa: PLC0415 -- 20 ms, and a runtime that calls nothing never needs it
+
+    kind = getattr(jsonschema_rs, draft or draft_of(schema, bound))
+    try:
+        return kind(
+            schema,
+            validate_formats=False,
+            retriever=_refuse_to_fetch,
+            registry=registry,
+            pattern_options=_pattern_options(bound),
+        )
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        raise ProtocolViolation(
+            f"a schema is not valid JSON Schema: {_first_line(error)}", fix="report this to the author of the server"
+        ) from None
+    except BaseException as error:
+        if _is_panic(error):
+            raise ProtocolViolation("a schema broke the validator", evidence=str(error)[:200]) from None
+        raise
+
+
+def registry_of(schema: JsonObject, uri: str, draft: str) -> "jsonschema_rs.Registry":
+    """The schema under a name, so that its parts can be referred to from outside."""
+    import jsonschema_rs  # noqa: PLC0415 -- as above
+
+    kind: int = getattr(jsonschema_rs, draft.removesuffix("Validator"))
+    try:
+        return jsonschema_rs.Registry([(uri, schema)], draft=kind, retriever=_refuse_to_fetch)
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        raise ProtocolViolation(f"a schema cannot be referred to: {_first_line(error)}") from None
+
+
+def draft_of(schema: JsonObject, bound: Bound) -> str:
+    """The library's name for the draft a schema is written in. What it does not say, or we do not know, is 2020-12."""
+    named = schema.get("$schema")
+    if not isinstance(named, str):
+        # Older servers write tuples as they were before 2020-12 without saying so.
+        return "Draft7Validator" if bound.tuples else "Draft202012Validator"
+    if any(f"draft-0{number}" in named for number in (4, 6, 7)):
+        return "Draft7Validator"
+    return "Draft201909Validator" if "2019-09" in named else "Draft202012Validator"
+
+
+def _pattern_options(bound: Bound) -> "jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions":
+    import jsonschema_rs  # noqa: PLC0415 -- as above
+
+    if bound.backtracks:
+        return jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_TRIES, size_limit=REGEX_SIZE)
+    return jsonschema_rs.RegexOptions(size_limit=REGEX_SIZE)
+
+
+def answer(accepts: Callable[[Any], bool], value: Any) -> bool:
+    """The library's yes or no. Whatever it cannot take (bytes, too deep a value) does not fit."""
+    try:
+        return accepts(value)
+    except ValueError:
+        return False
+    except BaseException as error:
+        if _is_panic(error):
+            return False
+        raise
+
+
+def _refuse_to_fetch(uri: str) -> Never:
+    raise ValueError(f"{uri} is outside of the schema, and nothing is fetched")
+
+
+def _is_panic(error: BaseException) -> bool:
+    """A panic of the library. It comes as a BaseException, of a class that cannot be imported."""
+    return type(error).__module__ == "pyo3_runtime"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]
+
+
+def _parts(data: bytes) -> int:
+    """No fewer than the values in a JSON text: each is the first of its container, or follows a comma."""
+    return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")

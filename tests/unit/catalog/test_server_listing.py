@@ -1,0 +1,158 @@
+"""A server's tools as catalogued, and what changed."""
+
+from typing import Any
+
+import msgspec
+
+from bascule.catalog.listing import Pages
+from bascule.catalog.server_listing import ListingDiff, ServerListing, catalog_listing
+from bascule.core.tool import ToolStatus
+
+
+def tool(name: str, **extra: Any) -> dict[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object"}, **extra}
+
+
+def pages_of(*definitions: Any) -> Pages:
+    pages = Pages()
+    # As from the wire: nothing of an earlier listing is the same object.
+    pages.add({"tools": msgspec.json.decode(msgspec.json.encode(definitions))})
+    return pages
+
+
+def listed(*definitions: Any, previous: ServerListing | None = None, **terms: Any) -> tuple[ServerListing, ListingDiff]:
+    return catalog_listing("srv", "srv", pages_of(*definitions), previous, **terms)
+
+
+def test_a_first_listing_adds_all_its_tools():
+    listing, diff = listed(tool("b"), tool("a"))
+
+    assert list(listing.entries) == ["b", "a"]
+    assert listing.entries["a"].spec.name == "srv_a"
+    assert diff == ListingDiff(added=("a", "b"))
+    assert diff
+
+
+def test_nothing_changed_is_the_same_listing():
+    before, _ = listed(tool("a"), tool("b"))
+    now, diff = listed(tool("a"), tool("b"), previous=before)
+
+    assert now is before
+    assert not diff
+
+
+def test_another_order_of_tools_is_no_change():
+    before, _ = listed(tool("a"), tool("b"))
+    now, diff = listed(tool("b"), tool("a"), previous=before)
+
+    assert now is before
+    assert not diff
+
+
+def test_another_order_of_keys_is_no_change_and_is_read_only_once():
+    before, _ = listed(tool("a", x={"m": 1, "n": 2}))
+    reordered = {"x": {"n": 2, "m": 1}, **tool("a")}
+    now, diff = listed(reordered, previous=before)
+
+    assert now is before
+    assert not diff
+    assert now.last_seen == pages_of(reordered).fingerprints
+
+
+def test_a_changed_tool_gets_a_new_entry_and_the_others_keep_theirs():
+    before, _ = listed(tool("a"), tool("b"), tool("c"))
+    now, diff = listed(tool("a"), tool("b", description="new"), tool("d"), previous=before)
+
+    assert diff == ListingDiff(added=("d",), changed=("b",), removed=("c",))
+    assert now.entries["a"] is before.entries["a"]
+    assert now.entries["b"] is not before.entries["b"]
+    assert now.digest != before.digest
+
+
+def test_a_change_that_is_taken_back_gives_the_digest_back():
+    before, _ = listed(tool("a"))
+    changed, _ = listed(tool("a", x=1), previous=before)
+    again, diff = listed(tool("a"), previous=changed)
+
+    assert again.digest == before.digest
+    assert diff == ListingDiff(changed=("a",))
+
+
+def test_other_instructions_are_another_listing_of_the_same_tools():
+    before, _ = listed(tool("a"), instructions="be nice")
+    now, diff = listed(tool("a"), previous=before, instructions="be evil")
+
+    assert now is not before
+    assert now.digest != before.digest
+    assert now.instructions == "be evil"
+    assert not diff
+    assert now.entries["a"] is before.entries["a"]
+
+
+def test_a_newcomer_can_change_what_another_tool_is_called():
+    before, _ = listed(tool("get.user"))
+    now, diff = listed(tool("get.user"), tool("get_user"), previous=before)
+
+    assert before.entries["get.user"].spec.name == "srv_get_user" == now.entries["get_user"].spec.name
+    assert now.entries["get.user"].spec.name.startswith("srv_get_user_")
+    assert diff == ListingDiff(added=("get_user",), changed=("get.user",))
+
+
+def test_what_cannot_be_used_is_told_whether_it_is_in_the_catalog_or_not():
+    listing, _ = listed(tool("fine"), None, tool("costly", outputSchema={"$ref": "x.json"}))
+
+    assert list(listing.entries) == ["fine", "costly"]
+    assert len(listing.problems) == 2
+    assert listing.problems[1].startswith("costly: its output schema cannot be used")
+    assert len(listing.set_aside) == 1
+
+
+def test_a_problem_that_came_or_went_is_another_listing():
+    before, _ = listed(tool("a"), None)
+    now, diff = listed(tool("a"), previous=before)
+
+    assert now is not before
+    assert now.problems == ()
+    assert not diff
+
+
+def test_problems_that_stay_are_no_change():
+    before, _ = listed(tool("a"), None, tool("b", inputSchema={"type": "string"}))
+    now, _ = listed(tool("a"), None, tool("b", inputSchema={"type": "string"}), previous=before)
+
+    assert now is before
+
+
+def test_notes_name_their_tool():
+    listing, _ = listed({"name": "sloppy"})
+
+    assert listing.notes == ("sloppy: it has no input schema; any arguments are passed on",)
+
+
+def test_only_exposed_tools_are_shown_and_all_are_kept():
+    listing, _ = listed(tool("read"), tool("write"), exposed=lambda name: name == "read")
+
+    assert listing.entries["read"].spec.status is ToolStatus.EXPOSED
+    assert listing.entries["write"].spec.status is ToolStatus.HIDDEN
+
+
+def test_an_empty_prefix_is_none():
+    listing, _ = catalog_listing("srv", "", pages_of(tool("read")))
+
+    assert listing.entries["read"].spec.name == "read"
+
+
+def test_an_unchanged_listing_of_many_tools_makes_no_entry_anew(scale: int):
+    many = [tool(f"t{number}", description="x" * 200) for number in range(1000 * scale)]
+    asked: list[str] = []
+
+    def exposed(name: str) -> bool:
+        asked.append(name)
+        return True
+
+    before, _ = listed(*many, exposed=exposed)
+    first = len(asked)
+    now, _ = listed(*many, previous=before, exposed=exposed)
+
+    assert now is before
+    assert first == len(asked) == len(many)

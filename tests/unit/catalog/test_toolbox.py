@@ -1,0 +1,116 @@
+"""All tools of all servers."""
+
+from typing import Any
+
+import pytest
+
+from bascule.catalog.listing import Pages
+from bascule.catalog.server_listing import ServerListing, catalog_listing
+from bascule.catalog.toolbox import Toolbox
+from bascule.core.errors import UnknownTool
+from bascule.core.tool import ToolKey, ToolStatus
+
+
+def listing_of(server: str, *tools: Any, prefix: str | None = None, hidden: tuple[str, ...] = ()) -> ServerListing:
+    pages = Pages()
+    definitions = [
+        {"name": tool, "inputSchema": {"type": "object"}} if isinstance(tool, str) else tool for tool in tools
+    ]
+    pages.add({"tools": definitions})
+    listing, _ = catalog_listing(
+        server, server if prefix is None else prefix, pages, exposed=lambda name: name not in hidden
+    )
+    return listing
+
+
+def test_a_name_leads_to_its_tool():
+    box = Toolbox([listing_of("files", "read", "write"), listing_of("web", "read")])
+
+    assert box.resolve("files_read").spec.key == ToolKey("files", "read")
+    assert box.resolve("web_read").spec.key == ToolKey("web", "read")
+    assert [spec.name for spec in box.specs()] == ["files_read", "files_write", "web_read"]
+    assert box.find("nothing") is None
+
+
+def test_names_are_looked_up_and_never_taken_apart():
+    box = Toolbox([listing_of("a", "b_c"), listing_of("a_b", "d")])
+
+    assert box.resolve("a_b_c").spec.key == ToolKey("a", "b_c")
+    assert box.resolve("a_b_d").spec.key == ToolKey("a_b", "d")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(UnknownTool, match="did you mean files_read") as caught:
+        Toolbox([listing_of("files", "read", "write")]).resolve("files_raed")
+
+    assert caught.value.nearest[0] == "files_read"
+    assert "bascule list" in caught.value.fix
+
+
+def test_a_very_long_unknown_name_is_not_repeated_in_full():
+    assert len(Toolbox().unknown("x" * 100_000).message) < 200
+
+
+def test_an_empty_toolbox_knows_nothing():
+    assert Toolbox().specs() == Toolbox().all_specs() == ()
+    assert Toolbox().find("a") is None
+
+
+def test_of_two_tools_that_would_have_one_name_neither_is_exposed():
+    box = Toolbox([listing_of("a", "b_c", "fine"), listing_of("a_b", "c")])
+
+    assert [spec.name for spec in box.specs()] == ["a_fine"]
+    assert box.find("a_b_c") is None
+    with pytest.raises(UnknownTool, match="a/b_c and a_b/c") as caught:
+        box.resolve("a_b_c")
+    assert "prefix" in caught.value.fix
+
+
+def test_each_colliding_tool_says_with_which_and_what_to_do():
+    colliding = Toolbox([listing_of("a", "x", prefix=""), listing_of("b", "x", prefix="")]).all_specs()
+
+    assert [spec.status for spec in colliding] == [ToolStatus.COLLIDING] * 2
+    assert all("a/x and b/x" in spec.problem and "prefix" in spec.problem for spec in colliding)
+
+
+def test_a_collision_ends_with_a_toolbox_in_which_there_is_none():
+    first, second = listing_of("a", "x", prefix=""), listing_of("b", "x", prefix="")
+
+    assert Toolbox([first, second]).specs() == ()
+    assert [spec.key.server for spec in Toolbox([first]).specs()] == ["a"]
+
+
+def test_a_hidden_tool_collides_with_nothing():
+    box = Toolbox([listing_of("a", "x", prefix="", hidden=("x",)), listing_of("b", "x", prefix="")])
+
+    assert box.resolve("x").spec.key == ToolKey("b", "x")
+    assert [spec.status for spec in box.all_specs()] == [ToolStatus.HIDDEN, ToolStatus.EXPOSED]
+
+
+def test_a_hidden_tool_is_answered_exactly_as_one_that_does_not_exist():
+    without = Toolbox([listing_of("files", "read")])
+    hiding = Toolbox([listing_of("files", "read", "raed", hidden=("raed",))])
+
+    with pytest.raises(UnknownTool) as hidden:
+        hiding.resolve("files_raed")
+    with pytest.raises(UnknownTool) as absent:
+        without.resolve("files_raed")
+
+    assert vars(hidden.value) == vars(absent.value) == vars(hiding.unknown("files_raed"))
+    assert str(hidden.value) == str(absent.value)
+    assert hiding.specs() == without.specs()
+
+
+def test_a_hidden_tool_is_never_suggested():
+    box = Toolbox([listing_of("files", "read", "delete_all", hidden=("delete_all",))])
+
+    assert box.unknown("files_delete_al").nearest == ("files_read",)
+
+
+def test_an_unusable_tool_is_found_but_not_shown():
+    costly = {"name": "costly", "inputSchema": {"type": "string"}}
+    box = Toolbox([listing_of("files", "read", costly)])
+
+    assert [spec.name for spec in box.specs()] == ["files_read"]
+    assert box.resolve("files_costly").spec.status is ToolStatus.UNUSABLE
+    assert [spec.status for spec in box.all_specs()] == [ToolStatus.EXPOSED, ToolStatus.UNUSABLE]
