@@ -1,0 +1,18 @@
+"""Tells of every change of a link's state, as an event."""
+
+from collections.abc import Callable
+
+from bascule.core.events import LinkChanged
+from bascule.links.link import Link
+
+
+class Announcer:
+    """Between links and whoever keeps events."""
+
+    def __init__(self, tell: Callable[[LinkChanged], None], clock: Callable[[], float]) -> None:
+        self._tell = tell
+        self._clock = clock
+
+    def __call__(self, link: Link) -> None:
+        key, condition = link.key, link.condition
+        self._tell(LinkChanged(key.server, key.lane, key.principal, condition.state, condition.reason, self._clock()))

@@ -1,0 +1,14 @@
+"""What a link is for. Another lane or another principal is another link, always."""
+
+import msgspec
+
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+
+
+class LinkKey(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False):
+    """Which server, by which lane, on whose behalf."""
+
+    server: str
+    lane: Lane
+    principal: Principal

@@ -1,0 +1,210 @@
+"""One supervised connection to one server. A single task owns it from opening to end; everyone else holds futures."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import getrandbits
+from typing import Any
+
+from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.request import Request
+from bascule.links.brain import Brain
+from bascule.links.gate import StartGate
+from bascule.links.key import LinkKey
+from bascule.links.negotiation import ProbeKilled, negotiate
+from bascule.links.state import USABLE, Condition, LinkState, failed
+from bascule.links.terms import Agreement, Era, Terms
+from bascule.transports.dispatcher import Counters, Dispatcher, is_new_era
+from bascule.wire.stamp import Stamp, new_stamp, old_stamp, traceparent
+
+Dial = Callable[[], Dispatcher]
+Admit = Callable[["Link"], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlan:
+    """How a link is made. `admit` is run before the link counts as ready; what it returns, if anything, is why the link
+    is degraded."""
+
+    key: LinkKey
+    terms: Terms
+    dial: Dial
+    admit: Admit
+
+
+class Link:
+    """A link and its owner task. It can be closed from any task, at any time, twice; `opened` settles once."""
+
+    def __init__(self, plan: LinkPlan, gate: StartGate, era: Era, changed: Callable[["Link"], None]) -> None:
+        self.key = plan.key
+        self.condition = Condition(LinkState.CONFIGURED)
+        self.agreement: Agreement | None = None
+        self.stamp: Stamp = old_stamp("")
+        self.listed: Any = None
+        """What the link found when it was admitted, for whoever opened it to take."""
+        self.first_start = True
+        self._plan = plan
+        self._gate = gate
+        self._era: Era = era
+        self._changed = changed
+        self._dispatcher: Dispatcher | None = None
+        self._brain: Brain | None = None
+        loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[None] = loop.create_future()
+        self._closing: asyncio.Future[None] = loop.create_future()
+        self._owner: asyncio.Task[None] | None = None
+
+    @property
+    def usable(self) -> bool:
+        # The dispatcher knows of a death one loop step before the owner does.
+        return self.condition.state in USABLE and self._dispatcher is not None and not self._dispatcher.lost.done()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known if the link opened."""
+        return self._opened.done()
+
+    @property
+    def ended(self) -> bool:
+        return self._owner is not None and self._owner.done()
+
+    @property
+    def counters(self) -> Counters:
+        return self._dispatcher.counters if self._dispatcher is not None else Counters()
+
+    def start(self) -> None:
+        self._owner = asyncio.create_task(self._own(), name=f"link {self.key.server}")
+
+    async def opened(self) -> None:
+        """Wait until the link is ready. Raises why it is not."""
+        await asyncio.shield(self._opened)
+
+    def send(self, request: Request) -> Awaitable[JsonObject]:
+        """Send with the mark of the link's era."""
+        dispatcher = self._dispatcher
+        if dispatcher is None or self.condition.state is LinkState.CLOSED:
+            raise ConnectionLost("the link is not open", sent=False)
+        stamp = self.stamp
+        headers = request.headers
+        if stamp.envelope and dispatcher.carries_headers:
+            headers = {**stamp.headers(request.method, request.params), **headers}
+        return dispatcher.send(
+            Request(
+                request.method,
+                stamp.params(request.params, traceparent(getrandbits)),
+                request.timeout,
+                request.phase,
+                request.permit,
+                request.on_progress,
+                headers,
+                request.request_id,
+                request.cancel_on_abandon,
+            )
+        )
+
+    def evidence(self) -> str:
+        return self._dispatcher.evidence() if self._dispatcher is not None else ""
+
+    async def close(self) -> None:
+        """End the link and wait until nothing of it is left."""
+        if not self._closing.done():
+            self._closing.set_result(None)
+        if self._owner is not None:
+            await asyncio.wait((self._owner,))
+
+    async def _own(self) -> None:
+        """The link's whole life. Only this task opens and closes the connection."""
+        opening = asyncio.create_task(self._open())
+        try:
+            await asyncio.wait((opening, self._closing), return_when=asyncio.FIRST_COMPLETED)
+            if not opening.done():
+                opening.cancel()
+                await asyncio.wait((opening,))
+            end = Condition(LinkState.CLOSED, "closed") if opening.cancelled() else await self._serve(opening)
+            self._become(end)
+            # Told before the cleaning up: a server that must be killed would make everyone wait for its end.
+            self._settle_opened(end.error or ConnectFailed("the link was closed before it was ready"))
+        except BaseException as bug:
+            # Whoever waits for the link must not wait for ever because of a mistake of ours.
+            self._become(Condition(LinkState.FAILED, f"ended by {type(bug).__name__}"))
+            self._settle_opened(bug)
+            raise
+        finally:
+            opening.cancel()
+            await self._release()
+
+    async def _serve(self, opening: "asyncio.Task[str]") -> Condition:
+        """From the end of opening to the end of the link; returns why it ended."""
+        error = opening.exception()
+        if isinstance(error, BasculeError):
+            return failed(self._not_opened(error))
+        shortcoming = opening.result()
+        self._become(Condition(LinkState.DEGRADED if shortcoming else LinkState.READY, shortcoming))
+        self._opened.set_result(None)
+        assert self._dispatcher is not None
+        lost = self._dispatcher.lost
+        await asyncio.wait((lost, self._closing), return_when=asyncio.FIRST_COMPLETED)
+        return failed(lost.result()) if lost.done() else Condition(LinkState.CLOSED, "closed")
+
+    async def _open(self) -> str:
+        self._become(Condition(LinkState.CONNECTING))
+        terms = self._plan.terms
+        limit = terms.connect if self.first_start else terms.reconnect
+        try:
+            self.agreement = await self._agree(limit, self._era)
+        except ProbeKilled:
+            # Some old servers die of a method they do not know. A new one, asked in the old words, may live.
+            await self._release()
+            self.agreement = await self._agree(limit, "old")
+        version = self.agreement.version
+        self.stamp = (
+            new_stamp(version, terms.client_info, terms.capabilities) if is_new_era(version) else old_stamp(version)
+        )
+        assert self._dispatcher is not None
+        self._brain = Brain(self._dispatcher, self.agreement, terms)
+        return await self._plan.admit(self)
+
+    async def _agree(self, limit: float, era: Era) -> Agreement:
+        """Connect and negotiate. Waiting for our turn to start is not counted against the server."""
+        async with self._gate.turn() as started:
+            self._dispatcher = dispatcher = self._plan.dial()
+            started(dispatcher)
+            await dispatcher.open()
+        try:
+            async with asyncio.timeout(limit):
+                return await negotiate(dispatcher, self._plan.terms, era)
+        except TimeoutError:
+            raise ConnectFailed(
+                f"the server did not answer within {limit:g} s",
+                where="connect",
+                fix="run its command in a terminal to see what it waits for; if it is only slow, raise "
+                "`timeouts.connect`",
+            ) from None
+
+    async def _release(self) -> None:
+        if self._brain is not None:
+            await self._brain.close()
+            self._brain = None
+        if self._dispatcher is not None:
+            await self._dispatcher.close(self._plan.terms.close)
+
+    def _not_opened(self, error: BasculeError) -> ConnectFailed:
+        """A failure to open, with what the server itself said beside it."""
+        said = self.evidence()
+        evidence = f"{error.evidence}\n{said}".strip() if said and said not in error.evidence else error.evidence
+        if isinstance(error, ConnectFailed):
+            error.evidence = evidence
+            return error
+        fix = error.fix or "run its command in a terminal to see what it says"
+        return ConnectFailed(error.message, where=error.where, evidence=evidence, cause=error.cause, fix=fix)
+
+    def _become(self, condition: Condition) -> None:
+        self.condition = condition
+        self._changed(self)
+
+    def _settle_opened(self, error: BaseException) -> None:
+        if not self._opened.done():
+            self._opened.set_exception(error)
+            # Nobody may be waiting: a link can be opened ahead of need.
+            self._opened.exception()

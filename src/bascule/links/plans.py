@@ -1,0 +1,33 @@
+"""How to link to each server, as data: what a switchboard looks up when a link is needed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bascule.core.errors import BasculeError, UsageError
+from bascule.links.key import LinkKey
+from bascule.links.link import Admit, Dial, LinkPlan
+from bascule.links.terms import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """How any link to one server is made."""
+
+    terms: Terms
+    dial: Dial
+    admit: Admit
+
+
+class Plans:
+    """The plans of all servers. A server that cannot be linked to has the reason in place of a plan."""
+
+    def __init__(self, servers: Mapping[str, ServerPlan | BasculeError]) -> None:
+        self._servers = servers
+
+    def plan_for(self, key: LinkKey) -> LinkPlan:
+        plan = self._servers.get(key.server)
+        if plan is None:
+            raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
+        if isinstance(plan, BasculeError):
+            raise plan
+        return LinkPlan(key, plan.terms, plan.dial, plan.admit)

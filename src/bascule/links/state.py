@@ -1,0 +1,35 @@
+"""The states of a link, and why it is in the one it is in."""
+
+from enum import StrEnum
+
+import msgspec
+
+from bascule.core.errors import BasculeError, LoginNeeded
+
+
+class LinkState(StrEnum):
+    """Where a link stands. `READY` only after its tools were listed."""
+
+    CONFIGURED = "configured"
+    CONNECTING = "connecting"
+    READY = "ready"
+    DEGRADED = "degraded"
+    NEEDS_AUTH = "needs-auth"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+USABLE = frozenset({LinkState.READY, LinkState.DEGRADED})
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """A state with its reason."""
+
+    state: LinkState
+    reason: str = ""
+    error: BasculeError | None = None
+
+
+def failed(error: BasculeError) -> Condition:
+    state = LinkState.NEEDS_AUTH if isinstance(error, LoginNeeded) else LinkState.FAILED
+    return Condition(state, error.message, error)

@@ -1,0 +1,30 @@
+"""What a link is told about its server: how long to wait, which era to speak, who we say we are."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+Era = Literal["auto", "old", "new"]
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """The terms of one server's links. Times are seconds."""
+
+    era: Era = "auto"
+    connect: float = 60.0
+    reconnect: float = 15.0
+    probe: float = 3.0
+    close: float = 5.0
+    client_info: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"name": "bascule", "version": "unknown"})
+    """Who we say we are: a name and a version."""
+    capabilities: Mapping[str, Any] = {}
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """What was agreed with a server when the link opened."""
+
+    version: str
+    capabilities: Mapping[str, Any]
+    server_info: Mapping[str, Any]
+    instructions: str

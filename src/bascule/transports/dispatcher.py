@@ -1,0 +1,81 @@
+"""What every transport is to the link that owns it. Above: links. Below: pipes, sockets, a server object in process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from bascule.core.errors import PeerError
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.request import Request
+
+OnNotice = Callable[[str, JsonObject], None]
+"""Takes a notification, in the order of the wire. Must not block."""
+
+OnRequest = Callable[[str, JsonObject], Awaitable[JsonObject]]
+"""Answers a request of the server's. Raise `PeerRefused` to answer with an error."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a peer sent that nobody asked for."""
+
+    garbage: int = 0
+    """Messages that could not be read."""
+    strays: int = 0
+    """Replies with an id nobody waits for: unknown, late or sent twice."""
+    notices_dropped: int = 0
+    """Progress and notifications that were not delivered, because there were too many or nobody wanted them."""
+    last_garbage: str = ""
+    """The start of the last message that could not be read."""
+
+
+class Dispatcher(Protocol):
+    """One connection to one server, matching replies to requests.
+
+    It reads from the moment it is open. `lost` is done, with the reason, once no further request can succeed; requests
+    in flight have failed by then. `close` may be called at any time, from any task, twice.
+    """
+
+    kind: str
+    carries_headers: bool
+    """Whether a request's headers go anywhere. Where not, nobody needs to make them."""
+    counters: Counters
+    lost: asyncio.Future[PeerError]
+    on_notice: OnNotice | None
+    on_request: OnRequest | None
+
+    async def open(self) -> None:
+        """Make the connection. Raises `ConnectFailed`."""
+        ...
+
+    async def send(self, request: Request) -> JsonObject:
+        """Send, and await the result under the request's deadline. Raises `PeerError`s, or `PermitLost`."""
+        ...
+
+    async def notify(self, method: str, params: JsonObject | None = None) -> None: ...
+
+    def adopt(self, version: str) -> None:
+        """The protocol version that was agreed on; from here on its era's rules hold."""
+        ...
+
+    async def close(self, grace: float) -> None:
+        """End the connection and whatever serves it, within about `grace` seconds. Never raises."""
+        ...
+
+    def evidence(self) -> str:
+        """What the server said outside the protocol (the tail of its stderr), for error messages."""
+        ...
+
+
+def is_new_era(version: str | None) -> bool:
+    """Versions are dates, and the handshake ended with the one of July 2026."""
+    return version is not None and version >= "2026-07-28"
+
+
+def progress_of(params: JsonObject) -> tuple[float, float | None, str | None] | None:
+    """The three values of a progress notification, or None if it is malformed."""
+    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
+    if not isinstance(progress, int | float):
+        return None
+    return progress, total if isinstance(total, int | float) else None, message if isinstance(message, str) else None

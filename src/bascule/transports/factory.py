@@ -1,0 +1,52 @@
+"""Picks the transport for a server from its config. Each kind is imported only when a server of that kind is opened."""
+
+from collections.abc import Mapping
+
+from bascule.config import (
+    InProcessTransport,
+    Secret,
+    ServerConfig,
+    SseTransport,
+    StdioTransport,
+    StreamableHttpTransport,
+)
+from bascule.core.errors import ConfigError
+from bascule.sandbox.child import Command
+from bascule.sandbox.environment import SAFE_BASE, child_environment
+from bascule.transports.dispatcher import Dispatcher
+
+
+def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[str, str]) -> Dispatcher:
+    """A dispatcher that is not open yet."""
+    match server.transport:
+        case StdioTransport() as stdio:
+            return _stdio(stdio, max_message, environ)
+        case StreamableHttpTransport() as http:
+            from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
+
+            headers = {name: revealed(value) for name, value in http.headers.items()}
+            limit = server.timeouts.connect
+            return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit)
+        case InProcessTransport() as process:
+            from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
+
+            return MemoryDispatcher(process.server, max_message=max_message)
+        case SseTransport():
+            raise ConfigError("HTTP+SSE is not available in this version", fix="use the server's streamable HTTP URL")
+        case _:
+            raise server.unavailable_reason or ConfigError(f"{server.name} has no transport")
+
+
+def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str]) -> Dispatcher:
+    from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
+
+    configured = {name: revealed(value) for name, value in stdio.env.items()}
+    env = child_environment(configured, stdio.inherit_env, environ)
+    command = Command((stdio.command, *stdio.args), env, stdio.cwd)
+    # What the operator let pass by name is as likely a secret as what was configured.
+    inherited = (value for name, value in env.items() if name not in SAFE_BASE)
+    return StdioDispatcher(command, max_message=max_message, hidden=(*configured.values(), *inherited))
+
+
+def revealed(value: Secret | str) -> str:
+    return value.reveal() if isinstance(value, Secret) else value

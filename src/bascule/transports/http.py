@@ -1,0 +1,308 @@
+"""A server behind a URL, spoken to over streamable HTTP in either era.
+
+Above: links. Below: aiohttp. A request is one POST, read in the caller's own task; the reply is JSON, or a stream that
+carries it among other things.
+"""
+
+import asyncio
+import itertools
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from aiohttp import ClientError, ClientResponse
+
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation, ReplyTimeout
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.request import Permit, Request
+from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
+from bascule.transports.http_body import Body
+from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
+from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_failure import failure_of
+from bascule.transports.http_inbound import Inbound
+from bascule.transports.http_linger import Linger
+from bascule.transports.http_reply import kind_of, plain, read_json, refusal_of, result_of, wrong_kind
+from bascule.transports.http_replystream import ReplyStream, answers
+from bascule.transports.http_stream import Answer, ServerStream
+from bascule.transports.progress import ProgressRelay
+from bascule.wire.jsonrpc import Message, RequestId, normal_id, write_notification, write_request
+from bascule.wire.sse import EventReader
+
+NOTIFY_TIMEOUT = 10.0
+"""Seconds for a server to accept a notification or an answer of ours. Nothing is computed for it, so this is long."""
+
+CANCEL_TIMEOUT = 2.0
+"""Seconds for telling a server that we stopped waiting. It is a courtesy, and must not keep a link busy."""
+
+SETTLE_TIMEOUT = 60.0
+"""Seconds that a caller may take to hear of progress, once the reply is there, if the request itself has no limit."""
+
+LAST_MOMENT = 0.25
+"""Seconds that closing sockets may take after the grace is spent."""
+
+T = TypeVar("T")
+
+
+class HttpDispatcher:
+    """The conversation with one URL. It is lost when it is closed, or when the server forgets its session."""
+
+    kind = "http"
+    carries_headers = True
+
+    def __init__(self, url: str, headers: Mapping[str, str], *, max_message: int, connect_timeout: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.counters = Counters()
+        self.lost: asyncio.Future[PeerError] = self._loop.create_future()
+        self.on_notice: OnNotice | None = None
+        self.on_request: OnRequest | None = None
+        self._endpoint = Endpoint(url, headers)
+        self._inbound = Inbound(self, self.counters, self._post_answer)
+        self._linger = Linger()
+        self._max_message = max_message
+        self._connect_timeout = connect_timeout
+        self._ids = itertools.count(1)
+        self._pending: dict[RequestId, Exchange] = {}
+        self._posts: set[Exchange] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Task[None] | None = None
+        self._listening = False
+        self._last_words = ""
+
+    async def open(self) -> None:
+        """Check what was configured. Connecting is the first request's."""
+        if self.lost.done():
+            raise ConnectFailed("the link was closed")
+        self._endpoint.open(self._connect_timeout)
+
+    async def send(self, request: Request) -> JsonObject:
+        request_id = self._new_id() if request.request_id is None else request.request_id
+        key = normal_id(request_id)
+        if key is None or key in self._pending:
+            raise ValueError(f"request id {request_id!r} is in flight already")
+        params = request.params
+        exchange = Exchange(request, key, self._connect_timeout)
+        if exchange.relay is not None:
+            self._inbound.relays[key] = exchange.relay
+            params = _with_token(params, request_id)
+        self._pending[key] = exchange
+        try:
+            return await self._run(exchange, write_request(request_id, request.method, params), self._reply)
+        except (ReplyTimeout, asyncio.CancelledError):
+            self._abandon(request_id, exchange)
+            raise
+        finally:
+            del self._pending[key]
+            if exchange.relay is not None:
+                del self._inbound.relays[key]
+                exchange.relay.stop()
+
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+        version = self._endpoint.version
+        headers: dict[str, str] = {}
+        if version is not None and is_new_era(version):
+            if method == "notifications/cancelled":
+                return  # in this era, closing the response says so, and that has happened
+            headers[VERSION_HEADER] = version
+        request = Request(method, params, NOTIFY_TIMEOUT, phase="notify", headers=headers)
+        await self._post(request, write_notification(method, params))
+
+    def adopt(self, version: str) -> None:
+        self._endpoint.adopt(version)
+        self._inbound.answering = not is_new_era(version)
+        if self._endpoint.old_era and not self._listening and not self.lost.done():
+            self._listening = True
+            self._own(self._listen())
+
+    async def close(self, grace: float) -> None:
+        self._lose(ConnectionLost("the link was closed"))
+        # One ending, however many ask for it, and none of them can cut it short.
+        if self._closing is None:
+            self._closing = self._loop.create_task(self._end(grace))
+        await asyncio.shield(self._closing)
+
+    def evidence(self) -> str:
+        return self._last_words
+
+    # One exchange, from the write to the reply.
+
+    async def _run(
+        self, exchange: Exchange, data: bytes, read: Callable[[ClientResponse, Exchange], Awaitable[T]]
+    ) -> T:
+        if self.lost.done():
+            raise ConnectionLost(self.lost.result().message, sent=False)
+        endpoint = self._endpoint
+        exchange.begin()
+        try:
+            response = await endpoint.post(Body(data, exchange), exchange.request.headers)
+            try:
+                return await read(response, exchange)
+            except BaseException:
+                # Also the new era's way to say that we stopped waiting.
+                response.close()
+                raise
+        except asyncio.CancelledError:
+            if exchange.take_back():
+                raise exchange.failure(endpoint.address) from None
+            raise
+        except (ClientError, OSError) as error:
+            raise failure_of(error, exchange, endpoint.address) from error
+        except ProtocolViolation as violation:
+            violation.where = violation.where or endpoint.address
+            raise
+        finally:
+            exchange.end()
+
+    async def _reply(self, response: ClientResponse, exchange: Exchange) -> JsonObject:
+        request = exchange.request
+        if response.status >= 300:
+            raise await self._refused(response, exchange)
+        plain(response)
+        if request.method == "initialize":
+            self._endpoint.keep_session(response.headers.get(SESSION_HEADER))
+        kind = kind_of(response)
+        if kind == "json":
+            exchange.seen = "a reply began and did not end"
+            message = await read_json(response, self._max_message)
+            self._must_answer(message, exchange)
+        elif kind == "events":
+            message, response = await self._follow(response, exchange)
+        else:
+            raise wrong_kind(response)
+        if exchange.relay is not None:
+            await self._settle_progress(exchange.relay, exchange)
+        return result_of(message, response, request.phase)
+
+    async def _follow(self, response: ClientResponse, exchange: Exchange) -> tuple[Message, ClientResponse]:
+        stream = ReplyStream(self._endpoint, exchange, self._take, self._max_message)
+        try:
+            message, response = await stream.reply(response)
+        except ConnectionLost:
+            if stream.session_gone:
+                self._session_gone(exchange)
+            raise
+        self._linger.keep(response)
+        return message, response
+
+    async def _refused(self, response: ClientResponse, exchange: Exchange) -> PeerError:
+        if response.status == 404 and self._endpoint.in_session:
+            response.close()
+            return self._session_gone(exchange)
+        error = await refusal_of(response, self._max_message, exchange.request.phase)
+        if error.evidence:
+            self._last_words = f"HTTP {response.status}: {error.evidence}"
+        return error
+
+    async def _accepted(self, response: ClientResponse, exchange: Exchange) -> None:
+        if response.status >= 300:
+            raise await self._refused(response, exchange)
+        self._linger.keep(response)
+
+    def _must_answer(self, message: Message, exchange: Exchange) -> None:
+        if not answers(message, exchange):
+            self.counters.strays += 1
+            raise ProtocolViolation(
+                "the body is not the reply to its request",
+                evidence=f"id {message.id!r:.40}, method {message.method!r:.40}",
+            )
+
+    # What comes beside replies.
+
+    def _take(self, message: Message, exchange: Exchange) -> None:
+        self._inbound.take(message, exchange.request.permit)
+
+    async def _settle_progress(self, relay: ProgressRelay, exchange: Exchange) -> None:
+        left = min(exchange.left(), SETTLE_TIMEOUT)
+        exchange.move(math.inf)  # the reply is here, in time
+        await relay.settle(left)
+        self.counters.notices_dropped += relay.replaced
+
+    async def _listen(self) -> None:
+        def take(message: Message) -> None:
+            self._inbound.take(message, None)
+
+        stream = ServerStream(self._endpoint.get, take, EventReader(self._max_message), self.counters)
+        if await stream.run(in_session=self._endpoint.in_session) is Answer.GONE:
+            self._session_gone(None)
+
+    async def _post(self, request: Request, data: bytes) -> None:
+        exchange = Exchange(request, None, self._connect_timeout)
+        self._posts.add(exchange)
+        try:
+            await self._run(exchange, data, self._accepted)
+        finally:
+            self._posts.discard(exchange)
+
+    async def _post_answer(self, data: bytes, permit: Permit | None) -> None:
+        with suppress(PeerError, PermitLost):
+            await self._post(Request("an answer", None, NOTIFY_TIMEOUT, phase="notify", permit=permit), data)
+
+    # The end: of one request, of the session, of the link.
+
+    def _abandon(self, request_id: RequestId, exchange: Exchange) -> None:
+        request = exchange.request
+        if exchange.handed_over and request.cancel_on_abandon and self._endpoint.old_era and not self.lost.done():
+            self._own(self._tell_cancelled(request_id, request.permit))
+
+    async def _tell_cancelled(self, request_id: RequestId, permit: Permit | None) -> None:
+        params = {"requestId": request_id, "reason": "the caller stopped waiting"}
+        request = Request("notifications/cancelled", params, CANCEL_TIMEOUT, phase="notify", permit=permit)
+        # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
+        with suppress(PeerError, PermitLost):
+            await self._post(request, write_notification(request.method, params))
+
+    def _session_gone(self, exchange: Exchange | None) -> ConnectionLost:
+        error = ConnectionLost(
+            "the server no longer knows our session",
+            sent=False,
+            evidence="HTTP 404",
+            cause="it was restarted, or its session expired",
+        )
+        self._endpoint.forget_session()
+        self._lose(error, but=exchange)
+        return error
+
+    def _lose(self, reason: PeerError, *, but: Exchange | None = None) -> None:
+        """No further request can succeed. Those in flight end now; `but` is about to, with an error of its own."""
+        if self.lost.done():
+            return
+        for exchange in (*self._pending.values(), *self._posts):
+            if exchange is not but:
+                exchange.cut(reason.message)
+        for task in self._tasks:
+            task.cancel()
+        # After the cuts: who waits for this must find that the requests have failed.
+        self.lost.set_result(reason)
+
+    async def _end(self, grace: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._farewell()
+        self._linger.close()
+        # aiohttp closes its sockets before it waits for anything, so none stays open even if this takes too long.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_MOMENT):
+                await self._endpoint.close()
+
+    async def _farewell(self) -> None:
+        await self._inbound.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._endpoint.in_session:
+            with suppress(ClientError, OSError, PeerError):
+                await self._endpoint.delete()
+
+    def _new_id(self) -> RequestId:
+        # Callers may bring ids of their own, and these may be numbers too.
+        return next(number for number in self._ids if number not in self._pending)
+
+    def _own(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _with_token(params: JsonObject | None, request_id: RequestId) -> JsonObject:
+    """The parameters with a wish for progress, under the request's own id."""
+    given = params or {}
+    return {**given, "_meta": {**as_object(given.get("_meta")), "progressToken": request_id}}

@@ -1,0 +1,140 @@
+"""The HTTP side of one link: its aiohttp session, the headers of its era, and redirects kept to one server."""
+
+import re
+from collections.abc import Mapping
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from bascule.core.errors import ConnectFailed, ProtocolViolation
+from bascule.transports.dispatcher import is_new_era
+from bascule.transports.http_address import base_headers, parse_url, redirect_target, shown, too_many_redirects
+from bascule.transports.http_body import Body
+from bascule.wire.jsonrpc import sample
+
+SESSION_HEADER = "Mcp-Session-Id"
+VERSION_HEADER = "MCP-Protocol-Version"
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAX_REDIRECTS = 3
+"""Enough for a missing slash and a moved path; more is a loop."""
+
+_SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
+
+
+class Endpoint:
+    """One URL that MCP messages are posted to. It shares nothing with other links: no cookies, no proxy, no pool."""
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self.session_id: str | None = None
+        self.version: str | None = None
+        self._text = url
+        self._configured = headers
+        self._url = URL()
+        self._session: aiohttp.ClientSession | None = None
+        self._stamp = CIMultiDict[str]()
+        self._authorized = False
+
+    @property
+    def address(self) -> str:
+        return shown(self._url)
+
+    @property
+    def old_era(self) -> bool:
+        """Whether the old era was agreed on. Before any agreement, what is only the old era's is not done."""
+        return self.version is not None and not is_new_era(self.version)
+
+    @property
+    def in_session(self) -> bool:
+        return self.session_id is not None
+
+    def open(self, connect_timeout: float) -> None:
+        """Check what was configured and make the session. Nothing is sent."""
+        if self._session is not None:
+            return
+        self._url = parse_url(self._text)
+        headers = base_headers(self._configured)
+        self._authorized = "Authorization" in headers
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=headers,
+            # Each exchange has its own timer; this one is for the streams, which have none.
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout),
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+    def adopt(self, version: str) -> None:
+        self.version = version
+        self._restamp()
+
+    def keep_session(self, session_id: str | None) -> None:
+        """Remember the session that `initialize` opened, if it opened one."""
+        if session_id is not None and not _SESSION_ID.fullmatch(session_id):
+            raise ProtocolViolation(
+                "the session id is not made of visible ASCII characters",
+                where=self.address,
+                evidence=sample(session_id.encode("utf-8", "surrogateescape")),
+            )
+        self.session_id = session_id
+        self._restamp()
+
+    def forget_session(self) -> None:
+        self.session_id = None
+        self._restamp()
+
+    async def post(self, body: Body, extra: Mapping[str, str]) -> aiohttp.ClientResponse:
+        session = self._open_session()
+        headers = self._headers(extra)
+        url = self._url
+        for _ in range(MAX_REDIRECTS + 1):
+            response = await session.post(url, data=body, headers=headers, allow_redirects=False)
+            if response.status not in REDIRECTS:
+                return response
+            response.release()
+            url = redirect_target(url, response.status, response.headers.get("Location"))
+            if response.status == 308:
+                # Moved for good: the next request goes there at once.
+                self._url = url
+        raise too_many_redirects(url, MAX_REDIRECTS)
+
+    async def get(self, last_id: str | None) -> aiohttp.ClientResponse:
+        """Open the old era's stream, from its start or after the event that came last."""
+        headers = CIMultiDict(self._stamp)
+        headers["Accept"] = "text/event-stream"
+        if last_id is not None:
+            headers["Last-Event-ID"] = last_id
+        return await self._open_session().get(self._url, headers=headers, allow_redirects=False)
+
+    async def delete(self) -> None:
+        """End the old era's session at the server."""
+        response = await self._open_session().delete(self._url, headers=self._stamp, allow_redirects=False)
+        response.close()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None or self._session.closed:
+            raise ConnectFailed("the connection is not open", where=self._text.partition("?")[0])
+        return self._session
+
+    def _headers(self, extra: Mapping[str, str]) -> Mapping[str, str]:
+        if self._authorized:
+            # What the operator configured says who we are; nothing above may change that.
+            extra = {name: value for name, value in extra.items() if name.lower() != "authorization"}
+        if not self._stamp:
+            return extra
+        headers = CIMultiDict(extra)
+        headers.update(self._stamp)
+        return headers
+
+    def _restamp(self) -> None:
+        self._stamp = CIMultiDict[str]()
+        if self.session_id is not None:
+            self._stamp[SESSION_HEADER] = self.session_id
+        if self.version is not None and self.old_era:
+            self._stamp[VERSION_HEADER] = self.version

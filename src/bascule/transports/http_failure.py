@@ -1,0 +1,59 @@
+"""What aiohttp raises, as our errors: whether the request may have left us is what matters most."""
+
+from aiohttp import (
+    ClientConnectorDNSError,
+    ClientConnectorError,
+    ClientError,
+    ClientResponseError,
+    ClientSSLError,
+    InvalidURL,
+    ServerDisconnectedError,
+    ServerTimeoutError,
+)
+
+from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation
+from bascule.transports.http_exchange import Exchange
+from bascule.wire.jsonrpc import sample
+
+
+def failure_of(error: ClientError | OSError, exchange: Exchange, where: str) -> BasculeError:
+    """The error to raise in the place of aiohttp's."""
+    if exchange.expired:
+        return exchange.failure(where)
+    if exchange.refused and not exchange.handed_over:
+        return PermitLost("the agent session changed before the request was written", where=exchange.request.phase)
+    match error:
+        case ClientConnectorError() | InvalidURL():
+            return _not_connected(error, where)
+        case ServerTimeoutError() if not exchange.handed_over:
+            return _not_connected(error, where)
+        case ClientResponseError():
+            return ProtocolViolation(
+                f"{where} does not speak HTTP",
+                where=where,
+                evidence=sample(error.message.encode()),
+                fix="check scheme, host and port of the URL",
+            )
+        case _:
+            return ConnectionLost(
+                f"the connection to {where} ended before the reply", sent=exchange.handed_over, evidence=_told(error)
+            )
+
+
+def _not_connected(error: ClientError | OSError, where: str) -> ConnectFailed:
+    cause, fix = _reason(error)
+    return ConnectFailed(f"no connection to {where}", where=where, evidence=_told(error), cause=cause, fix=fix)
+
+
+def _reason(error: ClientError | OSError) -> tuple[str, str]:
+    if isinstance(error, ClientSSLError):
+        return "the TLS handshake failed", "check the server's certificate, and that the URL's scheme is right"
+    if isinstance(error, ClientConnectorDNSError):
+        return "the host name has no address", "check the host in the URL"
+    return "nothing listens there, or the way is blocked", "check host and port of the URL, and that the server runs"
+
+
+def _told(error: ClientError | OSError) -> str:
+    if isinstance(error, ServerDisconnectedError):
+        return "the server closed the connection"
+    return sample(f"{type(error).__name__}: {error}".encode())

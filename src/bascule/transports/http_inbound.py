@@ -1,0 +1,109 @@
+"""What a server sends without being asked for it: notifications, progress, requests of its own, replies to nobody."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from bascule.core.errors import BasculeError, PeerRefused
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.request import Permit
+from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
+from bascule.transports.progress import ProgressRelay
+from bascule.wire.jsonrpc import Message, RequestId, normal_id, write_error, write_result
+from bascule.wire.stamp import METHOD_NOT_FOUND
+
+INTERNAL_ERROR = -32603
+
+MAX_ANSWERS = 64
+"""Requests of the server's that are answered at once. More are dropped: a flood must not become a flood of tasks."""
+
+Reply = Callable[[bytes, Permit | None], Awaitable[None]]
+"""Sends an answer back, under the permit of the request on whose stream the question came."""
+
+
+class Listener(Protocol):
+    """Who wants to hear what the server says. That may change at any time."""
+
+    on_notice: OnNotice | None
+    on_request: OnRequest | None
+
+
+class Inbound:
+    """The receiving side of one link. It owns the tasks that answer the server's requests."""
+
+    def __init__(self, listener: Listener, counters: Counters, reply: Reply) -> None:
+        self.counters = counters
+        self.relays: dict[RequestId, ProgressRelay] = {}
+        """Who wants to hear of progress, by token."""
+        self.answering = True
+        """Whether the server may ask us anything. In the new era it may not, and no answer may be posted."""
+        self._listener = listener
+        self._reply = reply
+        self._answers: dict[RequestId, asyncio.Task[None]] = {}
+
+    def take(self, message: Message, permit: Permit | None) -> None:
+        if message.method is None:
+            self.counters.strays += 1
+        elif message.id is not None:
+            self._answer(message.method, message, permit)
+        elif message.method == "notifications/progress":
+            self._progress(as_object(message.params))
+        else:
+            self._notice(message.method, as_object(message.params))
+
+    async def close(self) -> None:
+        tasks = [*self._answers.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _progress(self, params: JsonObject) -> None:
+        token = normal_id(params.get("progressToken"))
+        relay = self.relays.get(token) if token is not None else None
+        if relay is None:
+            self.counters.notices_dropped += 1
+        else:
+            relay.offer(params)
+
+    def _notice(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/cancelled":
+            self._withdraw(params.get("requestId"))
+        on_notice = self._listener.on_notice
+        if on_notice is None:
+            self.counters.notices_dropped += 1
+        else:
+            on_notice(method, params)
+
+    def _withdraw(self, request_id: Any) -> None:
+        """The server no longer wants its answer."""
+        task = self._answers.get(request_id) if isinstance(request_id, int | str) else None
+        if task is not None:
+            task.cancel()
+
+    def _answer(self, method: str, message: Message, permit: Permit | None) -> None:
+        request_id = message.id
+        if not isinstance(request_id, int | str) or request_id in self._answers:
+            self.counters.garbage += 1
+            self.counters.last_garbage = f"a request with the id {request_id!r:.40}"
+        elif not self.answering or len(self._answers) >= MAX_ANSWERS:
+            self.counters.notices_dropped += 1
+        else:
+            coroutine = self._respond(request_id, method, as_object(message.params), permit)
+            self._answers[request_id] = task = asyncio.get_running_loop().create_task(coroutine)
+            task.add_done_callback(lambda _: self._answers.pop(request_id))
+
+    async def _respond(self, request_id: RequestId, method: str, params: JsonObject, permit: Permit | None) -> None:
+        await self._reply(await self._response(request_id, method, params), permit)
+
+    async def _response(self, request_id: RequestId, method: str, params: JsonObject) -> bytes:
+        if method == "ping":
+            return write_result(request_id, {})
+        on_request = self._listener.on_request
+        if on_request is None:
+            return write_error(request_id, METHOD_NOT_FOUND, f"{method} is not offered by this client")
+        try:
+            return write_result(request_id, await on_request(method, params))
+        except PeerRefused as refused:
+            return write_error(request_id, refused.rpc_code, refused.message, refused.data)
+        except BasculeError as error:
+            return write_error(request_id, INTERNAL_ERROR, error.message)

@@ -1,0 +1,96 @@
+"""A server object in this process, spoken to in the same bytes as any other: nothing about it is trusted more."""
+
+import asyncio
+import math
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+
+from bascule.core.errors import ConnectFailed, ConnectionLost
+from bascule.transports.stream import StreamDispatcher
+
+
+class MemoryDispatcher(StreamDispatcher):
+    """The conversation with a server of the SDK or of FastMCP that runs in a task of ours."""
+
+    kind = "memory"
+
+    def __init__(self, server: Any, *, max_message: int) -> None:
+        super().__init__(max_message)
+        self._server = server
+        self._tasks: list[asyncio.Task[None]] = []
+        self._to_server: MemoryObjectSendStream[Any] | None = None
+
+    async def open(self) -> None:
+        lowlevel = lowlevel_of(self._server)
+        self._to_server, server_reads = anyio.create_memory_object_stream[Any](math.inf)
+        server_writes, from_server = anyio.create_memory_object_stream[Any](math.inf)
+        self._tasks = [
+            asyncio.create_task(self._serve(lowlevel, server_reads, server_writes)),
+            asyncio.create_task(self._listen(from_server)),
+        ]
+        self.connect_output(self._write)
+
+    async def close(self, grace: float) -> None:
+        self.lose(ConnectionLost("the link was closed"))
+        if self._to_server is not None:
+            self._to_server.close()
+        pending = [task for task in self._tasks if not task.done()]
+        if pending:
+            _, pending = await asyncio.wait(pending, timeout=grace)
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)
+
+    def evidence(self) -> str:
+        return ""
+
+    def _write(self, data: bytes) -> None:
+        assert self._to_server is not None
+        for line in data.splitlines():
+            self._to_server.send_nowait(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+
+    async def _serve(
+        self, lowlevel: "Server[Any]", reads: MemoryObjectReceiveStream[Any], writes: MemoryObjectSendStream[Any]
+    ) -> None:
+        reason = "the server object stopped serving"
+        try:
+            # The streams are ours to close, also when the lifespan cannot be entered.
+            async with reads, writes, _lifespan_of(self._server):
+                await lowlevel.run(reads, writes, lowlevel.create_initialization_options())
+        except Exception as error:  # noqa: BLE001 -- a supervisor's loop: the server's code, whatever it raises, is a death
+            reason = f"the server object failed: {type(error).__name__}: {error}"
+        finally:
+            self.lose(ConnectionLost(reason))
+
+    async def _listen(self, from_server: MemoryObjectReceiveStream[Any]) -> None:
+        async with from_server:
+            async for item in from_server:
+                message = cast("SessionMessage", item).message
+                self.feed(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+
+def lowlevel_of(server: Any) -> "Server[Any]":
+    """The SDK server inside a server object. High-level ones keep it under a name of their own."""
+    if isinstance(server, Server):
+        return cast("Server[Any]", server)
+    for name in ("_lowlevel_server", "_mcp_server"):
+        inner: Any = getattr(server, name, None)
+        if isinstance(inner, Server):
+            return cast("Server[Any]", inner)
+    raise ConnectFailed(
+        f"{type(server).__name__} is not a server object",
+        fix="pass a ServerConfig, or a server made with the MCP SDK or FastMCP",
+    )
+
+
+def _lifespan_of(server: Any) -> AbstractAsyncContextManager[Any]:
+    """FastMCP starts what its tools need in a lifespan of its own, outside the SDK server's."""
+    manager: Any = getattr(server, "_lifespan_manager", None)
+    return cast("AbstractAsyncContextManager[Any]", manager()) if callable(manager) else nullcontext()

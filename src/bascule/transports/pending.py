@@ -1,0 +1,49 @@
+"""A request whose reply is awaited, from the moment it is queued."""
+
+import asyncio
+
+from bascule.core.errors import PermitLost, ReplyTimeout
+from bascule.core.request import Request
+from bascule.transports.outbox import Outgoing
+from bascule.transports.progress import ProgressRelay
+from bascule.wire.jsonrpc import Message
+
+
+class Pending(Outgoing):
+    """A message on its way out that somebody waits for. One object, and in no cycle: every call makes one."""
+
+    __slots__ = ("deadline", "future", "relay", "request")
+
+    def __init__(self, request: Request, data: bytes, future: asyncio.Future[Message], deadline: float) -> None:
+        super().__init__(data, request.permit)
+        self.request = request
+        self.future = future
+        self.deadline = deadline
+        self.relay = ProgressRelay(request.on_progress) if request.on_progress is not None else None
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a reply can be meant for it. One that comes before the request has left was guessed, not answered."""
+        return self.sent and not self.future.done()
+
+    @property
+    def answered(self) -> bool:
+        return self.future.done() and not self.future.cancelled() and self.future.exception() is None
+
+    def fail(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+    def refuse(self) -> None:
+        self.fail(PermitLost("the agent session changed before the request was written"))
+
+    def expire(self) -> None:
+        request = self.request
+        self.fail(
+            ReplyTimeout(
+                f"no reply to {request.method} within {request.timeout:g} s",
+                phase=request.phase,
+                timeout=request.timeout,
+                fix=f"if the server is only slow, raise its `timeouts.{request.phase}`",
+            )
+        )

@@ -1,0 +1,128 @@
+"""A server as a child process, spoken to over its stdin and stdout."""
+
+import asyncio
+
+from bascule.core.errors import ConnectFailed, ConnectionLost, SandboxError
+from bascule.sandbox.child import Child, Command, Pipes, spawn
+from bascule.sandbox.stderr_ring import StderrRing
+from bascule.transports.stream import StreamDispatcher
+
+LAST_WORDS = 0.05
+"""Seconds between the first sign of a server's end and calling it dead. Its exit code, the rest of its output and its
+stderr come by three ways, in any order; without this pause the reason would often be missing."""
+
+
+class StdioDispatcher(StreamDispatcher):
+    """The conversation with one child process. It is lost when the process ends, or closes its stdout."""
+
+    kind = "stdio"
+
+    def __init__(self, command: Command, *, max_message: int, hidden: tuple[str, ...] = ()) -> None:
+        super().__init__(max_message)
+        self._command = command
+        self._child: Child | None = None
+        self._stderr = StderrRing(hidden)
+        self._signs = {"exit", "stdout", "stderr"}
+        self._spawned: asyncio.Event | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        if self._closing is not None:
+            raise ConnectFailed("the link was closed before it was opened")
+        self._spawned = asyncio.Event()
+        pipes = Pipes(_Stdin(self), _Stdout(self), _Stderr(self))
+        try:
+            self._child = await spawn(self._command, pipes)
+        except SandboxError as error:
+            raise ConnectFailed(
+                error.message, where="spawn", evidence=error.evidence, cause=error.cause, fix=error.fix
+            ) from error
+        finally:
+            self._spawned.set()
+        if self._closing is not None:
+            raise ConnectFailed("the link was closed while it was opened")
+        self._child.exited.add_done_callback(lambda _: self.ended("exit"))
+        self.connect_output(self._child.write)
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid if self._child is not None else None
+
+    async def close(self, grace: float) -> None:
+        # One ending, however many ask for it, and none of them can cut it short.
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._end(grace))
+        await asyncio.shield(self._closing)
+
+    async def _end(self, grace: float) -> None:
+        self.lose(ConnectionLost("the link was closed"))
+        if self._spawned is not None:
+            # A child that is being made is ours to end as well.
+            await self._spawned.wait()
+        if self._child is not None:
+            await self._child.close(grace)
+
+    def evidence(self) -> str:
+        return self._stderr.tail()
+
+    def said(self, data: bytes) -> None:
+        """Take what the child wrote to stderr."""
+        self._stderr.feed(data)
+
+    def ended(self, sign: str) -> None:
+        """Take a sign of the child's end: its exit, or the end of its stdout or stderr."""
+        self._signs.discard(sign)
+        if not self._signs:
+            self._gone_for_good()
+        elif sign != "stderr":
+            self._loop.call_later(LAST_WORDS, self._gone_for_good)
+
+    def _gone_for_good(self) -> None:
+        self.lose(ConnectionLost(self._how_it_ended(), evidence=self._stderr.tail()))
+
+    def _how_it_ended(self) -> str:
+        code = self._child.code if self._child is not None else None
+        if code is None:
+            return "the server closed its stdout but still runs"
+        if code < 0:
+            return f"the server was ended by signal {-code}"
+        return f"the server exited with code {code}"
+
+
+class _Stdin(asyncio.BaseProtocol):
+    """The pipe the child reads from."""
+
+    def __init__(self, server: StdioDispatcher) -> None:
+        self._server = server
+
+    def pause_writing(self) -> None:
+        self._server.pause_output()
+
+    def resume_writing(self) -> None:
+        self._server.resume_output()
+
+
+class _Stdout(asyncio.Protocol):
+    """The pipe that carries the protocol."""
+
+    def __init__(self, server: StdioDispatcher) -> None:
+        self._server = server
+
+    def data_received(self, data: bytes) -> None:
+        self._server.feed(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- either way it has ended
+        self._server.ended("stdout")
+
+
+class _Stderr(asyncio.Protocol):
+    """The pipe that carries everything else the server has to say."""
+
+    def __init__(self, server: StdioDispatcher) -> None:
+        self._server = server
+
+    def data_received(self, data: bytes) -> None:
+        self._server.said(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- the same
+        self._server.ended("stderr")

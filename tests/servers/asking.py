@@ -1,0 +1,38 @@
+"""A server of the old era that asks its client back: a tool call sends `arguments.ask` with `arguments.params` to the
+client, and whatever the client answers is the tool's result."""
+
+import json
+import sys
+from typing import Any
+
+
+def say(message: dict[str, Any]) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def heard() -> dict[str, Any]:
+    """The client's next answer."""
+    while "method" in (message := json.loads(sys.stdin.readline())):
+        pass
+    return message
+
+
+def result_of(message: dict[str, Any]) -> dict[str, Any]:
+    params = message.get("params") or {}
+    if message["method"] == "initialize":
+        info = {"name": "asking", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+    if message["method"] == "tools/list":
+        return {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}
+    arguments = params["arguments"]
+    say({"id": "question", "method": arguments["ask"], "params": arguments.get("params", {})})
+    answer = heard()
+    return {"content": [{"type": "text", "text": json.dumps(answer)}], "structuredContent": answer}
+
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "server/discover":
+        say({"id": asked["id"], "error": {"code": -32601, "message": "Method not found"}})
+    elif "id" in asked:
+        say({"id": asked["id"], "result": result_of(asked)})

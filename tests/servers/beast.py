@@ -1,0 +1,148 @@
+"""A hostile server of the new era. It behaves until the method it is waiting for, and then misbehaves in one way.
+
+Arguments: `stdio`, or `json` or `events` for HTTP (its port is then its first line of output); the name of the
+misbehaviour, one of `beast_ways`; and the URL of a trap, which nobody must ever ask.
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from beast_ways import END, WAYS, Ask, Head, Piece, Raw
+
+CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+ACT = {"name": "act", "description": "Does harm.", "inputSchema": {"type": "object"}}
+
+
+def behaved(method: str) -> dict[str, Any]:
+    match method:
+        case "server/discover":
+            return {"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHE}}
+        case "tools/list":
+            return {"result": {"tools": [ACT], **CACHE}}
+        case "tools/call":
+            return {"result": {"content": [{"type": "text", "text": "done"}], "resultType": "complete"}}
+        case _:
+            return {"error": {"code": -32601, "message": "Method not found"}}
+
+
+def pieces(message: dict[str, Any], carrier: str, name: str, trap: str) -> Iterable[Piece]:
+    """The answer to one request."""
+    methods, way = WAYS[name]
+    if message["method"] in methods:
+        return way(Ask(message["id"], message.get("params") or {}, carrier, trap))
+    return [{"jsonrpc": "2.0", "id": message["id"], **behaved(message["method"])}]
+
+
+class Mouth:
+    """Puts pieces into the bytes of one carrier."""
+
+    def __init__(self, carrier: str, write: Callable[[bytes], None]) -> None:
+        self._before = b"data: " if carrier == "events" else b""
+        self._after = {"stdio": b"\n", "json": b"", "events": b"\n\n"}[carrier]
+        self._write = write
+        self._within = False
+
+    def say(self, piece: Piece) -> None:
+        match piece:
+            case Raw():
+                self._write(piece)
+            case bytes():
+                self._write(piece if self._within else self._before + piece)
+                self._within = True
+            case dict():
+                self.say(json.dumps(piece).encode())
+                self.say(END)
+            case _:
+                self._write(self._after)
+                self._within = False
+
+
+def serve_stdio(name: str, trap: str) -> None:
+    def write(data: bytes) -> None:
+        while data:
+            data = data[os.write(1, data) :]
+
+    mouth = Mouth("stdio", write)
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            for piece in pieces(message, "stdio", name, trap):
+                mouth.say(piece)
+
+
+class Response:
+    """One HTTP response, its body in chunks, so that its end is told."""
+
+    def __init__(self, connection: socket.socket, carrier: str) -> None:
+        self._connection = connection
+        kind = "text/event-stream" if carrier == "events" else "application/json"
+        self._head: Head | None = Head("200 OK", {"Content-Type": kind})
+
+    def give(self, piece: Piece, mouth: Mouth) -> None:
+        if isinstance(piece, Head):
+            self._head = piece
+        else:
+            mouth.say(piece)
+
+    def chunk(self, data: bytes) -> None:
+        self._send_head()
+        if data:
+            self._connection.sendall(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def end(self) -> None:
+        self._send_head()
+        self._connection.sendall(b"0\r\n\r\n")
+
+    def _send_head(self) -> None:
+        if self._head is not None:
+            headers = {**self._head.headers, "Transfer-Encoding": "chunked"}
+            lines = [f"HTTP/1.1 {self._head.status}", *(f"{key}: {value}" for key, value in headers.items()), "", ""]
+            self._head = None
+            self._connection.sendall("\r\n".join(lines).encode())
+
+
+def converse(connection: socket.socket, carrier: str, name: str, trap: str) -> None:
+    with suppress(OSError), connection, connection.makefile("rb") as reader:
+        while (body := read_request(reader)) is not None:
+            message = json.loads(body) if body else {}
+            if "method" not in message or "id" not in message:
+                connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                continue
+            response = Response(connection, carrier)
+            mouth = Mouth(carrier, response.chunk)
+            for piece in pieces(message, carrier, name, trap):
+                response.give(piece, mouth)
+            response.end()
+
+
+def read_request(reader: BinaryIO) -> bytes | None:
+    """The body of the next request, or nothing at the end of the connection."""
+    length = 0
+    while (line := reader.readline()) not in {b"\r\n", b""}:
+        key, _, value = line.partition(b":")
+        if key.lower() == b"content-length":
+            length = int(value)
+    return reader.read(length) if line else None
+
+
+def serve_http(carrier: str, name: str, trap: str) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=converse, args=(connection, carrier, name, trap), daemon=True).start()
+
+
+if __name__ == "__main__":
+    chosen, misbehaviour, trap_url = sys.argv[1:]
+    if chosen == "stdio":
+        serve_stdio(misbehaviour, trap_url)
+    else:
+        serve_http(chosen, misbehaviour, trap_url)

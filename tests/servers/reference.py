@@ -1,0 +1,155 @@
+"""One set of tools on the official SDK's server, and on FastMCP's, for any transport: peers that nobody here wrote.
+
+Started as a script it speaks stdio: its arguments are the address for notes (see `support.notebook`) and `sdk` or
+`fastmcp`. In process, `built` gives the server object.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+Maker = Literal["sdk", "fastmcp"]
+
+
+class Notes:
+    """Sends notes to whoever keeps the notebook, one datagram each."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def add(self, text: str) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+            out.sendto(text.encode(), self._address)
+
+
+class Meeting:
+    """Calls that wait for each other, and are then answered in the reverse of their order."""
+
+    def __init__(self) -> None:
+        self._here = 0
+        self._answered = 0
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def turn(self, place: int, size: int) -> AsyncGenerator[None]:
+        async with self._changed:
+            self._here += 1
+            self._changed.notify_all()
+            await self._changed.wait_for(lambda: self._here == size and self._answered == size - 1 - place)
+            yield
+            self._answered += 1
+            self._changed.notify_all()
+
+
+class Tools:
+    """What the tools do, whoever serves them."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._meetings: dict[str, Meeting] = {}
+
+    def all(self) -> tuple[Callable[..., Awaitable[str]], ...]:
+        return self.echo, self.repeat, self.meet, self.mark, self.hang
+
+    async def echo(self, message: str) -> str:
+        """Give back what is given."""
+        return message
+
+    async def repeat(self, text: str, times: int) -> str:
+        """Give back a text many times over."""
+        return text * times
+
+    async def meet(self, name: str, place: int, size: int) -> str:
+        """Answer after all others of the meeting have come, the last one first."""
+        async with self._meetings.setdefault(name, Meeting()).turn(place, size):
+            return f"{name} {place}"
+
+    async def mark(self, label: str) -> str:
+        """Note that the call has arrived."""
+        self._notes.add(f"marked {label}")
+        return label
+
+    async def hang(self, label: str) -> str:
+        """Never answer, and note what becomes of that."""
+        self._notes.add(f"hanging {label}")
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._notes.add(f"stopped {label}")
+        return label
+
+
+def sdk_server(tools: Tools) -> Any:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.shared.exceptions import MCPError
+
+    server = MCPServer("reference", log_level="CRITICAL")
+
+    async def count(to: int, ctx: Context[Any, Any]) -> str:
+        """Tell of progress up to a number."""
+        for number in range(1, to + 1):
+            await ctx.report_progress(number, to, f"at {number}")
+        return f"counted to {to}"
+
+    async def fail(why: str) -> str:
+        """Fail as a tool does."""
+        raise ToolError(why)
+
+    async def refuse(code: int, message: str, data: dict[str, Any]) -> str:
+        """Fail as the protocol does."""
+        raise MCPError(code, message, data)
+
+    for tool in (*tools.all(), count, fail, refuse):
+        server.add_tool(tool)
+    return server
+
+
+def fastmcp_server(tools: Tools) -> Any:
+    from fastmcp import Context, FastMCP
+    from fastmcp.exceptions import ToolError
+    from fastmcp.server.middleware import Middleware
+    from mcp.shared.exceptions import MCPError
+
+    class Refusing(Middleware):
+        """What a FastMCP tool raises is always its own error; an error of the protocol has to come from before it."""
+
+        async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+            if context.message.name == "refuse":
+                given = context.message.arguments
+                raise MCPError(given["code"], given["message"], given["data"])
+            return await call_next(context)
+
+    server = FastMCP("reference", middleware=[Refusing()])
+
+    async def count(to: int, ctx: Context) -> str:
+        """Tell of progress up to a number."""
+        for number in range(1, to + 1):
+            await ctx.report_progress(number, to, f"at {number}")
+        return f"counted to {to}"
+
+    async def fail(why: str) -> str:
+        """Fail as a tool does."""
+        raise ToolError(why)
+
+    async def refuse(code: int, message: str, data: dict[str, Any]) -> str:
+        """Never reached: see above."""
+        raise AssertionError((code, message, data))
+
+    for tool in (*tools.all(), count, fail, refuse):
+        server.tool(tool)
+    return server
+
+
+def built(maker: Maker, notes: str) -> Any:
+    """A server object that notes to this address."""
+    return (sdk_server if maker == "sdk" else fastmcp_server)(Tools(Notes(notes)))
+
+
+if __name__ == "__main__":
+    address, chosen = sys.argv[1:]
+    built("sdk" if chosen == "sdk" else "fastmcp", address).run("stdio")

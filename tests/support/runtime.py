@@ -1,0 +1,172 @@
+"""Runtimes on stand-in servers, and what they told."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bascule.compliance.ratchet import Ratchet
+from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
+from bascule.core.errors import ConnectionLost
+from bascule.core.events import ToolInvoked
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
+from bascule.core.request import Request
+from bascule.runtime.roster import Roster
+from bascule.runtime.runtime import Runtime
+from bascule.runtime.session import AgentSession
+from support.servers import argv, pids, received
+from support.streams import Loopback
+from support.waiting import fail_after
+
+TIMEOUTS = Timeouts(connect=15, probe=10, list=10, call=10, close=1)
+"""Long enough for a slow machine; tests of a limit shorten that one."""
+
+
+BIG = "x" * (1 << 20)
+"""More than a pipe and the buffer before it hold."""
+
+
+def stand_in(name: str, server: str, *args: object, timeouts: Timeouts = TIMEOUTS, **config: Any) -> ServerConfig:
+    """A stand-in of tests/servers, as a config names it."""
+    command, *rest = argv(server, *args)
+    transport = StdioTransport(command=command, args=tuple(rest))
+    return ServerConfig(name=name, transport=transport, timeouts=timeouts, **config)
+
+
+def obeying(log: Path, *tools: JsonObject, name: str = "work", **config: Any) -> ServerConfig:
+    """A server that does what the arguments of its tools say."""
+    return stand_in(name, "obeying", log, *([json.dumps(tools)] if tools else []), **config)
+
+
+def a_tool(name: str, schema: JsonObject | None = None, **definition: Any) -> JsonObject:
+    return {"name": name, "inputSchema": {"type": "object", **(schema or {})}, **definition}
+
+
+class Events(list[Any]):
+    """Everything a runtime told."""
+
+    @property
+    def calls(self) -> list[ToolInvoked]:
+        return [event for event in self if isinstance(event, ToolInvoked)]
+
+    @property
+    def call(self) -> ToolInvoked:
+        """The one event of the one call that was made."""
+        (event,) = self.calls
+        return event
+
+
+@asynccontextmanager
+async def running(*servers: ServerConfig, events: Events | None = None, **config: Any) -> AsyncGenerator[Runtime]:
+    """A runtime for the length of the block, which must not hang."""
+    sinks = [] if events is None else [events.append]
+    named = {server.name: server for server in servers}
+    made = Runtime(RuntimeConfig(servers=named, **config), sinks=sinks)
+    async with fail_after(20, "the life of a runtime"), made as runtime:
+        yield runtime
+
+
+@asynccontextmanager
+async def at_work(*servers: ServerConfig, events: Events | None = None) -> AsyncGenerator[AgentSession]:
+    """An agent session, and a runtime around it."""
+    async with running(*servers, events=events) as runtime:
+        yield runtime.session("alice", "s-1")
+
+
+def roster_of(runtime: Runtime) -> Roster:
+    assert runtime._roster is not None
+    return runtime._roster
+
+
+def ratchet_of(session: AgentSession) -> Ratchet:
+    return session._standing.ratchet
+
+
+def calls_in(log: Path) -> list[JsonObject]:
+    """The parameters of every tool call a stand-in got."""
+    return [message["params"] for message in received(log) if message.get("method") == "tools/call"]
+
+
+class Arrived:
+    """Told of progress, which a stand-in sends as soon as it has got a call."""
+
+    def __init__(self) -> None:
+        self.progress: list[float] = []
+        self._came = asyncio.Event()
+
+    def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        self.progress.append(progress)
+        self._came.set()
+
+    async def wait(self) -> None:
+        async with fail_after(10, "the arrival of a call"):
+            await self._came.wait()
+
+
+def good(outcome: Outcome) -> ToolResult:
+    assert isinstance(outcome, ToolResult), outcome
+    return outcome
+
+
+def bad(outcome: Outcome, kind: FailureKind) -> ToolFailure:
+    assert isinstance(outcome, ToolFailure), outcome
+    assert outcome.kind is kind, outcome
+    return outcome
+
+
+def text(value: str) -> JsonObject:
+    return {"content": [{"type": "text", "text": value}]}
+
+
+async def settled() -> None:
+    """Let everything that can happen now happen."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def a_full_pipe(session: AgentSession, log: Path) -> AsyncGenerator[tuple[int, list[asyncio.Task[Outcome]]]]:
+    """The server has stopped reading in the middle of a large message. Gives its pid and the two calls before."""
+    dozing, arrived = {"doze": True, "progress": [1]}, Arrived()
+    first = asyncio.create_task(session.call("work_act", dozing, on_progress=arrived))
+    await arrived.wait()
+    second = asyncio.create_task(session.call("work_act", {"big": BIG}))
+    await settled()
+    yield pids(log)[-1], [first, second]
+    await asyncio.gather(first, second)
+
+
+class Staged(Loopback):
+    """A server of the new era without a process. What happens on a call is the test's affair."""
+
+    def __init__(self, on_call: Callable[[Request], JsonObject]) -> None:
+        super().__init__()
+        self._on_call = on_call
+
+    async def send(self, request: Request) -> JsonObject:
+        if self.lost.done():
+            raise ConnectionLost("gone", sent=False)
+        match request.method:
+            case "server/discover":
+                return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+            case "tools/list":
+                return {"tools": [a_tool("act")]}
+            case _:
+                return self._on_call(request)
+
+
+@asynccontextmanager
+async def staged(
+    on_call: Callable[[Request], JsonObject], events: Events | None = None
+) -> AsyncGenerator[AgentSession]:
+    """An agent session whose one server, `work`, is staged: every link is a new one."""
+    nothing = ServerConfig(name="work", transport=InProcessTransport(object()), timeouts=TIMEOUTS)
+    async with running(nothing, events=events) as runtime:
+        board = roster_of(runtime).links
+        planned = board._plan_for
+        board._plan_for = lambda key: replace(planned(key), dial=lambda: Staged(on_call))
+        yield runtime.session("alice", "s-1")

@@ -1,0 +1,33 @@
+"""How to link to each server, looked up by key."""
+
+import pytest
+
+from bascule.core.errors import ConfigError, UsageError
+from bascule.core.sensitivity import Lane
+from bascule.links.link import LinkPlan
+from bascule.links.plans import Plans, ServerPlan
+from support.links import BOB, TERMS, a_key, admit_all
+from support.streams import Loopback
+
+PLAN = ServerPlan(TERMS, Loopback, admit_all)
+
+
+def test_a_plan_is_the_servers_with_the_key_it_was_asked_for():
+    plans = Plans({"files": PLAN, "other": ServerPlan(TERMS, Loopback, admit_all)})
+    for key in (a_key("files"), a_key("files", Lane.SEALED), a_key("files", principal=BOB)):
+        assert plans.plan_for(key) == LinkPlan(key, PLAN.terms, PLAN.dial, PLAN.admit)
+
+
+def test_a_server_that_cannot_be_linked_to_raises_its_reason():
+    reason = ConfigError("TOKEN is not set")
+    with pytest.raises(ConfigError) as caught:
+        Plans({"files": reason}).plan_for(a_key("files"))
+
+    assert caught.value is reason
+
+
+def test_a_server_nobody_configured_is_the_callers_mistake():
+    with pytest.raises(UsageError, match="no server is called 'mail'") as caught:
+        Plans({"files": PLAN}).plan_for(a_key("mail"))
+
+    assert "bascule list" in caught.value.fix

@@ -1,0 +1,148 @@
+"""The transport a config asks for, with exactly what was configured."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bascule.config import (
+    InProcessTransport,
+    Secret,
+    ServerConfig,
+    SseTransport,
+    StdioTransport,
+    StreamableHttpTransport,
+)
+from bascule.config.transport import NoTransport
+from bascule.core.errors import ConfigError, ConnectionLost
+from bascule.transports.dispatcher import Dispatcher
+from bascule.transports.factory import dispatcher_for, revealed
+from bascule.transports.http import HttpDispatcher
+from bascule.transports.memory import MemoryDispatcher
+from bascule.transports.stdio import StdioDispatcher
+from support.http_servers import Asked, http_reply, raw_server, result_body
+from support.servers import opened
+from support.streams import a_request
+from support.waiting import fail_after
+
+PARENT = {"PATH": "/usr/bin:/bin", "HOME": "/home/alice", "AWS_SECRET": "theirs", "MY_ONE": "1", "MY_TWO": "2"}
+TOKEN = "hunter2hunter2"
+
+SEEN = """
+import json, os, sys
+seen = {"env": dict(os.environ), "cwd": os.getcwd(), "argv": sys.argv[1:]}
+print(json.dumps({"jsonrpc": "2.0", "method": "notifications/seen", "params": seen}), flush=True)
+sys.stdin.read()
+"""
+
+
+def made(transport: Any, max_message: int = 1_000_000, **config: Any) -> Dispatcher:
+    server = ServerConfig(name="work", transport=transport, **config)
+    return dispatcher_for(server, max_message=max_message, environ=PARENT)
+
+
+def python(code: str, *args: str, **options: Any) -> StdioTransport:
+    return StdioTransport(command=sys.executable, args=("-S", "-E", "-c", code, *args), **options)
+
+
+async def seen_by_child(*args: str, **options: Any) -> dict[str, Any]:
+    """What a server started by such a config can see of itself."""
+    seen: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+    dispatcher = made(python(SEEN, *args, **options))
+    dispatcher.on_notice = lambda _, params: seen.set_result(params)
+    async with opened(dispatcher):
+        return await seen
+
+
+async def test_each_transport_has_its_dispatcher():
+    transports = {
+        StdioDispatcher: StdioTransport(command="work"),
+        HttpDispatcher: StreamableHttpTransport(url="http://127.0.0.1:9/mcp"),
+        MemoryDispatcher: InProcessTransport(object()),
+    }
+
+    assert [type(made(transport)) for transport in transports.values()] == [*transports]
+
+
+async def test_a_dispatcher_opens_nothing_by_being_made(tmp_path: Path):
+    made(python(f"open({str(tmp_path / 'started')!r}, 'w')"))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_http_with_sse_is_refused_with_what_to_use_instead():
+    with pytest.raises(ConfigError, match="not available in this version") as caught:
+        made(SseTransport(url="http://127.0.0.1:9/sse"))
+
+    assert "streamable HTTP" in caught.value.fix
+
+
+def test_a_server_without_a_transport_raises_its_own_reason():
+    reason = ConfigError("TOKEN is not set")
+    with pytest.raises(ConfigError) as caught:
+        made(NoTransport("stdio"), unavailable_reason=reason)
+
+    assert caught.value is reason
+
+
+# A child process
+
+
+async def test_a_child_sees_the_safe_base_what_was_configured_and_nothing_else():
+    seen = await seen_by_child(env={"TOKEN": Secret(TOKEN), "HOME": "/elsewhere"})
+
+    # Python itself may add a locale for its child.
+    assert {name: value for name, value in seen["env"].items() if name != "LC_CTYPE"} == {
+        "PATH": PARENT["PATH"],
+        "HOME": "/elsewhere",
+        "TOKEN": TOKEN,
+    }
+
+
+async def test_a_child_inherits_what_is_named_by_name_or_glob():
+    seen = await seen_by_child(inherit_env=("MY_*",))
+
+    assert {name for name in seen["env"] if name != "LC_CTYPE"} == {"PATH", "HOME", "MY_ONE", "MY_TWO"}
+
+
+async def test_a_child_gets_its_arguments_as_they_are_and_its_folder(tmp_path: Path):
+    seen = await seen_by_child("$HOME", "a b; exit", cwd=str(tmp_path))
+
+    assert (seen["argv"], seen["cwd"]) == (["$HOME", "a b; exit"], str(tmp_path))
+
+
+async def test_configured_values_are_hidden_in_what_a_child_said():
+    code = 'import os, sys; sys.exit(f\'no entry for {os.environ["TOKEN"]} at {os.environ["PLACE"]}\')'
+    dispatcher = made(python(code, env={"TOKEN": Secret(TOKEN), "PLACE": "the back door"}))
+    async with opened(dispatcher):
+        with pytest.raises(ConnectionLost) as caught:
+            await dispatcher.send(a_request("server/discover"))
+
+    assert caught.value.evidence == dispatcher.evidence() == "no entry for *** at ***"
+
+
+async def test_a_child_is_held_to_the_cap_on_messages():
+    dispatcher = made(python("print('x' * 2000, flush=True); input()"), max_message=1000)
+    async with opened(dispatcher):
+        assert "longer than 1000 bytes" in (await dispatcher.lost).message
+
+
+# A URL
+
+
+async def test_configured_headers_reach_the_server_in_the_clear():
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(result_body(asked.id, {"ok": True})))
+
+    async with fail_after(20), raw_server(answer) as server:
+        transport = StreamableHttpTransport(url=server.url, headers={"Authorization": Secret(f"Bearer {TOKEN}")})
+        async with opened(made(transport)) as dispatcher:
+            assert await dispatcher.send(a_request("server/discover")) == {"ok": True}
+
+    assert server.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+def test_a_secret_is_revealed_and_a_plain_text_stays():
+    assert (revealed(Secret("a")), revealed("b")) == ("a", "b")

@@ -1,0 +1,228 @@
+import asyncio
+import gzip
+
+import pytest
+
+from bascule.core.errors import ConnectFailed, ProtocolViolation
+from support.http_links import LONG, ask, http_link, new_link, old_link
+from support.http_servers import Answer, Asked, http_reply, raw_server, result_body
+from support.waiting import fail_after
+
+
+async def echo(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    """Speaks the old era with a session, and sets a cookie each time."""
+    if asked.method != "POST":
+        writer.write(http_reply(status="405 Method Not Allowed"))
+        return
+    result = {"protocolVersion": "2025-06-18"}
+    writer.write(
+        http_reply(result_body(asked.message.get("id"), result), Mcp_Session_Id="s-1", Set_Cookie="a=b; Path=/")
+    )
+
+
+def redirecting(*hops: tuple[str, str], location: str | None = None) -> Answer:
+    """Redirect by (path, status and target), then answer."""
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        for path, target in hops:
+            if asked.path == path:
+                status, _, where = target.partition(" ")
+                writer.write(http_reply(status=f"{status} Moved", Location=location or where))
+                return
+        await echo(asked, writer)
+
+    return answer
+
+
+async def test_a_post_carries_what_the_protocol_asks_for():
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url) as link:
+        await link.send(ask())
+
+        headers = server.asked[0].headers
+        assert headers["accept"] == "application/json, text/event-stream"
+        assert headers["accept-encoding"] == "identity"
+        assert headers["content-type"] == "application/json"
+        assert "mcp-session-id" not in headers
+        assert "mcp-protocol-version" not in headers
+        assert "cookie" not in headers
+
+
+async def test_a_requests_headers_win_over_configured_ones_but_not_over_who_we_are():
+    configured = {"Authorization": "Bearer ours", "X-Key": "configured"}
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, configured) as link:
+        await link.send(ask(headers={"authorization": "Bearer other", "x-key": "request", "Mcp-Method": "m"}))
+
+        headers = server.asked[0].headers
+        assert (headers["authorization"], headers["x-key"], headers["mcp-method"]) == ("Bearer ours", "request", "m")
+
+
+async def test_a_request_may_say_who_we_are_if_the_config_does_not():
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url) as link:
+        await link.send(ask(headers={"Authorization": "Bearer theirs"}))
+
+        assert server.asked[0].headers["authorization"] == "Bearer theirs"
+
+
+async def test_the_old_era_carries_its_session_and_version_after_the_handshake():
+    async with fail_after(LONG), raw_server(echo) as server, old_link(server.url) as link:
+        await link.send(ask("tools/list"))
+
+        first = server.asked[0].headers
+        last = next(a for a in server.asked if a.body and a.message["method"] == "tools/list").headers
+        assert "mcp-session-id" not in first
+        assert "mcp-protocol-version" not in first
+        assert (last["mcp-session-id"], last["mcp-protocol-version"]) == ("s-1", "2025-06-18")
+
+
+async def test_only_initialize_can_open_a_session():
+    async with fail_after(LONG), raw_server(echo) as server, new_link(server.url) as link:
+        await link.send(ask("server/discover"))
+        await link.send(ask("tools/list"))
+
+        assert "mcp-session-id" not in server.asked[1].headers
+
+
+@pytest.mark.parametrize("odd", ["a b", "\xe4", "x" * 5000], ids=["space", "not ascii", "long"])
+async def test_a_session_id_that_is_not_visible_ascii_is_refused(odd: str):
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(result_body(asked.id, {}), Mcp_Session_Id=odd))
+
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url) as link:
+        with pytest.raises(ProtocolViolation, match="session id"):
+            await link.send(ask("initialize"))
+
+
+async def test_no_cookie_is_kept():
+    # By name: for a bare address even a careless client keeps none.
+    async with (
+        fail_after(LONG),
+        raw_server(echo) as server,
+        http_link(server.url.replace("127.0.0.1", "localhost")) as link,
+    ):
+        await link.send(ask())
+        await link.send(ask())
+
+        assert "cookie" not in server.asked[1].headers
+
+
+async def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url) as link:
+        await link.send(ask())
+
+        assert server.asked[0].path == "/mcp"
+
+
+async def test_a_connection_is_used_again():
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url) as link:
+        for _ in range(5):
+            await link.send(ask())
+
+        assert server.connections == 1
+
+
+async def test_a_redirect_on_the_same_server_is_followed_with_the_same_body():
+    async with (
+        fail_after(LONG),
+        raw_server(redirecting(("/mcp", "307 /a"), ("/a", "308 /b"))) as server,
+        http_link(server.url) as link,
+    ):
+        await link.send(ask())
+
+        assert [asked.path for asked in server.asked] == ["/mcp", "/a", "/b"]
+        assert len({asked.body for asked in server.asked}) == 1
+
+
+async def test_a_permanent_redirect_is_remembered_and_a_temporary_one_is_not():
+    async with (
+        fail_after(LONG),
+        raw_server(redirecting(("/mcp", "308 /a"), ("/a", "307 /b"))) as server,
+        http_link(server.url) as link,
+    ):
+        await link.send(ask())
+        await link.send(ask())
+
+        assert [asked.path for asked in server.asked] == ["/mcp", "/a", "/b", "/a", "/b"]
+
+
+async def test_a_fourth_redirect_is_one_too_many():
+    loop = redirecting(("/mcp", "307 /mcp"))
+    async with fail_after(LONG), raw_server(loop) as server, http_link(server.url) as link:
+        with pytest.raises(ConnectFailed, match="more than 3 times"):
+            await link.send(ask())
+
+        assert len(server.asked) == 4
+
+
+@pytest.mark.parametrize("status", ["301", "302", "303"])
+async def test_a_redirect_that_would_lose_the_body_is_refused_with_the_url_to_use(status: str):
+    moved = redirecting(("/mcp", f"{status} /elsewhere"))
+    async with fail_after(LONG), raw_server(moved) as server, http_link(server.url) as link:
+        with pytest.raises(ConnectFailed) as failed:
+            await link.send(ask())
+
+        assert failed.value.fix == f"use URL http://127.0.0.1:{server.port}/elsewhere"
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", ["302", "307", "308"])
+async def test_a_redirect_to_another_server_gets_nothing(status: str):
+    async with fail_after(LONG), raw_server(echo) as other:
+        away = redirecting(("/mcp", status), location=other.url)
+        async with raw_server(away) as server, http_link(server.url, {"Authorization": "Bearer x"}) as link:
+            with pytest.raises(ConnectFailed, match="another server") as failed:
+                await link.send(ask())
+
+            assert f":{server.port}" in failed.value.message
+            assert f":{other.port}" in failed.value.message
+            assert other.connections == 0
+
+
+async def test_the_stream_of_the_old_era_follows_no_redirect():
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.method == "GET":
+            writer.write(http_reply(status="307 Moved", Location=other.url))
+        else:
+            await echo(asked, writer)
+
+    async with fail_after(LONG), raw_server(echo) as other, raw_server(answer) as server:
+        async with old_link(server.url) as link:
+            await server.next("GET")
+            await asyncio.gather(*link._tasks)
+
+        assert other.connections == 0
+
+
+async def test_nothing_is_unpacked():
+    packed = gzip.compress(b"x" * 1000)
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(packed, Content_Encoding="gzip"))
+
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url) as link:
+        response = await link._endpoint.get(None)
+
+        assert await response.read() == packed
+
+
+async def test_opening_sends_nothing():
+    async with fail_after(LONG), raw_server(echo) as server:
+        async with http_link(server.url):
+            pass
+
+        assert server.connections == 0
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://me:pw@127.0.0.1/", "nonsense"])
+async def test_opening_refuses_a_url_that_cannot_be_used(url: str):
+    with pytest.raises(ConnectFailed):
+        async with http_link(url):
+            pass
+
+
+async def test_opening_refuses_headers_that_cannot_be_sent():
+    with pytest.raises(ConnectFailed):
+        async with http_link("http://127.0.0.1/", {"X": "a\r\nb"}):
+            pass
