@@ -17,6 +17,9 @@ MAX_TOOLS = 20_000
 MAX_BYTES = 16 * 1024 * 1024
 """Size of a whole listing. Ten thousand ordinary tools take nine megabytes, and cataloguing them takes a second."""
 
+MAX_CURSOR = 16 * 1024
+"""Characters of a cursor. All of them are kept until the last page, and each is sent back; most are a short token."""
+
 MAX_NAME = 256
 """Longest tool name, twice what the protocol allows. Longer ones would be repeated in every message about them."""
 
@@ -105,6 +108,8 @@ class Pages:
             raise ProtocolViolation(
                 "the next page has a cursor that is not text", where="list", evidence=f"{cursor!r:.100}"
             )
+        if len(cursor) > MAX_CURSOR:
+            raise _endless(f"the next page has a cursor of {len(cursor):,} characters")
         if cursor in self._cursors:
             raise _endless("the server gave the same cursor twice, so its list would never end")
         if self._pages >= MAX_PAGES:

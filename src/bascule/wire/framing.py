@@ -4,13 +4,13 @@
 class LineFramer:
     """Holds the unfinished end of a stream. A line over the cap sets `overflowed`, and nothing after it is read."""
 
-    __slots__ = ("_held", "_max", "_parts", "overflowed")
+    __slots__ = ("_held", "_max", "overflowed")
 
     def __init__(self, max_message: int) -> None:
         self._max = max_message
-        # Pieces, not one buffer: growing and re-scanning a buffer for every chunk is quadratic.
-        self._parts: list[bytes] = []
-        self._held = 0
+        # One buffer, of which only new bytes are ever searched. A list of pieces would hold a line that comes two bytes
+        # at a time in thirty times its size.
+        self._held = bytearray()
         self.overflowed = False
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -19,13 +19,11 @@ class LineFramer:
             return []
         lines = data.split(b"\n")
         tail = lines.pop()
-        if lines and self._parts:
-            lines[0] = b"".join((*self._parts, lines[0]))
-            self._parts.clear()
-            self._held = 0
-        if tail:
-            self._parts.append(tail)
-            self._held += len(tail)
+        if lines and self._held:
+            self._held += lines[0]
+            lines[0] = bytes(self._held)
+            self._held = bytearray()
+        self._held += tail
         return self._within_cap(lines)
 
     def _within_cap(self, lines: list[bytes]) -> list[bytes]:
@@ -36,11 +34,10 @@ class LineFramer:
                 return kept
             if line and not line.isspace():
                 kept.append(line)
-        if self._held > self._max:
+        if len(self._held) > self._max:
             self._overflow()
         return kept
 
     def _overflow(self) -> None:
         self.overflowed = True
-        self._parts.clear()
-        self._held = 0
+        self._held = bytearray()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.catalog import listing
-from bascule.catalog.listing import MAX_NAME, MAX_PAGES, MAX_PROBLEMS, MAX_TOOLS, Pages
+from bascule.catalog.listing import MAX_CURSOR, MAX_NAME, MAX_PAGES, MAX_PROBLEMS, MAX_TOOLS, Pages
 from bascule.core.errors import ProtocolViolation
 
 
@@ -52,6 +52,14 @@ def test_a_page_without_a_list_is_a_violation(result: dict[str, Any]):
 def test_a_cursor_that_is_not_text_is_a_violation(cursor: Any):
     with pytest.raises(ProtocolViolation, match="not text"):
         Pages().add({"tools": [], "nextCursor": cursor})
+
+
+def test_a_cursor_of_any_length_is_not_kept():
+    pages = Pages()
+
+    assert pages.add({"tools": [], "nextCursor": "x" * MAX_CURSOR})
+    with pytest.raises(ProtocolViolation, match="cursor of 16,385 characters"):
+        pages.add({"tools": [], "nextCursor": "y" * (MAX_CURSOR + 1)})
 
 
 def test_a_cursor_given_twice_is_a_violation():

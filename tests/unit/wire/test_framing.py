@@ -1,3 +1,4 @@
+import tracemalloc
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -73,7 +74,7 @@ def test_a_line_that_never_ends_is_given_up_at_the_cap_and_not_held():
     assert not framer.overflowed
     assert framer.feed(b"5") == []
     assert framer.overflowed
-    assert framer._parts == []
+    assert not framer._held
 
 
 def test_the_cap_counts_one_line_and_not_the_stream():
@@ -89,3 +90,16 @@ def test_eight_mebibytes_in_small_chunks_are_one_message():
 
     assert fed(framer, [b"x" * 1024] * (size // 1024)) == []
     assert [len(message) for message in framer.feed(b"\n")] == [size]
+
+
+def test_a_line_in_tiny_pieces_is_held_in_about_its_own_size():
+    framer = LineFramer(10_000_000)
+    tracemalloc.start()
+    try:
+        for number in range(100_000):
+            framer.feed(bytes((65 + number % 26, 66)))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert held < 4 * 200_000
