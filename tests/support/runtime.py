@@ -140,12 +140,16 @@ async def a_full_pipe(session: AgentSession, log: Path) -> AsyncGenerator[tuple[
     await asyncio.gather(first, second)
 
 
-class Staged(Loopback):
-    """A server of the new era without a process. What happens on a call is the test's affair."""
+OnCall = Callable[[Request], JsonObject]
 
-    def __init__(self, on_call: Callable[[Request], JsonObject]) -> None:
+
+class Staged(Loopback):
+    """A server of the new era without a process, which takes whatever it is sent. What happens then is the test's
+    affair."""
+
+    def __init__(self, on_call: OnCall, on_list: Callable[[], None]) -> None:
         super().__init__()
-        self._on_call = on_call
+        self._on_call, self._on_list = on_call, on_list
 
     async def send(self, request: Request) -> JsonObject:
         if self.lost.done():
@@ -154,19 +158,24 @@ class Staged(Loopback):
             case "server/discover":
                 return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
             case "tools/list":
+                self._on_list()
                 return {"tools": [a_tool("act")]}
             case _:
                 return self._on_call(request)
 
 
+def nothing() -> None:
+    """What happens when nothing is to happen."""
+
+
 @asynccontextmanager
 async def staged(
-    on_call: Callable[[Request], JsonObject], events: Events | None = None
+    on_call: OnCall, events: Events | None = None, on_list: Callable[[], None] = nothing
 ) -> AsyncGenerator[AgentSession]:
     """An agent session whose one server, `work`, is staged: every link is a new one."""
-    nothing = ServerConfig(name="work", transport=InProcessTransport(object()), timeouts=TIMEOUTS)
-    async with running(nothing, events=events) as runtime:
+    config = ServerConfig(name="work", transport=InProcessTransport(object()), timeouts=TIMEOUTS)
+    async with running(config, events=events) as runtime:
         board = roster_of(runtime).links
         planned = board._plan_for
-        board._plan_for = lambda key: replace(planned(key), dial=lambda: Staged(on_call))
+        board._plan_for = lambda key: replace(planned(key), dial=lambda: Staged(on_call, on_list))
         yield runtime.session("alice", "s-1")

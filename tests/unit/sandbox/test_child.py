@@ -39,12 +39,14 @@ class Reading(asyncio.Protocol):
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self.data = b""
+        self.ended = False
 
     def data_received(self, data: bytes) -> None:
         self.data += data
         self._note("data")
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.ended = True
         self._note("ended")
 
 
@@ -129,7 +131,7 @@ async def test_what_is_written_arrives_and_what_it_says_comes_back():
     code = "import sys; line = sys.stdin.readline(); print(line, end=''); print('hm', file=sys.stderr)"
     async with running(Command([sys.executable, "-S", "-c", code], dict(os.environ))) as (child, witness):
         child.write(b"hello\n")
-        await witness.until(lambda: witness.stderr.data)
+        await witness.until(lambda: witness.stdout.ended and witness.stderr.ended)
 
         assert (witness.stdout.data, witness.stderr.data) == (b"hello\n", b"hm\n")
         assert await child.exited == child.code == 0

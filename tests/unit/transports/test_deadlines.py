@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from bascule.transports.deadlines import Deadlines
+from bascule.transports.deadlines import TOGETHER, Deadlines
 from support.waiting import fail_after
 
 
@@ -54,6 +54,18 @@ async def test_each_of_many_waits_is_kept_in_its_turn():
             await waits[-1].expired.wait()
             ended = waits.pop()
             assert ended.times[0] >= ended.deadline
+
+
+async def test_deadlines_close_to_each_other_are_kept_together():
+    waits = Waits()
+    deadlines = Deadlines(lambda: waits)
+    first, second = waits.add(deadlines, 0.01), waits.add(deadlines, 0.01 + TOGETHER / 100)
+    async with fail_after(10):
+        await first.expired.wait()
+        await second.expired.wait()
+
+    # A slow machine finds both due at once.
+    assert second.times[0] == first.times[0] or second.times[0] >= first.times[0] + TOGETHER
 
 
 async def test_an_earlier_deadline_is_kept_though_a_later_one_is_waited_for():

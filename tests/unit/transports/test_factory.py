@@ -123,6 +123,15 @@ async def test_configured_values_are_hidden_in_what_a_child_said():
     assert caught.value.evidence == dispatcher.evidence() == "no entry for *** at ***"
 
 
+async def test_inherited_values_are_hidden_too_and_the_safe_base_is_not():
+    code = 'import os, sys; sys.exit(f\'{os.environ["AWS_SECRET"]} is not for {os.environ["HOME"]}\')'
+    dispatcher = made(python(code, inherit_env=("AWS_*",)))
+    async with opened(dispatcher):
+        await dispatcher.lost
+
+    assert dispatcher.evidence() == "*** is not for /home/alice"
+
+
 async def test_a_child_is_held_to_the_cap_on_messages():
     dispatcher = made(python("print('x' * 2000, flush=True); input()"), max_message=1000)
     async with opened(dispatcher):

@@ -1,0 +1,150 @@
+"""The one path of a tool call, from its name to its recorded outcome."""
+
+import asyncio
+from collections.abc import Callable
+
+from bascule.catalog.checks import check_arguments, check_result
+from bascule.catalog.entry import Entry
+from bascule.compliance.labels import labelled_level
+from bascule.core.call import ToolCall
+from bascule.core.errors import BasculeError, ConnectionLost, PermitLost, Refused, UnknownTool
+from bascule.core.events import ToolInvoked, shape_of
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.outcome import Outcome, ToolFailure
+from bascule.core.sensitivity import Lane
+from bascule.links.switchboard import Switchboard
+from bascule.policy.decide import decide
+from bascule.policy.verdict import Allow, Ask
+from bascule.records.recorder import Recorder
+from bascule.runtime.failures import aborted, failure_of
+from bascule.runtime.prepared import Prepared, prepare
+from bascule.runtime.standing import Standing
+from bascule.runtime.stopwatch import Stopwatch
+from bascule.wire.reply import take_outcome
+
+ROUNDS = 4
+"""How often a call is decided anew before it is given up. A round is lost when the agent session changed, or the link
+died, before anything was written; that this happens to one call again and again is no accident."""
+
+
+class Trail:
+    """How far one call has come: what its event and its failure have to tell."""
+
+    __slots__ = ("findings", "lane", "name", "raw", "server", "tool", "watch")
+
+    def __init__(self, name: str) -> None:
+        self.name = self.tool = name
+        self.server = ""
+        self.lane = Lane.OPEN
+        self.raw: JsonObject | None = None
+        self.findings: tuple[str, ...] = ()
+        self.watch = Stopwatch()
+
+    def failure(self, error: BasculeError) -> ToolFailure:
+        """What went wrong. A reply that was read and not believed is kept beside it, whole."""
+        if isinstance(error, UnknownTool):
+            # How far the call had come would tell a tool the caller may not know of from one that is not there.
+            return failure_of(error, "", self.name, Lane.OPEN, {})
+        return failure_of(error, self.server, self.tool, self.lane, self.watch.steps, self.raw)
+
+    def aborted(self) -> ToolFailure:
+        return aborted(self.server, self.tool, self.lane, self.watch.steps)
+
+
+class Executor:
+    """Carries calls out. There is no other way to reach a server with one."""
+
+    def __init__(self, links: Switchboard, recorder: Recorder, clock: Callable[[], float]) -> None:
+        self._links = links
+        self._record = recorder.record
+        self._clock = clock
+
+    async def call(self, standing: Standing, call: ToolCall) -> Outcome:
+        """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
+        trail = Trail(call.name)
+        try:
+            outcome = await self._carry_out(standing, call, trail)
+        except BasculeError as error:
+            outcome = trail.failure(error)
+        except asyncio.CancelledError:
+            self._tell(standing, call, trail, trail.aborted())
+            raise
+        self._tell(standing, call, trail, outcome)
+        return outcome
+
+    async def _carry_out(self, standing: Standing, call: ToolCall, trail: Trail) -> Outcome:
+        entry = standing.known(call.name) or await standing.resolve(call.name)
+        spec = entry.spec
+        trail.server, trail.tool = spec.key.server, spec.key.tool
+        trail.watch.mark("resolve")
+        check_arguments(entry, call.arguments)
+        prepared = prepare(entry, call)
+        trail.watch.mark("validate")
+        trail.raw = raw = await self._exchange(standing, prepared, trail)
+        trail.watch.mark("send")
+        outcome = take_outcome(
+            raw, trail.server, trail.tool, trail.lane, trail.watch.steps, standing.style_of(trail.server)
+        )
+        if outcome.ok:
+            check_result(entry, raw)
+        self._learn(raw, trail)
+        trail.watch.mark("read")
+        return outcome
+
+    async def _exchange(self, standing: Standing, prepared: Prepared, trail: Trail) -> JsonObject:
+        """Decide, lease, look again, send. Whatever changes before the write leads to a new decision."""
+        lost: ConnectionLost | None = None
+        for _ in range(ROUNDS):
+            permit = standing.ratchet.permit()
+            trail.lane = self._decide(standing, prepared.entry)
+            trail.watch.mark("decide")
+            key = standing.link_key(trail.server, trail.lane)
+            link = self._links.ready(key) or await standing.roster.lease(key)
+            trail.watch.mark("lease")
+            # Private data may have come in while we waited for the link.
+            if not permit.valid():
+                continue
+            try:
+                return await link.send(standing.request(prepared, permit))
+            except PermitLost:
+                continue
+            except ConnectionLost as error:
+                # Once it may have been sent, sending it again could do its work twice.
+                if error.sent:
+                    raise
+                lost = error
+        raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
+
+    def _decide(self, standing: Standing, entry: Entry) -> Lane:
+        match decide(standing.facts(entry)):
+            case Allow(lane=lane):
+                return lane
+            case Ask(rule=rule, message=message):
+                raise Refused(message, rule=rule, fix="nobody can be asked here")
+            case refusal if not refusal.reveals:
+                # To one who may not know of a tool, it must look as if there were none.
+                raise standing.unknown(entry.spec.name)
+            case refusal:
+                raise Refused(refusal.message, rule=refusal.rule, fix=refusal.fix)
+
+    def _learn(self, raw: JsonObject, trail: Trail) -> None:
+        """Take in how private a result says it is. No server is trusted to say so, hence the claim is a finding: one
+        that lies could otherwise lock an agent session."""
+        claimed = labelled_level(raw)
+        if claimed is not None:
+            trail.findings = (f"{trail.server} labels its result {claimed.name}, and is not trusted for labels",)
+
+    def _tell(self, standing: Standing, call: ToolCall, trail: Trail, outcome: Outcome) -> None:
+        self._record(
+            ToolInvoked(
+                call.name,
+                trail.server,
+                standing.principal,
+                trail.lane,
+                outcome,
+                shape_of(call.arguments),
+                trail.watch.steps,
+                self._clock(),
+                trail.findings,
+            )
+        )

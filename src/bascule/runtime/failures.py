@@ -1,0 +1,88 @@
+"""Exceptions of the rooms below become failure values here, through one table. A bug of ours is not in it."""
+
+from collections.abc import Mapping
+
+from bascule.core.errors import (
+    BasculeError,
+    ConfigError,
+    ConnectFailed,
+    ConnectionLost,
+    InvalidArguments,
+    LoginNeeded,
+    PeerRefused,
+    PoolTimeout,
+    ProtocolViolation,
+    Refused,
+    ReplyTimeout,
+    SandboxError,
+    StoreError,
+    UnknownTool,
+    UsageError,
+)
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.outcome import FailureKind, ToolFailure
+from bascule.core.sensitivity import Lane
+
+KINDS: Mapping[type[BasculeError], FailureKind] = {
+    ConfigError: FailureKind.UNAVAILABLE,
+    UsageError: FailureKind.INVALID_ARGUMENTS,
+    UnknownTool: FailureKind.UNKNOWN_TOOL,
+    InvalidArguments: FailureKind.INVALID_ARGUMENTS,
+    Refused: FailureKind.DENIED,
+    ConnectFailed: FailureKind.CONNECTION_ERROR,
+    LoginNeeded: FailureKind.UNAVAILABLE,
+    ConnectionLost: FailureKind.CONNECTION_ERROR,
+    ReplyTimeout: FailureKind.TIMEOUT,
+    ProtocolViolation: FailureKind.PROTOCOL_ERROR,
+    PeerRefused: FailureKind.TOOL_ERROR,
+    PoolTimeout: FailureKind.UNAVAILABLE,
+    SandboxError: FailureKind.UNAVAILABLE,
+    StoreError: FailureKind.UNAVAILABLE,
+}
+"""Every class that can reach the runtime. A class that is missing here fails a test, not a user."""
+
+ABORTED = "BSC-703"
+
+BUSY_STATUSES = frozenset({429, 502, 503, 504})
+"""HTTP answers that come from before the server, or from one that is too busy to look at the request."""
+
+RETRIABLE = frozenset({FailureKind.CONNECTION_ERROR, FailureKind.TIMEOUT, FailureKind.UNAVAILABLE})
+"""Kinds that may pass by themselves."""
+
+
+def failure_of(
+    error: BasculeError,
+    server: str,
+    tool: str,
+    lane: Lane,
+    steps: Mapping[str, float],
+    raw: JsonObject | None = None,
+) -> ToolFailure:
+    """The failure an error stands for. `raw` is the reply that led to it, if one came."""
+    kind = kind_of(error)
+    refused = error if isinstance(error, PeerRefused) else None
+    cause = refused.data if refused is not None else raw if raw is not None else error.cause or None
+    return ToolFailure(
+        kind=kind,
+        code=error.code,
+        message=error.message,
+        server=server,
+        tool=tool,
+        lane=lane,
+        steps=steps,
+        tool_code=refused.rpc_code if refused is not None else None,
+        retriable=kind in RETRIABLE,
+        cause=cause,
+        evidence=error.evidence,
+        fix=error.fix,
+    )
+
+
+def aborted(server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
+    return ToolFailure(FailureKind.ABORTED, ABORTED, "the caller stopped waiting", server, tool, lane, steps)
+
+
+def kind_of(error: BasculeError) -> FailureKind:
+    if isinstance(error, PeerRefused) and error.rpc_code == 0 and error.status in BUSY_STATUSES:
+        return FailureKind.UNAVAILABLE
+    return next(KINDS[cls] for cls in type(error).__mro__ if cls in KINDS)

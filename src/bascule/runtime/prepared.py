@@ -1,0 +1,30 @@
+"""A call that may be sent as far as its tool and its arguments go."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from bascule.catalog.entry import Entry
+from bascule.core.call import ToolCall
+from bascule.wire.jsonrpc import write_arguments
+
+
+class Prepared(msgspec.Struct, frozen=True, gc=False):
+    """What was asked, the tool it means, and the arguments as they will travel."""
+
+    entry: Entry
+    call: ToolCall
+    arguments: msgspec.Raw
+    headers: Mapping[str, str] = {}
+    """Arguments that the tool wants repeated as HTTP headers."""
+
+
+def prepare(entry: Entry, call: ToolCall) -> Prepared:
+    """Fix what will travel, once: the caller may change the arguments while the call waits."""
+    return Prepared(entry, call, write_arguments(call.arguments), _headers(entry, call) if entry.headers else {})
+
+
+def _headers(entry: Entry, call: ToolCall) -> Mapping[str, str]:
+    from mcp.shared.inbound import mcp_param_headers  # noqa: PLC0415 -- takes a second, and hardly a tool has them
+
+    return mcp_param_headers(entry.headers, call.arguments)

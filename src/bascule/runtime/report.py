@@ -1,0 +1,33 @@
+"""How one server stands for one agent session."""
+
+from dataclasses import dataclass
+
+from bascule.core.errors import BasculeError
+from bascule.core.events import CatalogChanged
+from bascule.links.state import LinkState
+from bascule.links.terms import Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReport:
+    """A server's state with its reason. `error` is why it has no tools, `notes` what is odd but harmless."""
+
+    name: str
+    transport: str
+    state: LinkState
+    reason: str = ""
+    agreement: Agreement | None = None
+    """What was agreed on when the link opened: version, capabilities, the server's own words."""
+    tools: int = 0
+    seconds: float = 0.0
+    """From asking for the server to knowing how it stands."""
+    error: BasculeError | None = None
+    notes: tuple[str, ...] = ()
+    required: bool = False
+    change: CatalogChanged | None = None
+    """What its listing had become since the last run."""
+
+    @property
+    def version(self) -> str | None:
+        """The protocol version that was agreed on."""
+        return self.agreement.version if self.agreement is not None else None

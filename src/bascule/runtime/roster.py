@@ -1,0 +1,223 @@
+"""The configured servers: how to link to each, what each has listed for whom, and how each stands."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from bascule.catalog.listing import Pages
+from bascule.catalog.server_listing import ServerListing, catalog_listing
+from bascule.catalog.toolbox import Toolbox
+from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.core.errors import BasculeError, ConnectFailed
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+from bascule.core.tool import ToolStatus
+from bascule.links.announcer import Announcer
+from bascule.links.key import LinkKey
+from bascule.links.link import Link
+from bascule.links.listing import admit_by_listing
+from bascule.links.plans import Plans, ServerPlan
+from bascule.links.state import LinkState, failed
+from bascule.links.switchboard import Switchboard
+from bascule.links.terms import Terms
+from bascule.policy.exposure import Exposure
+from bascule.records.recorder import Recorder
+from bascule.runtime.memory import ListingMemory
+from bascule.runtime.report import ServerReport
+from bascule.transports.factory import dispatcher_for
+
+STARTING = Principal("bascule", "start")
+"""On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
+
+
+LARGE_LISTING = 256 * 1024
+"""Bytes of a listing from which it is read in a thread."""
+
+MOST_TOOLBOXES = 64
+"""Toolboxes kept. Agent sessions see one of a few; a server that lists differently every time must not fill memory."""
+
+
+class Roster:
+    """All servers of one runtime. `version` moves whenever what an agent session can see may have changed."""
+
+    def __init__(
+        self, config: RuntimeConfig, recorder: Recorder, memory: ListingMemory, clock: Callable[[], float]
+    ) -> None:
+        self._config = config
+        self.memory = memory
+        self._record = recorder.record
+        plans = Plans({name: _plan(server, config.message_max) for name, server in config.servers.items()})
+        self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
+        self.version = 0
+        self._toolboxes = Toolboxes()
+        self._reading: set[asyncio.Task[None]] = set()
+        self._listings: dict[tuple[Principal, str], ServerListing] = {}
+        self._latest: dict[str, ServerListing] = {}
+        self._errors: dict[tuple[Principal, str], BasculeError] = {}
+        self._seconds: dict[tuple[Principal, str], float] = {}
+        self.exposures = {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
+
+    @property
+    def servers(self) -> Mapping[str, ServerConfig]:
+        return self._config.servers
+
+    def toolbox(self, principal: Principal) -> Toolbox:
+        """All that was listed for one principal so far."""
+        listings = (self._listings.get((principal, name)) for name in self.servers)
+        return self._toolboxes.of(tuple(listing for listing in listings if listing is not None))
+
+    def unsettled(self, principal: Principal) -> tuple[str, ...]:
+        """Servers of which it is not yet known what they offer this principal. A `required` one that failed is among
+        them: an agent must not be without its tools because it asked twice."""
+        return tuple(
+            name
+            for name, server in self.servers.items()
+            if (principal, name) not in self._listings and (server.required or (principal, name) not in self._errors)
+        )
+
+    def has_listed(self, principal: Principal, server: str) -> bool:
+        """Whether what this server offers the principal is known, and the server could be reached when last tried."""
+        return (principal, server) in self._listings and (principal, server) not in self._errors
+
+    def error_of(self, principal: Principal, server: str) -> BasculeError | None:
+        return self._errors.get((principal, server))
+
+    async def lease(self, key: LinkKey) -> Link:
+        """A ready link. If it is a new one, what it lists is in the catalog by then."""
+        link = await self.links.lease(key)
+        if isinstance(link.listed, Pages):
+            link.listed = task = asyncio.create_task(self._catalogue(link, link.listed))
+            self._reading.add(task)
+            task.add_done_callback(self._reading.discard)
+        if link.listed is not None:
+            # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
+            await asyncio.shield(link.listed)
+        return link
+
+    async def settle(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
+        """Find out what a server offers, linking to it if need be. A failure is part of the answer."""
+        now = asyncio.get_running_loop().time
+        started = now()
+        try:
+            await self.lease(LinkKey(server, lane, principal))
+        except BasculeError as error:
+            self._errors[principal, server] = error
+        else:
+            self._errors.pop((principal, server), None)
+        self._seconds[principal, server] = now() - started
+        return self.report(principal, server, lane)
+
+    async def close(self) -> None:
+        """Close every link, and let what is being read from them end."""
+        await self.links.close()
+        if self._reading:
+            await asyncio.wait(self._reading)
+
+    async def prove_required(self) -> None:
+        """Try every `required` server once. Raises for the first that cannot be used."""
+        names = [name for name, server in self.servers.items() if server.required]
+        if not names:
+            return
+        try:
+            reports = await asyncio.gather(*(self.settle(STARTING, name, Lane.OPEN) for name in names))
+        finally:
+            await self.links.close([LinkKey(name, Lane.OPEN, STARTING) for name in names])
+        raise_for_required(reports)
+
+    def report(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
+        config = self.servers[server]
+        link = self.links.find(LinkKey(server, lane, principal))
+        listing = self._listings.get((principal, server))
+        error = self._errors.get((principal, server))
+        condition = failed(error) if error is not None else link.condition if link is not None else None
+        return ServerReport(
+            name=server,
+            transport=config.transport.kind,
+            state=condition.state if condition is not None else LinkState.CONFIGURED,
+            reason=condition.reason if condition is not None else "",
+            agreement=link.agreement if link is not None else None,
+            tools=_exposed(listing) if listing is not None and error is None else 0,
+            seconds=self._seconds.get((principal, server), 0.0),
+            error=error,
+            notes=config.notes,
+            required=config.required,
+            change=self.memory.changes.get(server),
+        )
+
+    async def _catalogue(self, link: Link, pages: Pages) -> None:
+        """Take over what a link has listed."""
+        principal, name = link.key.principal, link.key.server
+        previous = self._listings.get((principal, name)) or self._latest.get(name)
+        instructions = link.agreement.instructions if link.agreement is not None else ""
+        prefix, exposed = self.servers[name].tool_prefix, self.exposures[name].permits
+        read = partial(catalog_listing, name, prefix, pages, previous, exposed, instructions)
+        # Thousands of tools take a second to read, in which nobody else would be served.
+        listing, _ = await asyncio.to_thread(read) if pages.size > LARGE_LISTING else read()
+        if listing is not self._listings.get((principal, name)):
+            self._listings[principal, name] = self._latest[name] = listing
+            self.version += 1
+        link.listed = None
+        change = await self.memory.note(link.key.lane, listing)
+        if change is not None:
+            self._record(change)
+
+
+def raise_for_required(reports: Iterable[ServerReport]) -> None:
+    for report in reports:
+        if report.required and report.error is not None:
+            error = report.error
+            raise ConnectFailed(
+                f"the required server {report.name!r} cannot be used: {error.message}",
+                where=report.name,
+                evidence=error.evidence,
+                cause=error.cause,
+                fix=error.fix,
+            ) from error
+
+
+def _exposed(listing: ServerListing) -> int:
+    return sum(entry.spec.status is ToolStatus.EXPOSED for entry in listing.entries.values())
+
+
+def _plan(server: ServerConfig, max_message: int) -> ServerPlan | BasculeError:
+    """How to link to a server, or why that cannot be."""
+    if server.unavailable_reason is not None:
+        return server.unavailable_reason
+    limits = server.timeouts
+    terms = Terms(
+        era=server.era,
+        connect=limits.connect,
+        reconnect=limits.reconnect,
+        probe=limits.probe,
+        close=limits.close,
+        client_info=CLIENT_INFO,
+    )
+    dial = partial(dispatcher_for, server, max_message=max_message, environ=os.environ)
+    return ServerPlan(terms, dial, partial(admit_by_listing, collect=Pages, timeout=limits.list))
+
+
+class Toolboxes:
+    """One toolbox for all agent sessions that see the same listings: they are large, and mostly the same."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, ...], tuple[Toolbox, tuple[ServerListing, ...]]] = {}
+
+    def of(self, listings: tuple[ServerListing, ...]) -> Toolbox:
+        key = tuple(map(id, listings))
+        found = self._made.get(key)
+        if found is None:
+            if len(self._made) >= MOST_TOOLBOXES:
+                self._made.pop(next(iter(self._made)))
+            # The listings are kept beside it, so that none of their ids can come to mean another one.
+            found = self._made[key] = (Toolbox(listings), listings)
+        return found[0]
+
+
+def _client_info() -> Mapping[str, str]:
+    from bascule import __version__  # noqa: PLC0415 -- the package's own root, read once
+
+    return {"name": "bascule", "title": "Bascule", "version": __version__}
+
+
+CLIENT_INFO = _client_info()

@@ -1,0 +1,99 @@
+"""What one principal does with us: its tools, its calls, its level."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any
+
+from bascule.catalog.toolbox import Toolbox
+from bascule.core.call import ToolCall
+from bascule.core.errors import BasculeError
+from bascule.core.outcome import Outcome
+from bascule.core.principal import Principal
+from bascule.core.request import OnProgress
+from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.tool import ToolSpec, ToolStatus
+from bascule.runtime.executor import Executor
+from bascule.runtime.report import ServerReport
+from bascule.runtime.roster import raise_for_required
+from bascule.runtime.standing import Standing
+
+
+class AgentSession:
+    """One agent session: a principal, how private it has become, and the tools it can call."""
+
+    def __init__(self, standing: Standing, executor: Executor) -> None:
+        self._standing = standing
+        self._roster = standing.roster
+        self._executor = executor
+
+    @property
+    def principal(self) -> Principal:
+        return self._standing.principal
+
+    @property
+    def sensitivity(self) -> DataSensitivity:
+        return self._standing.ratchet.level
+
+    @property
+    def lane(self) -> Lane:
+        return self._standing.ratchet.lane
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """Everything listed so far, of every status."""
+        return self._standing.toolbox
+
+    async def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that can be called, of all servers that can be reached. A `required` one that cannot raises."""
+        await self.connect()
+        return self.toolbox.specs()
+
+    async def connect(self) -> tuple[ServerReport, ...]:
+        """Link to every server not tried yet. One bad server neither delays nor removes another's tools."""
+        raise_for_required([report async for report in self.connecting()])
+        return self.servers()
+
+    async def connecting(self) -> AsyncIterator[ServerReport]:
+        """The same, told server by server, each as soon as it is known how it stands."""
+        lane = self.lane
+        names = self._roster.unsettled(self.principal)
+        settling = [asyncio.create_task(self._roster.settle(self.principal, name, lane)) for name in names]
+        try:
+            for report in asyncio.as_completed(settling):
+                yield await report
+        finally:
+            for task in settling:
+                task.cancel()
+
+    async def settle(self, server: str) -> ServerReport:
+        """How one server stands, linking to it if that was not tried yet."""
+        if server in self._roster.unsettled(self.principal):
+            return await self._roster.settle(self.principal, server, self.lane)
+        return self._roster.report(self.principal, server, self.lane)
+
+    def servers(self) -> tuple[ServerReport, ...]:
+        return tuple(self._roster.report(self.principal, name, self.lane) for name in self._roster.servers)
+
+    async def find(self, name: str) -> ToolSpec | None:
+        """A tool that can be called by this name, if there is one."""
+        try:
+            entry = self._standing.known(name) or await self._standing.resolve(name)
+        except BasculeError:
+            return None
+        return entry.spec if entry.spec.status is ToolStatus.EXPOSED else None
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Coroutine[Any, Any, Outcome]:
+        """Call a tool by its exposed name. Every failure of the tool, its server or the rules is an outcome."""
+        return self._executor.call(self._standing, ToolCall(name, dict(arguments or {}), timeout, on_progress))
+
+    async def close(self) -> None:
+        """Close this agent session's links. Calling again opens new ones."""
+        keys = [link.key for link in self._roster.links.links() if link.key.principal == self.principal]
+        await self._roster.links.close(keys)

@@ -1,0 +1,110 @@
+"""Where one principal stands: what it can see, how private it has become, and what a request of its looks like."""
+
+import asyncio
+
+from bascule.catalog.entry import Entry
+from bascule.catalog.toolbox import Toolbox
+from bascule.compliance.ratchet import EpochPermit, Ratchet
+from bascule.core.errors import ConnectFailed, UnknownTool
+from bascule.core.principal import Principal
+from bascule.core.rendering import Style
+from bascule.core.request import Request
+from bascule.core.sensitivity import Lane
+from bascule.links.key import LinkKey
+from bascule.policy.facts import Facts
+from bascule.runtime.prepared import Prepared
+from bascule.runtime.roster import Roster
+
+
+class Standing:
+    """One principal before the configured servers. The executor asks it everything that differs between principals."""
+
+    def __init__(self, principal: Principal, roster: Roster) -> None:
+        self.principal = principal
+        self.ratchet = Ratchet()
+        self.roster = roster
+        self._keys: dict[tuple[str, int], LinkKey] = {}
+        self._routes: dict[str, Entry] = {}
+        self._routes_version = -1
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """Everything listed so far, of every status."""
+        return self.roster.toolbox(self.principal)
+
+    def known(self, name: str) -> Entry | None:
+        """A tool that was resolved before, unless the catalog has changed since."""
+        if self._routes_version != self.roster.version:
+            self._routes.clear()
+            self._routes_version = self.roster.version
+        return self._routes.get(name)
+
+    async def resolve(self, name: str) -> Entry:
+        """Find a tool, first linking to the servers it could belong to."""
+        candidates = self._candidates(name)
+        lane = self.ratchet.lane
+        waiting = [server for server in candidates if not self.roster.has_listed(self.principal, server)]
+        await asyncio.gather(*(self.roster.settle(self.principal, server, lane) for server in waiting))
+        try:
+            entry = self.toolbox.resolve(name)
+        except UnknownTool as unknown:
+            raise self._unavailable(name, candidates) or unknown from None
+        self.known(name)
+        self._routes[name] = entry
+        return entry
+
+    def unknown(self, name: str) -> UnknownTool:
+        return self.toolbox.unknown(name)
+
+    def facts(self, entry: Entry) -> Facts:
+        spec = entry.spec
+        return Facts(
+            key=spec.key,
+            name=spec.name,
+            principal=self.principal,
+            status=spec.status,
+            exposure=self.roster.exposures[spec.key.server],
+            level=self.ratchet.level,
+            lane=self.ratchet.lane,
+            permissions=spec.permissions,
+            problem=spec.problem,
+        )
+
+    def link_key(self, server: str, lane: Lane) -> LinkKey:
+        """Made once for each server and epoch: a key hashes slowly the first time, and every call looks one up."""
+        epoch = self.ratchet.epoch
+        key = self._keys.get((server, epoch))
+        if key is None:
+            key = self._keys[server, epoch] = LinkKey(server, lane, self.principal)
+        return key
+
+    def style_of(self, server: str) -> Style:
+        return self.roster.servers[server].render
+
+    def request(self, prepared: Prepared, permit: EpochPermit) -> Request:
+        entry, call = prepared.entry, prepared.call
+        limits = self.roster.servers[entry.spec.key.server].timeouts
+        return Request(
+            "tools/call",
+            {"name": entry.spec.key.tool, "arguments": prepared.arguments},
+            call.timeout if call.timeout is not None else limits.call,
+            "call",
+            permit,
+            call.on_progress,
+            prepared.headers,
+        )
+
+    def _candidates(self, name: str) -> list[str]:
+        """Servers whose tools could have this name: an exposed name starts with its server's prefix. This is a hint of
+        whom to ask first; which tool a name means is read from the table alone."""
+        servers = self.roster.servers.values()
+        return [s.name for s in servers if not s.tool_prefix or name.startswith(f"{s.tool_prefix}_")]
+
+    def _unavailable(self, name: str, candidates: list[str]) -> ConnectFailed | None:
+        """Why a tool may be missing that is not unknown: a server that could have it cannot be used."""
+        for server in candidates:
+            error = self.roster.error_of(self.principal, server)
+            if error is not None:
+                message = f"{name} may be a tool of server {server!r}, which cannot be used: {error.message}"
+                return ConnectFailed(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
+        return None

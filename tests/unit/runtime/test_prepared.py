@@ -1,0 +1,44 @@
+"""What will travel is fixed before anything is waited for."""
+
+from typing import Any
+
+import pytest
+
+from bascule.catalog.entry import Entry, make_entry
+from bascule.core.call import ToolCall
+from bascule.core.errors import InvalidArguments
+from bascule.core.tool import ToolKey
+from bascule.runtime.prepared import prepare
+
+REGIONAL = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+
+
+def an_entry(schema: dict[str, Any] | None = None) -> Entry:
+    return make_entry({"name": "act", "inputSchema": schema or {"type": "object"}}, ToolKey("work", "act"), "work_act")
+
+
+def test_the_arguments_are_bytes_from_here_on():
+    given: dict[str, Any] = {"rows": [1], "note": "ü"}
+    prepared = prepare(an_entry(), ToolCall("work_act", given))
+    given["rows"].append(2)
+    given["more"] = True
+
+    assert bytes(prepared.arguments) == '{"rows":[1],"note":"ü"}'.encode()
+
+
+def test_a_tool_that_wants_no_headers_has_none():
+    assert prepare(an_entry(), ToolCall("work_act", {"region": "eu"})).headers == {}
+
+
+def test_arguments_that_also_travel_as_headers_are_fixed_with_the_others():
+    given = {"region": "eu", "other": "x"}
+    prepared = prepare(an_entry(REGIONAL), ToolCall("work_act", given))
+    given["region"] = "us"
+
+    assert prepared.headers == {"Mcp-Param-Region": "eu"}
+    assert bytes(prepared.arguments) == b'{"region":"eu","other":"x"}'
+
+
+def test_what_json_cannot_say_is_refused():
+    with pytest.raises(InvalidArguments):
+        prepare(an_entry(), ToolCall("work_act", {"self": object()}))

@@ -1,0 +1,27 @@
+"""How one server stands for one agent session."""
+
+import dataclasses
+
+import pytest
+
+from bascule.links.state import LinkState
+from bascule.links.terms import Agreement
+from bascule.runtime.report import ServerReport
+
+
+def test_a_server_that_was_never_tried_has_nothing_to_tell():
+    report = ServerReport("work", "stdio", LinkState.CONFIGURED)
+
+    assert (report.reason, report.version, report.tools, report.seconds) == ("", None, 0, 0.0)
+    assert (report.error, report.notes, report.required, report.change) == (None, (), False, None)
+
+
+def test_the_version_is_the_one_that_was_agreed_on():
+    agreement = Agreement("2026-07-28", {}, {}, "")
+
+    assert ServerReport("work", "stdio", LinkState.READY, agreement=agreement).version == "2026-07-28"
+
+
+def test_a_report_does_not_change():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ServerReport("work", "stdio", LinkState.READY).tools = 3  # pyright: ignore[reportAttributeAccessIssue]
