@@ -1,0 +1,47 @@
+"""An error as a person reads it: what failed, where, the evidence, the likely cause, the fix."""
+
+from collections.abc import Iterator
+
+from bascule.core.errors import BasculeError, ConfigError
+from bascule.core.outcome import ToolFailure
+
+
+def explain(error: BasculeError) -> str:
+    where = f" ({error.where})" if error.where else ""
+    parts = (("evidence", error.evidence), ("cause", error.cause), ("fix", error.fix))
+    if isinstance(error, ConfigError):
+        parts = (("problems", error.evidence), ("fix", error.fix))
+    return _told(f"{error.code}  {error.message}{where}", parts)
+
+
+def explain_failure(failure: ToolFailure) -> str:
+    origin = f" [{failure.server}/{failure.tool}]" if failure.server else ""
+    cause = failure.cause if isinstance(failure.cause, str) else ""
+    parts = (("evidence", failure.evidence), ("cause", cause), ("fix", failure.fix))
+    return _told(f"{failure.code}  {failure.kind}{origin}: {failure.message}", parts)
+
+
+def as_json(error: BasculeError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "evidence": error.evidence, "fix": error.fix}
+
+
+def legible(text: str) -> str:
+    """A server's words as they may be printed: what would move the cursor, or hide from the eye, shows as an escape."""
+    return "".join(c if c == "\n" or c.isprintable() else repr(c)[1:-1] for c in text.expandtabs(4))
+
+
+def _told(head: str, parts: tuple[tuple[str, str], ...]) -> str:
+    return legible("\n".join([*_indented(head), *_labelled(parts)]))
+
+
+def _labelled(parts: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    for label, text in parts:
+        if text:
+            yield from _indented(f"  {label + ':':<10}{text}")
+
+
+def _indented(text: str) -> Iterator[str]:
+    """Lines after the first stand deeper than any label, so that nobody's words can pass for one of ours."""
+    first, *rest = text.split("\n")
+    yield first
+    yield from (f"  {'':<10}{line}" for line in rest)

@@ -1,0 +1,97 @@
+"""`bascule inspect`: all that is known of one server or one tool."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.catalog.signature import signature
+from bascule.cli import exit_codes
+from bascule.cli.explain import as_json
+from bascule.cli.opening import agent_session
+from bascule.core.errors import UnknownTool
+from bascule.core.rendering import render_structured
+from bascule.core.tool import ToolSpec
+from bascule.runtime.report import ServerReport
+from bascule.runtime.session import AgentSession
+
+
+async def run(options: argparse.Namespace) -> int:
+    async with agent_session(options) as session:
+        shape = await known_of(session, options.name)
+    if options.json:
+        print(msgspec.json.encode(shape).decode())
+    else:
+        told = {key: value for key, value in msgspec.to_builtins(shape).items() if value not in (None, "", [], {})}
+        print(render_structured(told, "yaml"))
+    failed = "error" in shape and shape["error"] is not None
+    return exit_codes.UNREACHABLE if failed else exit_codes.OK
+
+
+async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
+    """Everything known under a name. Raises `UnknownTool` where it is neither a server nor a tool."""
+    server = next((report for report in session.servers() if report.name == name), None)
+    if server is not None:
+        report = await session.settle(name)
+        tools = [spec for spec in session.toolbox.all_specs() if spec.key.server == name]
+        return server_shape(report, tools)
+    await session.find(name)
+    spec = next((spec for spec in session.toolbox.all_specs() if spec.name == name), None)
+    if spec is None:
+        # Only now are all servers asked: the answer names what is near among all there is.
+        await session.connect()
+        raise _neither(session.toolbox.unknown(name))
+    return tool_shape(spec)
+
+
+def server_shape(report: ServerReport, tools: list[ToolSpec]) -> dict[str, Any]:
+    agreement = report.agreement
+    return {
+        "server": report.name,
+        "transport": report.transport,
+        "state": report.state,
+        "reason": report.reason,
+        "era": report.version,
+        "server_info": _plain(agreement.server_info) if agreement is not None else None,
+        "capabilities": _plain(agreement.capabilities) if agreement is not None else None,
+        "instructions": agreement.instructions if agreement is not None else "",
+        "notes": list(report.notes),
+        "changed_since_last_run": _change(report),
+        "error": as_json(report.error) if report.error is not None else None,
+        "tools": [{"name": spec.name, "status": spec.status, "problem": spec.problem} for spec in tools],
+    }
+
+
+def tool_shape(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "server": spec.key.server,
+        "tool": spec.key.tool,
+        "title": spec.title,
+        "signature": signature(spec.key.tool, spec.input_schema),
+        "description": spec.description,
+        "status": spec.status,
+        "problem": spec.problem,
+        "permissions": sorted(spec.permissions),
+        "digest": spec.digest,
+        "annotations": _plain(spec.annotations),
+        "input_schema": _plain(spec.input_schema),
+        "output_schema": _plain(spec.output_schema) if spec.output_schema is not None else None,
+    }
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(value)
+
+
+def _change(report: ServerReport) -> dict[str, list[str]]:
+    change = report.change
+    if change is None:
+        return {}
+    return {"added": list(change.added), "changed": list(change.changed), "removed": list(change.removed)}
+
+
+def _neither(unknown: UnknownTool) -> UnknownTool:
+    message = unknown.message.replace("there is no tool", "there is no server and no tool", 1)
+    return UnknownTool(message, nearest=unknown.nearest, fix=unknown.fix)

@@ -1,0 +1,124 @@
+"""`bascule list`: every server as soon as it is known how it stands, with its tools."""
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bascule.cli import exit_codes
+from bascule.cli.explain import as_json, explain, legible
+from bascule.cli.opening import agent_session
+from bascule.core.tool import ToolSpec, ToolStatus
+from bascule.links.state import LinkState
+from bascule.runtime.report import ServerReport
+from bascule.runtime.session import AgentSession
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_COLOURS = {
+    LinkState.READY: "green",
+    LinkState.DEGRADED: "yellow",
+    LinkState.NEEDS_AUTH: "yellow",
+    LinkState.FAILED: "red",
+}
+
+_SHOWN = frozenset({ToolStatus.EXPOSED, ToolStatus.QUARANTINED, ToolStatus.COLLIDING, ToolStatus.UNUSABLE})
+"""What a listing shows. A tool the operator has hidden is not part of what agents see."""
+
+
+async def run(options: argparse.Namespace) -> int:
+    async with agent_session(options) as session:
+        if options.json:
+            reports = [report async for report in session.connecting()]
+            shape = as_shape(session.servers(), session.toolbox.all_specs())
+            print(msgspec.json.encode(shape).decode())
+        else:
+            reports = await _show_as_they_settle(session)
+    return exit_codes.UNREACHABLE if any(r.required and r.error is not None for r in reports) else exit_codes.OK
+
+
+async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
+    from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
+
+    console = Console(highlight=False, soft_wrap=True)
+    waiting = {report.name for report in session.servers()}
+    reports: list[ServerReport] = []
+    with console.status(_waiting_for(waiting)) as status:
+        async for report in session.connecting():
+            reports.append(report)
+            waiting.discard(report.name)
+            status.update(_waiting_for(waiting))
+            _show(console, report, [spec for spec in session.toolbox.all_specs() if spec.key.server == report.name])
+    good = sum(report.error is None for report in reports)
+    console.print(f"\n{len(session.toolbox.specs())} tools on {good} of {len(reports)} servers", style="bold")
+    return reports
+
+
+def _waiting_for(names: Iterable[str]) -> str:
+    return f"waiting for {', '.join(sorted(names))}"
+
+
+def _show(console: "Console", report: ServerReport, specs: Iterable[ToolSpec]) -> None:
+    from rich.text import Text  # noqa: PLC0415 -- a server's words are printed as they are, never as markup
+
+    head = Text.assemble(
+        (f"{report.name:<20}", "bold"),
+        (f"{report.state:<11}", _COLOURS.get(report.state, "")),
+        f"{report.tools:>4} tools  {report.version or '-':<11}{report.seconds * 1000:>8.0f} ms",
+    )
+    console.print(head)
+    for note in report.notes:
+        console.print(Text(f"  note: {note}", "dim"))
+    if report.error is not None:
+        console.print(Text("\n".join(f"  {line}" for line in explain(report.error).split("\n"))))
+    elif report.reason:
+        console.print(Text(f"  {legible(report.reason)}", "yellow"))
+    for spec in sorted((spec for spec in specs if spec.status in _SHOWN), key=lambda spec: spec.name):
+        console.print(_tool_line(spec))
+
+
+def _tool_line(spec: ToolSpec) -> Any:
+    from rich.text import Text  # noqa: PLC0415
+
+    if spec.status is not ToolStatus.EXPOSED:
+        return Text(f"  {spec.name:<40} {spec.status}: {legible(spec.problem)}", "yellow")
+    return Text.assemble((f"  {spec.name:<40}", "cyan"), " ", first_line(spec.description))
+
+
+def first_line(text: str, width: int = 100) -> str:
+    """The start of a description, on one line, without what could move the cursor."""
+    line = "".join(c for c in text.strip().split("\n")[0] if c.isprintable())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> dict[str, Any]:
+    """The listing in its documented JSON shape."""
+    return {
+        "servers": [
+            {
+                "name": report.name,
+                "transport": report.transport,
+                "state": report.state,
+                "era": report.version,
+                "tools": report.tools,
+                "ms": round(report.seconds * 1000, 1),
+                "error": as_json(report.error) if report.error is not None else None,
+            }
+            for report in reports
+        ],
+        "tools": [
+            {
+                "name": spec.name,
+                "server": spec.key.server,
+                "tool": spec.key.tool,
+                "permissions": sorted(spec.permissions),
+                "digest": spec.digest,
+                "description": spec.description,
+                "status": spec.status,
+            }
+            for spec in specs
+            if spec.status in _SHOWN
+        ],
+    }

@@ -1,0 +1,59 @@
+"""The `bascule` command. It learns what to do before it imports anything that takes time."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from bascule.cli.parser import build_parser
+
+_COMMANDS = {name: f"bascule.cli.{name}_command" for name in ("list", "call", "inspect", "doctor")}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = build_parser()
+    options = parser.parse_args(argv)
+    if options.version:
+        from bascule import __version__  # noqa: PLC0415
+
+        print(f"bascule {__version__}")
+        return 0
+    if options.command is None:
+        parser.print_help()
+        return 2
+    return run(options)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one command. What goes wrong is told once, in full, and never as a traceback."""
+    import asyncio  # noqa: PLC0415 -- only now is it known that it is needed
+
+    from bascule.cli import exit_codes  # noqa: PLC0415
+    from bascule.cli.explain import as_json, explain  # noqa: PLC0415
+    from bascule.core.errors import BasculeError  # noqa: PLC0415
+
+    command = import_module(_COMMANDS[options.command])
+    try:
+        code: int = asyncio.run(command.run(options))
+        # Not left to the end of the process, where nobody can tell that the reader has gone.
+        sys.stdout.flush()
+    except BasculeError as error:
+        if options.json:
+            import msgspec  # noqa: PLC0415
+
+            print(msgspec.json.encode({"ok": False, "error": as_json(error)}).decode())
+        print(explain(error), file=sys.stderr)
+        return exit_codes.of_error(error)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.TOOL_FAILED
+    except KeyboardInterrupt:
+        print("aborted", file=sys.stderr)
+        return exit_codes.ABORTED
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

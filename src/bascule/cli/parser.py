@@ -1,0 +1,65 @@
+"""The command line's words. Imports nothing beyond the standard library: `--help` has to be instant."""
+
+import argparse
+
+_LIST_EXAMPLES = """examples:
+  bascule list                        every tool of every server in the config of this folder
+  bascule list --config ~/.mcp.json   the same for another file
+  bascule list --json | jq .tools     for programs"""
+
+_INSPECT_EXAMPLES = """examples:
+  bascule inspect everything            a server: how it stands, what it says of itself, its tools
+  bascule inspect everything_echo       a tool: its schema, its digest, its permissions
+  bascule inspect everything_echo --json"""
+
+_DOCTOR_EXAMPLES = """examples:
+  bascule doctor                        checks the config, the state folder and every server, and says what to do
+  bascule doctor --json | jq .ok"""
+
+_CALL_EXAMPLES = """examples:
+  bascule call everything_echo message=hi
+  bascule call files_read_text_file path=/data/a.txt --timeout 5
+  bascule call search_find tags:='["a","b"]' limit:=10     := takes JSON
+  bascule call search_find --arguments '{"tags": ["a"]}'"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bascule",
+        description="A governed MCP runtime for agents: every server behind one policy, every call on one path.",
+        epilog="exit codes: 0 ok · 1 the tool failed · 2 config or usage · 3 not reachable · 4 denied · 130 aborted",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    def add(name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog=examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _add_common(command)
+        return command
+
+    add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
+    _add_call(add("call", "call one tool", _CALL_EXAMPLES))
+    inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
+    inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
+    add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
+    return parser
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--config", metavar="FILE", help="the config file; default: the one found in this folder")
+    command.add_argument("--json", action="store_true", help="print JSON, in a shape that is kept stable")
+    command.add_argument("--user", metavar="ID", help="on whose behalf; default: the user of this machine")
+    command.add_argument("--session", metavar="ID", help="in which agent session; default: cli")
+
+
+def _add_call(command: argparse.ArgumentParser) -> None:
+    command.add_argument("tool", metavar="TOOL", help="the exposed name, as `bascule list` shows it")
+    command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; KEY:=JSON for other than text")
+    command.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
+    command.add_argument("--timeout", type=float, metavar="SECONDS", help="how long to wait for the result")

@@ -1,0 +1,16 @@
+"""A built-in server that tells the time."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bascule.demo.protocol import Tool, serve
+
+
+def now() -> dict[str, Any]:
+    return {"now": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+TOOLS = (Tool("now", "Tell the time, in UTC.", {"type": "object", "properties": {}}, now),)
+
+if __name__ == "__main__":
+    serve("clock", TOOLS)

@@ -1,0 +1,84 @@
+"""Checks, and what to do about them."""
+
+import json
+import sys
+from pathlib import Path
+
+from bascule.cli.doctor_command import Check, lines, server_checks
+from bascule.core.errors import ConnectFailed
+from bascule.core.events import CatalogChanged
+from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
+from bascule.links.state import LinkState
+from bascule.links.terms import Agreement
+from bascule.runtime.report import ServerReport
+from support.command import bascule
+from support.servers import SERVERS
+
+AGREED = Agreement("2026-07-28", {}, {}, "")
+
+
+def write(folder: Path, servers: object) -> None:
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+
+def test_a_good_server_is_one_check():
+    report = ServerReport("files", "stdio", LinkState.READY, agreement=AGREED, tools=3, seconds=0.25)
+    assert list(server_checks(report, ())) == [
+        Check("server files", "ok", "3 tools, protocol 2026-07-28, 250 ms"),
+    ]
+
+
+def test_a_failed_server_says_why_and_what_to_do():
+    error = ConnectFailed("it exited", evidence="boom", fix="mend it")
+    checks = list(server_checks(ServerReport("files", "stdio", LinkState.FAILED, error=error), ()))
+    assert checks == [Check("server files", "fail", "BSC-401 it exited", "boom", "mend it")]
+
+
+def test_what_is_odd_is_a_warning():
+    change = CatalogChanged("files", ("new",), ("read",), ("old",), 1.0)
+    report = ServerReport("files", "stdio", LinkState.DEGRADED, "1 of its tools cannot be used", AGREED, change=change)
+    spec = ToolSpec("files_x", ToolKey("files", "x"), "d", status=ToolStatus.UNUSABLE, problem="too costly")
+    other = ToolSpec("notes_x", ToolKey("notes", "x"), "d", status=ToolStatus.UNUSABLE, problem="not ours")
+    checks = list(server_checks(report, (spec, other)))
+    assert [check.status for check in checks] == ["warn", "warn", "warn"]
+    assert checks[1].message == "unusable: too costly"
+    assert checks[2].message == "since the last run: new: new; changed: read; gone: old"
+
+
+def test_evidence_of_many_lines_stays_readable():
+    assert list(lines(Check("x", "fail", "bad", "one\ntwo", "mend")))[1:] == [
+        "    evidence: one",
+        "    evidence: two",
+        "    fix:      mend",
+    ]
+
+
+async def test_all_is_well_with_a_good_server(tmp_path: Path):
+    write(tmp_path, {"echo": {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}})
+    ran = await bascule(tmp_path, "doctor", "--json")
+    assert (ran.code, ran.json["ok"]) == (0, True)
+    assert [check["subject"] for check in ran.json["checks"]] == ["config", "state", "server echo"]
+    assert "all is well" in (await bascule(tmp_path, "doctor")).out
+
+
+async def test_a_bad_server_is_to_mend(tmp_path: Path):
+    write(tmp_path, {"bad": {"command": "no-such-command-anywhere"}})
+    ran = await bascule(tmp_path, "doctor")
+    assert ran.code == 3
+    assert "✗ server bad" in ran.out
+    assert "1 to mend" in ran.out
+
+
+async def test_a_broken_config_is_the_first_thing_to_mend(tmp_path: Path):
+    (tmp_path / ".mcp.json").write_text("{")
+    ran = await bascule(tmp_path, "doctor", "--json")
+    assert (ran.code, ran.json["ok"]) == (2, False)
+
+
+async def test_a_state_folder_that_cannot_be_written_is_told(tmp_path: Path):
+    write(tmp_path, {})
+    (tmp_path / "state").write_text("a file in the way")
+    ran = await bascule(tmp_path, "doctor", "--json")
+    assert ran.code == 3
+    assert ran.json["checks"][-1]["subject"] == "state"
+    assert "BSC-650" in ran.json["checks"][-1]["message"]

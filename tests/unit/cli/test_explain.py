@@ -1,0 +1,61 @@
+"""Errors as people read them."""
+
+from bascule.cli.explain import as_json, explain, explain_failure, legible
+from bascule.core.errors import ConfigError, ConnectFailed
+from bascule.core.outcome import FailureKind, ToolFailure
+
+
+def test_an_error_tells_what_where_evidence_cause_and_fix():
+    error = ConnectFailed("it ended", where="connect", evidence="line 1\nline 2", cause="no disk", fix="free some")
+    assert explain(error).split("\n") == [
+        "BSC-401  it ended (connect)",
+        "  evidence: line 1",
+        "            line 2",
+        "  cause:    no disk",
+        "  fix:      free some",
+    ]
+
+
+def test_what_is_not_known_takes_no_line():
+    assert explain(ConnectFailed("it ended")) == "BSC-401  it ended"
+
+
+def test_all_problems_of_a_config_are_listed():
+    shown = explain(ConfigError("2 problems", problems=("a: wrong", "b: missing")))
+    assert "a: wrong" in shown
+    assert "b: missing" in shown
+
+
+def test_a_failure_names_the_tool_and_its_kind():
+    failure = ToolFailure(FailureKind.TIMEOUT, "BSC-403", "too slow", server="files", tool="read", fix="wait longer")
+    assert explain_failure(failure).split("\n") == [
+        "BSC-403  timeout [files/read]: too slow",
+        "  fix:      wait longer",
+    ]
+
+
+def test_structured_causes_are_not_printed_as_text():
+    failure = ToolFailure(FailureKind.TOOL_ERROR, "BSC-701", "bad", cause={"secret": "x"})
+    assert "secret" not in explain_failure(failure)
+
+
+def test_the_json_shape_has_four_fields():
+    assert as_json(ConnectFailed("a", evidence="b", fix="c")) == {
+        "code": "BSC-401",
+        "message": "a",
+        "evidence": "b",
+        "fix": "c",
+    }
+
+
+def test_what_would_move_the_cursor_or_hide_is_shown_as_an_escape():
+    assert legible("a\x1b[2J \x9b \u202e \u200b \r\x07\n\tb é") == ("a\\x1b[2J \\x9b \\u202e \\u200b \\r\\x07\n    b é")
+
+
+def test_a_servers_words_cannot_pass_for_a_line_of_ours():
+    told = explain(ConnectFailed("it ended\n  fix:      run this", evidence="one\n  fix:      run that", fix="wait"))
+    assert [line for line in told.split("\n") if line.startswith("  fix:")] == ["  fix:      wait"]
+    assert explain_failure(ToolFailure(FailureKind.TOOL_ERROR, "BSC-701", "bad\x1b[31m\n  fix: x")).split("\n") == [
+        "BSC-701  tool_error: bad\\x1b[31m",
+        "              fix: x",
+    ]

@@ -1,0 +1,80 @@
+"""All that is known of a server or a tool."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bascule.cli.inspect_command import known_of, server_shape, tool_shape
+from bascule.config import ServerConfig, StdioTransport
+from bascule.core.errors import ConnectFailed, UnknownTool
+from bascule.core.events import CatalogChanged
+from bascule.core.tool import ToolKey, ToolSpec
+from bascule.links.state import LinkState
+from bascule.runtime.report import ServerReport
+from bascule.runtime.runtime import Runtime
+from support.command import bascule
+from support.servers import SERVERS
+from support.waiting import fail_after
+
+ECHO = str(SERVERS / "echo.py")
+
+
+def runtime() -> Runtime:
+    good = ServerConfig(name="echo", transport=StdioTransport(command=sys.executable, args=(ECHO,)))
+    bad = ServerConfig(name="bad", transport=StdioTransport(command="no-such-command-anywhere"))
+    return Runtime.from_servers({"echo": good, "bad": bad})
+
+
+async def test_a_tool_is_shown_with_its_schema_digest_and_signature():
+    async with fail_after(20), runtime() as running:
+        shape = await known_of(running.session("a", "b"), "echo_echo")
+    assert shape["signature"] == "echo(message: string)"
+    assert shape["input_schema"]["required"] == ["message"]
+    assert shape["digest"].startswith("sha256:")
+    assert shape["permissions"] == ["connect", "write"]
+
+
+async def test_a_server_is_shown_with_its_era_and_tools_and_nobody_else_is_started():
+    async with fail_after(20), runtime() as running:
+        session = running.session("a", "b")
+        shape = await known_of(session, "echo")
+        assert {report.name: report.state for report in session.servers()}["bad"] is LinkState.CONFIGURED
+    assert (shape["state"], shape["era"]) == ("ready", "2026-07-28")
+    assert [tool["name"] for tool in shape["tools"]] == ["echo_echo"]
+
+
+async def test_a_server_that_fails_is_shown_with_its_error():
+    async with fail_after(20), runtime() as running:
+        session = running.session("a", "b")
+        shape = await known_of(session, "bad")
+        assert shape == await known_of(session, "bad")
+    assert shape["state"] == "failed"
+    assert shape["error"]["code"] == "BSC-401"
+
+
+async def test_a_name_that_is_neither_says_what_is_near():
+    async with fail_after(20), runtime() as running:
+        with pytest.raises(UnknownTool, match=r"no server and no tool .*echo_echo"):
+            await known_of(running.session("a", "b"), "echo_ehco")
+
+
+def test_a_change_since_the_last_run_is_part_of_what_is_known():
+    change = CatalogChanged("files", ("new",), ("read",), (), 1.0)
+    report = ServerReport("files", "stdio", LinkState.READY, change=change, error=ConnectFailed("x"))
+    shape = server_shape(report, [])
+    assert shape["changed_since_last_run"] == {"added": ["new"], "changed": ["read"], "removed": []}
+
+
+def test_a_tool_without_an_output_schema_has_none():
+    assert tool_shape(ToolSpec("a_b", ToolKey("a", "b"), "sha256:0"))["output_schema"] is None
+
+
+async def test_the_command_prints_yaml_or_json(tmp_path: Path):
+    servers = {"echo": {"command": sys.executable, "args": [ECHO]}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    shown = await bascule(tmp_path, "inspect", "echo_echo")
+    assert (shown.code, shown.out.splitlines()[0]) == (0, "name: echo_echo")
+    assert (await bascule(tmp_path, "inspect", "echo_echo", "--json")).json["tool"] == "echo"
+    assert (await bascule(tmp_path, "inspect", "nothing")).code == 2

@@ -1,0 +1,25 @@
+"""The words of the command line."""
+
+import pytest
+
+from bascule.cli.parser import build_parser
+
+
+def test_a_call_takes_a_tool_and_its_arguments():
+    options = build_parser().parse_args(["call", "files_read", "path=/a", "limit:=3", "--timeout", "5"])
+    assert (options.command, options.tool) == ("call", "files_read")
+    assert options.arguments == ["path=/a", "limit:=3"]
+    assert options.timeout == 5
+
+
+def test_every_command_takes_a_config_a_principal_and_json():
+    for command in (["list"], ["call", "x"]):
+        options = build_parser().parse_args([*command, "--config", "c", "--user", "u", "--session", "s", "--json"])
+        assert (options.config, options.user, options.session, options.json) == ("c", "u", "s", True)
+
+
+def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str]):
+    for command in ("list", "call"):
+        with pytest.raises(SystemExit):
+            build_parser().parse_args([command, "--help"])
+        assert "examples:" in capsys.readouterr().out
