@@ -1,0 +1,48 @@
+"""A listing of ten thousand tools in which nothing has changed."""
+
+import time
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from bascule.catalog.listing import Pages
+from bascule.catalog.server_listing import ServerListing, catalog_listing
+from bench.result import Goal, Report, Row
+
+COUNT = 10_000
+
+
+def definition(number: int) -> dict[str, Any]:
+    properties = {f"argument_{n}": {"type": "string", "description": f"What argument {n} means."} for n in range(4)}
+    return {
+        "name": f"tool_{number}",
+        "description": f"Does the thing numbered {number}, and says how it went.",
+        "inputSchema": {"type": "object", "properties": properties, "required": ["argument_0"]},
+    }
+
+
+def catalogued(reply: bytes, previous: ServerListing | None) -> ServerListing:
+    pages = Pages()
+    pages.add(msgspec.json.decode(reply))
+    listing, _ = catalog_listing("many", "many", pages, previous)
+    return listing
+
+
+async def run(report: Report) -> None:
+    reply = msgspec.json.encode({"tools": [definition(number) for number in range(COUNT)]})
+    started = time.perf_counter()
+    listing = catalogued(reply, None)
+    first = time.perf_counter() - started
+    again: list[float] = []
+    for _ in range(5):
+        started = time.perf_counter()
+        assert catalogued(reply, listing) is listing, "nothing changed, so nothing may be registered again"
+        again.append(time.perf_counter() - started)
+    report.add(
+        f"a listing of {COUNT:,} tools",
+        [
+            Row("catalogued for the first time", first * 1000, "ms"),
+            Row("again, nothing changed", median(again) * 1000, "ms", Goal("at most", 100)),
+        ],
+    )
