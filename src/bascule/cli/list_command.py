@@ -51,6 +51,10 @@ async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
             waiting.discard(report.name)
             status.update(_waiting_for(waiting))
             _show(console, report, [spec for spec in session.toolbox.all_specs() if spec.key.server == report.name])
+    for spec in session.toolbox.all_specs():
+        # Shown again at the end: a tool may have been fine until a later server brought another of its name.
+        if spec.status is ToolStatus.COLLIDING:
+            console.print(_tool_line(spec))
     good = sum(report.error is None for report in reports)
     console.print(f"\n{len(session.toolbox.specs())} tools on {good} of {len(reports)} servers", style="bold")
     return reports

@@ -7,7 +7,15 @@ from bascule.catalog.checks import check_arguments, check_result
 from bascule.catalog.entry import Entry
 from bascule.compliance.labels import labelled_level
 from bascule.core.call import ToolCall
-from bascule.core.errors import BasculeError, ConnectionLost, PermitLost, Refused, UnknownTool
+from bascule.core.errors import (
+    BasculeError,
+    ConnectionLost,
+    PeerError,
+    PermitLost,
+    ProtocolViolation,
+    Refused,
+    UnknownTool,
+)
 from bascule.core.events import ToolInvoked, shape_of
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Outcome, ToolFailure
@@ -17,7 +25,7 @@ from bascule.policy.decide import decide
 from bascule.policy.verdict import Allow, Ask
 from bascule.records.recorder import Recorder
 from bascule.runtime.failures import aborted, failure_of
-from bascule.runtime.prepared import Prepared, prepare
+from bascule.runtime.prepared import Prepared, prepare, with_own_arguments
 from bascule.runtime.standing import Standing
 from bascule.runtime.stopwatch import Stopwatch
 from bascule.wire.reply import take_outcome
@@ -30,10 +38,11 @@ died, before anything was written; that this happens to one call again and again
 class Trail:
     """How far one call has come: what its event and its failure have to tell."""
 
-    __slots__ = ("findings", "lane", "name", "raw", "server", "tool", "watch")
+    __slots__ = ("findings", "lane", "name", "raw", "server", "shapes", "tool", "watch")
 
-    def __init__(self, name: str) -> None:
-        self.name = self.tool = name
+    def __init__(self, call: ToolCall) -> None:
+        self.name = self.tool = call.name
+        self.shapes = shape_of(call.arguments)
         self.server = ""
         self.lane = Lane.OPEN
         self.raw: JsonObject | None = None
@@ -61,19 +70,23 @@ class Executor:
 
     async def call(self, standing: Standing, call: ToolCall) -> Outcome:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
-        trail = Trail(call.name)
+        trail = Trail(call)
         try:
             outcome = await self._carry_out(standing, call, trail)
         except BasculeError as error:
             outcome = trail.failure(error)
         except asyncio.CancelledError:
-            self._tell(standing, call, trail, trail.aborted())
+            self._tell(standing, trail, trail.aborted())
             raise
-        self._tell(standing, call, trail, outcome)
+        self._tell(standing, trail, outcome)
         return outcome
 
     async def _carry_out(self, standing: Standing, call: ToolCall, trail: Trail) -> Outcome:
-        entry = standing.known(call.name) or await standing.resolve(call.name)
+        entry = standing.known(call.name)
+        if entry is None:
+            # Linking takes a while, in which the caller may change what they passed.
+            call = with_own_arguments(call)
+            entry = await standing.resolve(call.name)
         spec = entry.spec
         trail.server, trail.tool = spec.key.server, spec.key.tool
         trail.watch.mark("resolve")
@@ -82,18 +95,19 @@ class Executor:
         trail.watch.mark("validate")
         trail.raw = raw = await self._exchange(standing, prepared, trail)
         trail.watch.mark("send")
+        # Before the reply is judged: what it says of itself counts also when it breaks its promises.
+        self._learn(raw, trail)
         outcome = take_outcome(
             raw, trail.server, trail.tool, trail.lane, trail.watch.steps, standing.style_of(trail.server)
         )
         if outcome.ok:
             check_result(entry, raw)
-        self._learn(raw, trail)
         trail.watch.mark("read")
         return outcome
 
     async def _exchange(self, standing: Standing, prepared: Prepared, trail: Trail) -> JsonObject:
         """Decide, lease, look again, send. Whatever changes before the write leads to a new decision."""
-        lost: ConnectionLost | None = None
+        lost: PeerError | None = None
         for _ in range(ROUNDS):
             permit = standing.ratchet.permit()
             trail.lane = self._decide(standing, prepared.entry)
@@ -108,7 +122,7 @@ class Executor:
                 return await link.send(standing.request(prepared, permit))
             except PermitLost:
                 continue
-            except ConnectionLost as error:
+            except (ConnectionLost, ProtocolViolation) as error:
                 # Once it may have been sent, sending it again could do its work twice.
                 if error.sent:
                     raise
@@ -134,15 +148,15 @@ class Executor:
         if claimed is not None:
             trail.findings = (f"{trail.server} labels its result {claimed.name}, and is not trusted for labels",)
 
-    def _tell(self, standing: Standing, call: ToolCall, trail: Trail, outcome: Outcome) -> None:
+    def _tell(self, standing: Standing, trail: Trail, outcome: Outcome) -> None:
         self._record(
             ToolInvoked(
-                call.name,
+                trail.name,
                 trail.server,
                 standing.principal,
                 trail.lane,
                 outcome,
-                shape_of(call.arguments),
+                trail.shapes,
                 trail.watch.steps,
                 self._clock(),
                 trail.findings,

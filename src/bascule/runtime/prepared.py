@@ -6,6 +6,7 @@ import msgspec
 
 from bascule.catalog.entry import Entry
 from bascule.core.call import ToolCall
+from bascule.core.errors import InvalidArguments
 from bascule.wire.jsonrpc import write_arguments
 
 
@@ -17,6 +18,15 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     arguments: msgspec.Raw
     headers: Mapping[str, str] = {}
     """Arguments that the tool wants repeated as HTTP headers."""
+
+
+def with_own_arguments(call: ToolCall) -> ToolCall:
+    """The same call, out of the caller's reach. What JSON cannot say stays as it is, and is refused when checked."""
+    try:
+        arguments = msgspec.json.decode(write_arguments(call.arguments))
+    except (InvalidArguments, msgspec.DecodeError):
+        return call
+    return ToolCall(call.name, arguments, call.timeout, call.on_progress)
 
 
 def prepare(entry: Entry, call: ToolCall) -> Prepared:

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, cast
 
 import anyio
@@ -61,8 +60,7 @@ class MemoryDispatcher(StreamDispatcher):
     ) -> None:
         reason = "the server object stopped serving"
         try:
-            # The streams are ours to close, also when the lifespan cannot be entered.
-            async with reads, writes, _lifespan_of(self._server):
+            async with reads, writes:
                 await lowlevel.run(reads, writes, lowlevel.create_initialization_options())
         except Exception as error:  # noqa: BLE001 -- a supervisor's loop: the server's code, whatever it raises, is a death
             reason = f"the server object failed: {type(error).__name__}: {error}"
@@ -88,9 +86,3 @@ def lowlevel_of(server: Any) -> "Server[Any]":
         f"{type(server).__name__} is not a server object",
         fix="pass a ServerConfig, or a server made with the MCP SDK or FastMCP",
     )
-
-
-def _lifespan_of(server: Any) -> AbstractAsyncContextManager[Any]:
-    """FastMCP starts what its tools need in a lifespan of its own, outside the SDK server's."""
-    manager: Any = getattr(server, "_lifespan_manager", None)
-    return cast("AbstractAsyncContextManager[Any]", manager()) if callable(manager) else nullcontext()

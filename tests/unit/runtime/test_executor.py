@@ -273,6 +273,14 @@ async def test_labels_of_a_server_that_is_not_trusted_are_findings_and_raise_not
     assert events.calls[1].findings == ()
 
 
+async def test_labels_count_also_on_a_result_that_is_not_what_was_promised(log: Path, events: Events):
+    broken = {**text("n is missing"), "structuredContent": {}, "_meta": {"dev.bascule/labels": ["secret"]}}
+    async with at_work(obeying(log, COUNTS), events=events) as session:
+        bad(await session.call("work_count", {"result": broken}), FailureKind.PROTOCOL_ERROR)
+
+    assert events.calls[0].findings == ("work labels its result SECRET, and is not trusted for labels",)
+
+
 # What changes while a call waits
 
 

@@ -8,7 +8,7 @@ from bascule.catalog.entry import Entry, make_entry
 from bascule.core.call import ToolCall
 from bascule.core.errors import InvalidArguments
 from bascule.core.tool import ToolKey
-from bascule.runtime.prepared import prepare
+from bascule.runtime.prepared import prepare, with_own_arguments
 
 REGIONAL = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 
@@ -42,3 +42,21 @@ def test_arguments_that_also_travel_as_headers_are_fixed_with_the_others():
 def test_what_json_cannot_say_is_refused():
     with pytest.raises(InvalidArguments):
         prepare(an_entry(), ToolCall("work_act", {"self": object()}))
+
+
+def test_arguments_of_its_own_do_not_change_with_the_callers():
+    given: dict[str, Any] = {"rows": [1], "more": {"deep": [{}]}}
+    call = ToolCall("work_act", given, 5.0, lambda *_: None)
+    own = with_own_arguments(call)
+    given["rows"].append(2)
+    given["more"]["deep"][0]["secret"] = True
+
+    assert own.arguments == {"rows": [1], "more": {"deep": [{}]}}
+    assert (own.name, own.timeout, own.on_progress) == (call.name, call.timeout, call.on_progress)
+
+
+@pytest.mark.parametrize("value", [object(), "\ud800"], ids=["object", "half a character"])
+def test_what_json_cannot_say_is_left_to_be_refused(value: Any):
+    call = ToolCall("work_act", {"value": value})
+
+    assert with_own_arguments(call) is call

@@ -1,5 +1,6 @@
 """What one principal does with us: its tools, its calls, its level."""
 
+import asyncio
 import json
 import os
 import signal
@@ -18,7 +19,19 @@ from bascule.core.tool import ToolStatus
 from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
 from support.children import children
-from support.runtime import a_tool, at_work, bad, calls_in, good, obeying, ratchet_of, running, stand_in
+from support.runtime import (
+    Events,
+    a_tool,
+    at_work,
+    bad,
+    calls_in,
+    good,
+    obeying,
+    ratchet_of,
+    running,
+    settled,
+    stand_in,
+)
 from support.servers import pids
 from support.waiting import fail_after
 
@@ -58,6 +71,19 @@ async def test_two_principals_have_two_processes(log: Path):
 async def test_a_call_needs_no_listing_before_it_and_no_arguments(log: Path):
     async with at_work(obeying(log)) as session:
         assert good(await session.call("work_act")).text == "{}"
+
+
+async def test_arguments_that_change_while_the_server_starts_do_not_travel(log: Path, events: Events):
+    given: dict[str, Any] = {"rows": [1]}
+    async with at_work(obeying(log), events=events) as session:
+        waiting = asyncio.create_task(session.call("work_act", given))
+        await settled()
+        given["rows"].append("secret")
+        given["late"] = True
+        good(await waiting)
+
+    assert [params["arguments"] for params in calls_in(log)] == [{"rows": [1]}]
+    assert events.call.arguments == {"rows": "array[1]"}
 
 
 # Several servers

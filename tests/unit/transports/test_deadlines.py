@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import dataclass, field
 
+import pytest
+
 from bascule.transports.deadlines import TOGETHER, Deadlines
 from support.waiting import fail_after
 
@@ -56,16 +58,28 @@ async def test_each_of_many_waits_is_kept_in_its_turn():
             assert ended.times[0] >= ended.deadline
 
 
-async def test_deadlines_close_to_each_other_are_kept_together():
-    waits = Waits()
-    deadlines = Deadlines(lambda: waits)
-    first, second = waits.add(deadlines, 0.01), waits.add(deadlines, 0.01 + TOGETHER / 100)
-    async with fail_after(10):
-        await first.expired.wait()
-        await second.expired.wait()
+class Stopped:
+    """A loop whose clock stands still."""
 
-    # A slow machine finds both due at once.
-    assert second.times[0] == first.times[0] or second.times[0] >= first.times[0] + TOGETHER
+    def __init__(self) -> None:
+        self.timers: list[float] = []
+
+    def time(self) -> float:
+        return 100.0
+
+    def call_at(self, when: float, *_: object) -> None:
+        self.timers.append(when)
+
+
+@pytest.mark.parametrize(("later", "kept"), [(TOGETHER / 2, TOGETHER), (TOGETHER * 2, TOGETHER * 2)])
+async def test_a_deadline_close_to_one_just_kept_is_kept_a_moment_late(later: float, kept: float):
+    waits = [Wait(100.0), Wait(100.0 + later)]
+    deadlines = Deadlines(lambda: waits)
+    deadlines._loop = stopped = Stopped()  # pyright: ignore[reportAttributeAccessIssue]
+    deadlines._due()
+
+    assert [len(wait.times) for wait in waits] == [1, 0]
+    assert stopped.timers == [100.0 + kept]
 
 
 async def test_an_earlier_deadline_is_kept_though_a_later_one_is_waited_for():
