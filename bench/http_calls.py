@@ -26,7 +26,19 @@ async def echo_server() -> AsyncGenerator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    argv = ("-m", "uvicorn", "--loop", "uvloop", "--no-access-log", "--log-level", "error", "--port", str(port))
+    argv = (
+        "-m",
+        "uvicorn",
+        "--loop",
+        "uvloop",
+        "--http",
+        "httptools",
+        "--no-access-log",
+        "--log-level",
+        "error",
+        "--port",
+        str(port),
+    )
     patience = ("--timeout-keep-alive", "120")  # a peer that waits for its turn must find its connection alive
     app = ("--app-dir", str(Path(__file__).parent.parent), "bench.http_echo:app")
     process = await asyncio.create_subprocess_exec(sys.executable, *argv, *patience, *app)

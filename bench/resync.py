@@ -1,4 +1,4 @@
-"""A listing of ten thousand tools in which nothing has changed."""
+"""A listing of ten thousand tools in which nothing has changed, from its bytes to the catalog."""
 
 import time
 from statistics import median
@@ -8,6 +8,7 @@ import msgspec
 
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
+from bascule.wire.jsonrpc import read_message, take_result
 from bench.result import Goal, Report, Row
 
 COUNT = 10_000
@@ -24,13 +25,14 @@ def definition(number: int) -> dict[str, Any]:
 
 def catalogued(reply: bytes, previous: ServerListing | None) -> ServerListing:
     pages = Pages()
-    pages.add(msgspec.json.decode(reply))
+    pages.add(take_result(read_message(reply), phase="list"))
     listing, _ = catalog_listing("many", "many", pages, previous)
     return listing
 
 
 async def run(report: Report) -> None:
-    reply = msgspec.json.encode({"tools": [definition(number) for number in range(COUNT)]})
+    tools = [definition(number) for number in range(COUNT)]
+    reply = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}})
     started = time.perf_counter()
     listing = catalogued(reply, None)
     first = time.perf_counter() - started

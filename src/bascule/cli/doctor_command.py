@@ -83,7 +83,8 @@ def server_checks(report: ServerReport, specs: tuple[ToolSpec, ...]) -> Iterator
 
 
 def failed(subject: str, error: BasculeError) -> Check:
-    return Check(subject, "fail", f"{error.code} {error.message}", error.evidence, error.fix)
+    cause = f" ({error.cause})" if error.cause else ""
+    return Check(subject, "fail", f"{error.code} {error.message}{cause}", error.evidence, error.fix)
 
 
 def lines(check: Check) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The command line's words. Imports nothing beyond the standard library: `--help` has to be instant."""
 
 import argparse
+from math import inf
 
 _LIST_EXAMPLES = """examples:
   bascule list                        every tool of every server in the config of this folder
@@ -62,4 +63,12 @@ def _add_call(command: argparse.ArgumentParser) -> None:
     command.add_argument("tool", metavar="TOOL", help="the exposed name, as `bascule list` shows it")
     command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; KEY:=JSON for other than text")
     command.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
-    command.add_argument("--timeout", type=float, metavar="SECONDS", help="how long to wait for the result")
+    command.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long to wait for the result")
+
+
+def seconds(text: str) -> float:
+    """A time limit: a number of seconds that ends."""
+    value = float(text)
+    if not 0 < value < inf:
+        raise ValueError(text)
+    return value

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from bascule.config.flaws import choice_flaws, credential_flaws, http_flaws, items, refuse, stdio_flaws, texts
-from bascule.config.secret import Secret, conceal_all
+from bascule.config.secret import Secret, conceal_all, reveal_all
 from bascule.config.urls import shown_url
 
 HTTP_CHOICES = ("auto", "http")
@@ -92,6 +92,15 @@ class NoTransport:
 
 
 Transport = StdioTransport | StreamableHttpTransport | SseTransport | InProcessTransport | NoTransport
+
+
+def secrets_of(transport: Transport) -> tuple[str, ...]:
+    """Every text that may not be shown, revealed for whoever has to look for it."""
+    if isinstance(transport, StdioTransport):
+        return tuple(reveal_all(transport.env).values())
+    if isinstance(transport, StreamableHttpTransport | SseTransport):
+        return tuple(reveal_all(transport.headers).values())
+    return ()
 
 
 def _settle(transport: Any, **fields: Any) -> None:

@@ -73,6 +73,10 @@ class ToolFailure(msgspec.Struct, frozen=True):
     cause: Any = None
     evidence: str = ""
     fix: str = ""
+    status: int | None = None
+    """The HTTP status the failure came with, if it came over HTTP."""
+    retry_after: str = ""
+    """When to come back, in the server's words: seconds or a date."""
 
     @property
     def ok(self) -> bool:

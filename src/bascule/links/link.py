@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import getrandbits
 from typing import Any
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost
 from bascule.core.jsonvalue import JsonObject
+from bascule.core.masking import Mask
 from bascule.core.request import Request
 from bascule.links.brain import Brain
 from bascule.links.gate import StartGate
@@ -31,6 +32,8 @@ class LinkPlan:
     terms: Terms
     dial: Dial
     admit: Admit
+    mask: Mask = field(default_factory=Mask)
+    """Keeps the server's secrets out of why a link failed."""
 
 
 class Link:
@@ -138,14 +141,14 @@ class Link:
         """From the end of opening to the end of the link; returns why it ended."""
         error = opening.exception()
         if isinstance(error, BasculeError):
-            return failed(self._not_opened(error))
+            return failed(self._plan.mask.error(self._not_opened(error)))
         shortcoming = opening.result()
         self._become(Condition(LinkState.DEGRADED if shortcoming else LinkState.READY, shortcoming))
         self._opened.set_result(None)
         assert self._dispatcher is not None
         lost = self._dispatcher.lost
         await asyncio.wait((lost, self._closing), return_when=asyncio.FIRST_COMPLETED)
-        return failed(lost.result()) if lost.done() else Condition(LinkState.CLOSED, "closed")
+        return failed(self._plan.mask.error(lost.result())) if lost.done() else Condition(LinkState.CLOSED, "closed")
 
     async def _open(self) -> str:
         self._become(Condition(LinkState.CONNECTING))

@@ -1,9 +1,10 @@
 """How to link to each server, as data: what a switchboard looks up when a link is needed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bascule.core.errors import BasculeError, UsageError
+from bascule.core.masking import Mask
 from bascule.links.key import LinkKey
 from bascule.links.link import Admit, Dial, LinkPlan
 from bascule.links.terms import Terms
@@ -16,6 +17,7 @@ class ServerPlan:
     terms: Terms
     dial: Dial
     admit: Admit
+    mask: Mask = field(default_factory=Mask)
 
 
 class Plans:
@@ -30,4 +32,4 @@ class Plans:
             raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
         if isinstance(plan, BasculeError):
             raise plan
-        return LinkPlan(key, plan.terms, plan.dial, plan.admit)
+        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask)

@@ -1,7 +1,7 @@
 """The one path of a tool call, from its name to its recorded outcome."""
 
-import asyncio
 from collections.abc import Callable
+from math import inf
 
 from bascule.catalog.checks import check_arguments, check_result
 from bascule.catalog.entry import Entry
@@ -14,9 +14,9 @@ from bascule.core.errors import (
     PermitLost,
     ProtocolViolation,
     Refused,
-    UnknownTool,
+    UsageError,
 )
-from bascule.core.events import ToolInvoked, shape_of
+from bascule.core.events import ToolInvoked
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Outcome, ToolFailure
 from bascule.core.sensitivity import Lane
@@ -24,40 +24,14 @@ from bascule.links.switchboard import Switchboard
 from bascule.policy.decide import decide
 from bascule.policy.verdict import Allow, Ask
 from bascule.records.recorder import Recorder
-from bascule.runtime.failures import aborted, failure_of
 from bascule.runtime.prepared import Prepared, prepare, with_own_arguments
 from bascule.runtime.standing import Standing
-from bascule.runtime.stopwatch import Stopwatch
+from bascule.runtime.trail import Trail
 from bascule.wire.reply import take_outcome
 
 ROUNDS = 4
 """How often a call is decided anew before it is given up. A round is lost when the agent session changed, or the link
 died, before anything was written; that this happens to one call again and again is no accident."""
-
-
-class Trail:
-    """How far one call has come: what its event and its failure have to tell."""
-
-    __slots__ = ("findings", "lane", "name", "raw", "server", "shapes", "tool", "watch")
-
-    def __init__(self, call: ToolCall) -> None:
-        self.name = self.tool = call.name
-        self.shapes = shape_of(call.arguments)
-        self.server = ""
-        self.lane = Lane.OPEN
-        self.raw: JsonObject | None = None
-        self.findings: tuple[str, ...] = ()
-        self.watch = Stopwatch()
-
-    def failure(self, error: BasculeError) -> ToolFailure:
-        """What went wrong. A reply that was read and not believed is kept beside it, whole."""
-        if isinstance(error, UnknownTool):
-            # How far the call had come would tell a tool the caller may not know of from one that is not there.
-            return failure_of(error, "", self.name, Lane.OPEN, {})
-        return failure_of(error, self.server, self.tool, self.lane, self.watch.steps, self.raw)
-
-    def aborted(self) -> ToolFailure:
-        return aborted(self.server, self.tool, self.lane, self.watch.steps)
 
 
 class Executor:
@@ -74,14 +48,17 @@ class Executor:
         try:
             outcome = await self._carry_out(standing, call, trail)
         except BasculeError as error:
-            outcome = trail.failure(error)
-        except asyncio.CancelledError:
-            self._tell(standing, trail, trail.aborted())
+            outcome = trail.failure(standing.mask_of(trail.server).error(error))
+        except BaseException as end:
+            # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
+            self._tell(standing, trail, trail.cut_short(end))
             raise
         self._tell(standing, trail, outcome)
         return outcome
 
     async def _carry_out(self, standing: Standing, call: ToolCall, trail: Trail) -> Outcome:
+        if call.timeout is not None and not 0 < call.timeout < inf:
+            raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
         entry = standing.known(call.name)
         if entry is None:
             # Linking takes a while, in which the caller may change what they passed.
@@ -100,7 +77,9 @@ class Executor:
         outcome = take_outcome(
             raw, trail.server, trail.tool, trail.lane, trail.watch.steps, standing.style_of(trail.server)
         )
-        if outcome.ok:
+        if isinstance(outcome, ToolFailure):
+            outcome = standing.mask_of(trail.server).failure(outcome)
+        else:
             check_result(entry, raw)
         trail.watch.mark("read")
         return outcome

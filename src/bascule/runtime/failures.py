@@ -73,9 +73,24 @@ def failure_of(
         tool_code=refused.rpc_code if refused is not None else None,
         retriable=kind in RETRIABLE,
         cause=cause,
-        evidence=error.evidence,
+        evidence="\n".join(filter(None, (_over_http(refused), error.evidence))),
         fix=error.fix,
+        status=refused.status if refused is not None else None,
+        retry_after=refused.headers.get("Retry-After", "") if refused is not None else "",
     )
+
+
+def _over_http(refused: PeerRefused | None) -> str:
+    """What HTTP said beside the error: the status, and the headers that tell what to do about it."""
+    if refused is None or refused.status is None:
+        return ""
+    return ", ".join([f"HTTP {refused.status}", *(f"{name}: {value}" for name, value in refused.headers.items())])
+
+
+def broken(mistake: BaseException, server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
+    """What the event tells of a call that ended by a mistake of ours. Its text may hold anything, so it is left out."""
+    message = f"a mistake in Bascule: {type(mistake).__name__}"
+    return ToolFailure(FailureKind.FATAL, BasculeError.code, message, server, tool, lane, steps)
 
 
 def aborted(server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
@@ -83,6 +98,6 @@ def aborted(server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> T
 
 
 def kind_of(error: BasculeError) -> FailureKind:
-    if isinstance(error, PeerRefused) and error.rpc_code == 0 and error.status in BUSY_STATUSES:
+    if isinstance(error, PeerRefused) and error.status in BUSY_STATUSES:
         return FailureKind.UNAVAILABLE
     return next(KINDS[cls] for cls in type(error).__mro__ if cls in KINDS)

@@ -9,7 +9,9 @@ from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.transport import secrets_of
 from bascule.core.errors import BasculeError, ConnectFailed
+from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
@@ -47,7 +49,9 @@ class Roster:
         self._config = config
         self.memory = memory
         self._record = recorder.record
-        plans = Plans({name: _plan(server, config.message_max) for name, server in config.servers.items()})
+        self.masks = {name: Mask(secrets_of(server.transport)) for name, server in config.servers.items()}
+        cap = config.message_max
+        plans = Plans({name: _plan(server, cap, self.masks[name]) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
         self._toolboxes = Toolboxes()
@@ -180,7 +184,7 @@ def _exposed(listing: ServerListing) -> int:
     return sum(entry.spec.status is ToolStatus.EXPOSED for entry in listing.entries.values())
 
 
-def _plan(server: ServerConfig, max_message: int) -> ServerPlan | BasculeError:
+def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
         return server.unavailable_reason
@@ -194,7 +198,7 @@ def _plan(server: ServerConfig, max_message: int) -> ServerPlan | BasculeError:
         client_info=CLIENT_INFO,
     )
     dial = partial(dispatcher_for, server, max_message=max_message, environ=os.environ)
-    return ServerPlan(terms, dial, partial(admit_by_listing, collect=Pages, timeout=limits.list))
+    return ServerPlan(terms, dial, partial(admit_by_listing, collect=Pages, timeout=limits.list), mask)
 
 
 class Toolboxes:

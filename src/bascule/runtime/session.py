@@ -1,7 +1,7 @@
 """What one principal does with us: its tools, its calls, its level."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from typing import Any
 
 from bascule.catalog.toolbox import Toolbox
@@ -53,7 +53,7 @@ class AgentSession:
         raise_for_required([report async for report in self.connecting()])
         return self.servers()
 
-    async def connecting(self) -> AsyncIterator[ServerReport]:
+    async def connecting(self) -> AsyncGenerator[ServerReport]:
         """The same, told server by server, each as soon as it is known how it stands."""
         lane = self.lane
         names = self._roster.unsettled(self.principal)

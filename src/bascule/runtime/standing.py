@@ -6,6 +6,7 @@ from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.compliance.ratchet import EpochPermit, Ratchet
 from bascule.core.errors import ConnectFailed, UnknownTool
+from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.rendering import Style
 from bascule.core.request import Request
@@ -77,6 +78,9 @@ class Standing:
         if key is None:
             key = self._keys[server, epoch] = LinkKey(server, lane, self.principal)
         return key
+
+    def mask_of(self, server: str) -> Mask:
+        return self.roster.masks.get(server) or Mask()
 
     def style_of(self, server: str) -> Style:
         return self.roster.servers[server].render

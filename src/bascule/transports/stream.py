@@ -5,6 +5,7 @@ Above: links. Below: whatever carries the bytes (a child's pipes, a socket), whi
 
 import asyncio
 import itertools
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,11 @@ SERVER_REQUESTS = 16
 ANSWERS_WAITING = 1000
 """Answers of ours that may wait while the pipe is full. A server that asks on and on and reads nothing would otherwise
 make us hold an answer to each."""
+
+ID_WITHIN = 200
+"""Bytes at the start of an unreadable message in which its id is looked for."""
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*[,}]')
 
 
 class StreamDispatcher:
@@ -174,6 +180,7 @@ class StreamDispatcher:
         self.counters.garbage += 1
         self.counters.last_garbage = sample(line)
         self._garbage_in_a_row += 1
+        self._fail_whom_it_names(line, error)
         if self._garbage_in_a_row >= GARBAGE_LIMIT:
             self.lose(
                 ProtocolViolation(
@@ -183,6 +190,13 @@ class StreamDispatcher:
                     fix="make the server log to stderr",
                 )
             )
+
+    def _fail_whom_it_names(self, line: bytes, error: ProtocolViolation) -> None:
+        """A reply that cannot be read may still show whose it is, and they need not wait for another."""
+        named = _ID.search(line, 0, ID_WITHIN)
+        pending = self._pending.get(int(named[1])) if named is not None else None
+        if pending is not None and pending.awaited:
+            pending.fail(ProtocolViolation(error.message, where=pending.request.phase, evidence=error.evidence))
 
     def _dispatch(self, message: Message) -> None:
         if message.method is None:

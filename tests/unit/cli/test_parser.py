@@ -23,3 +23,10 @@ def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str]):
         with pytest.raises(SystemExit):
             build_parser().parse_args([command, "--help"])
         assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf", "0", "-1", "soon"])
+def test_a_limit_that_never_ends_or_never_begins_is_refused(limit: str):
+    with pytest.raises(SystemExit) as caught:
+        build_parser().parse_args(["call", "x", "--timeout", limit])
+    assert caught.value.code == 2

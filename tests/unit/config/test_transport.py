@@ -12,6 +12,7 @@ from bascule.config.transport import (
     SseTransport,
     StdioTransport,
     StreamableHttpTransport,
+    secrets_of,
 )
 from bascule.core.errors import ConfigError
 
@@ -117,3 +118,10 @@ def test_a_server_object_is_held_as_it_is():
 
 def test_no_transport_says_only_what_it_would_have_been():
     assert repr(NoTransport("stdio")) == "NoTransport(kind='stdio')"
+
+
+def test_what_may_not_be_shown_can_be_asked_for():
+    assert secrets_of(StdioTransport(command="npx", env={"TOKEN": "hunter2"})) == ("hunter2",)
+    for remote in (StreamableHttpTransport, SseTransport):
+        assert secrets_of(remote(url="https://x.test/mcp", headers={"Authorization": "Bearer abc"})) == ("Bearer abc",)
+    assert secrets_of(InProcessTransport(object())) == secrets_of(NoTransport("stdio")) == ()

@@ -15,7 +15,7 @@ PLAN = ServerPlan(TERMS, Loopback, admit_all)
 def test_a_plan_is_the_servers_with_the_key_it_was_asked_for():
     plans = Plans({"files": PLAN, "other": ServerPlan(TERMS, Loopback, admit_all)})
     for key in (a_key("files"), a_key("files", Lane.SEALED), a_key("files", principal=BOB)):
-        assert plans.plan_for(key) == LinkPlan(key, PLAN.terms, PLAN.dial, PLAN.admit)
+        assert plans.plan_for(key) == LinkPlan(key, PLAN.terms, PLAN.dial, PLAN.admit, PLAN.mask)
 
 
 def test_a_server_that_cannot_be_linked_to_raises_its_reason():

@@ -16,7 +16,7 @@ from bascule.core.errors import (
 )
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import Lane
-from bascule.runtime.failures import KINDS, aborted, failure_of, kind_of
+from bascule.runtime.failures import KINDS, aborted, broken, failure_of, kind_of
 
 NEVER_ARRIVE = {BasculeError, PeerError, PermitLost}
 """Parents that nobody raises, and the one the executor keeps to itself."""
@@ -53,8 +53,20 @@ def test_a_busy_way_to_the_server_is_unavailable_and_not_the_tools_fault(status:
     assert kind_of(PeerRefused("busy", rpc_code=0, status=status)) is FailureKind.UNAVAILABLE
 
 
-def test_an_answer_of_the_server_itself_is_the_tools_whatever_its_status():
-    assert kind_of(PeerRefused("bad", rpc_code=-32603, status=503)) is FailureKind.TOOL_ERROR
+def test_an_answer_of_the_server_itself_is_the_tools():
+    assert kind_of(PeerRefused("bad", rpc_code=-32603, status=400)) is FailureKind.TOOL_ERROR
+
+
+def test_what_http_said_beside_an_error_is_kept():
+    refused = PeerRefused("busy", rpc_code=-32050, status=503, headers={"Retry-After": "7"})
+    failure = failure_of(refused, "s", "t", Lane.OPEN, {})
+    assert (failure.kind, failure.status, failure.retry_after) == (FailureKind.UNAVAILABLE, 503, "7")
+    assert failure.evidence == "HTTP 503, Retry-After: 7"
+
+
+def test_a_mistake_of_ours_is_told_by_its_kind_alone():
+    failure = broken(ZeroDivisionError("with private data in it"), "s", "t", Lane.OPEN, {})
+    assert (failure.kind, failure.message) == (FailureKind.FATAL, "a mistake in Bascule: ZeroDivisionError")
 
 
 def test_a_server_that_waits_for_a_login_is_unavailable():

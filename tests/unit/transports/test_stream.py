@@ -211,14 +211,15 @@ async def test_a_message_over_the_cap_ends_the_link_and_fails_who_waits():
 
 async def test_a_depth_bomb_is_one_message_of_garbage():
     stream = Loopback()
-    (call,) = await asked(stream)
-    depth = MAX_DEPTH + 1
-    stream.feed(b'{"id":1,"result":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}\n")
+    named, unnamed = await asked(stream, 2)
+    stream.feed(b'{"id":1,"result":' + b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 2) + b"\n")
     stream.feed(b"[" * 100_000 + b"\n")
     assert stream.counters.garbage == 2
-    stream.answer(1, ok=True)
+    stream.answer(2, ok=True)
 
-    assert await call == {"ok": True}
+    with pytest.raises(ProtocolViolation, match="nests deeper"):
+        await named
+    assert await unnamed == {"ok": True}
 
 
 async def test_after_the_link_is_lost_nothing_the_peer_sends_is_heard():

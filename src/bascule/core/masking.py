@@ -1,0 +1,60 @@
+"""Keeps known secrets out of what is shown: a server may repeat in an error what it was given to log in with."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from bascule.core.errors import BasculeError, PeerRefused
+from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.outcome import ToolFailure
+
+LEAST = 8
+"""Characters of a secret worth hiding. A shorter one is `true` or `8080` more often than it is secret, and hiding it
+everywhere would make messages unreadable."""
+
+SHOWN = "***"
+
+
+class Mask:
+    """The secrets of one server. Texts and errors pass through it on their way to anyone's eyes."""
+
+    __slots__ = ("_secrets",)
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        # A header holds its secret behind a word, and a server may repeat either the whole or the part.
+        parts = {part for secret in secrets for part in (secret.strip(), *secret.split()) if len(part) >= LEAST}
+        # Longest first, so that a secret which contains another leaves nothing of itself behind.
+        self._secrets = sorted(parts, key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, SHOWN)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Any JSON value with the secrets taken out of all its texts."""
+        if isinstance(value, str):
+            return self.text(value)
+        if is_object(value):
+            return {self.text(key): self.value(item) for key, item in value.items()}
+        return [self.value(item) for item in value] if is_array(value) else value
+
+    def error(self, error: BasculeError) -> BasculeError:
+        """The same error, told without the secrets."""
+        if self._secrets:
+            error.message = self.text(error.message)
+            error.evidence = self.text(error.evidence)
+            error.cause = self.text(error.cause)
+            error.args = (error.message,)
+            if isinstance(error, PeerRefused):
+                error.data = self.value(error.data)
+        return error
+
+    def failure(self, failure: ToolFailure) -> ToolFailure:
+        """A tool's own error without the secrets."""
+        if not self._secrets:
+            return failure
+        message, cause = self.text(failure.message), self.value(failure.cause)
+        return msgspec.structs.replace(failure, message=message, cause=cause)

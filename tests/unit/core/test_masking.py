@@ -1,0 +1,51 @@
+"""Secrets do not show, wherever a server repeats them."""
+
+from bascule.core.errors import ConnectFailed, PeerRefused
+from bascule.core.masking import Mask
+from bascule.core.outcome import FailureKind, ToolFailure
+
+TOKEN = "ghx-0123456789abcdef"
+
+
+def test_a_secret_is_taken_out_of_a_text():
+    assert Mask([TOKEN]).text(f"bad token {TOKEN}, twice {TOKEN}") == "bad token ***, twice ***"
+
+
+def test_a_header_is_hidden_whole_and_in_its_part():
+    mask = Mask([f"Bearer {TOKEN}"])
+    assert mask.text(f"got Bearer {TOKEN}") == "got ***"
+    assert mask.text(f"got {TOKEN}") == "got ***"
+
+
+def test_a_secret_inside_another_leaves_nothing_of_the_longer_one():
+    assert Mask(["abcdefgh", "abcdefgh-ijkl"]).text("x abcdefgh-ijkl x") == "x *** x"
+
+
+def test_short_values_are_left_readable():
+    assert Mask(["true", "8080"]).text("debug is true on 8080") == "debug is true on 8080"
+
+
+def test_every_text_of_a_value_is_masked_keys_too():
+    value = {"a": [TOKEN, 1, None], TOKEN: {"b": f"<{TOKEN}>"}}
+    assert Mask([TOKEN]).value(value) == {"a": ["***", 1, None], "***": {"b": "<***>"}}
+
+
+def test_an_error_is_told_without_the_secret_in_any_of_its_parts():
+    error = PeerRefused(f"bad {TOKEN}", rpc_code=1, data={"token": TOKEN})
+    error.evidence = error.cause = f"saw {TOKEN}"
+    masked = Mask([TOKEN]).error(error)
+    assert masked is error
+    assert TOKEN not in f"{masked} {masked.message} {masked.evidence} {masked.cause} {error.data} {masked!r}"
+
+
+def test_a_tools_own_error_is_told_without_the_secret():
+    failure = ToolFailure(FailureKind.TOOL_ERROR, "BSC-701", f"bad {TOKEN}", cause={"token": TOKEN}, server="s")
+    masked = Mask([TOKEN]).failure(failure)
+    assert TOKEN not in repr(masked)
+    assert (masked.kind, masked.server) == (FailureKind.TOOL_ERROR, "s")
+
+
+def test_without_secrets_nothing_is_touched():
+    error, failure = ConnectFailed("x"), ToolFailure(FailureKind.TIMEOUT, "BSC-403", "x")
+    assert Mask().error(error) is error
+    assert Mask().failure(failure) is failure

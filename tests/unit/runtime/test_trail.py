@@ -1,0 +1,51 @@
+"""What a call's event and its failure have to tell, wherever it ended."""
+
+import asyncio
+
+import pytest
+
+from bascule.core.call import ToolCall
+from bascule.core.errors import ProtocolViolation, UnknownTool
+from bascule.core.outcome import FailureKind
+from bascule.runtime.trail import Trail
+
+
+def far_along() -> Trail:
+    trail = Trail(ToolCall("files_read", {"path": "/a"}))
+    trail.server, trail.tool = "files", "read"
+    trail.watch.mark("resolve")
+    return trail
+
+
+def test_a_failure_says_where_the_call_was():
+    failure = far_along().failure(ProtocolViolation("not JSON"))
+    assert (failure.kind, failure.server, failure.tool) == (FailureKind.PROTOCOL_ERROR, "files", "read")
+    assert list(failure.steps) == ["resolve"]
+
+
+def test_a_reply_that_was_not_believed_is_kept_beside_the_failure():
+    trail = far_along()
+    trail.raw = {"structuredContent": {}}
+    assert trail.failure(ProtocolViolation("does not fit")).cause == {"structuredContent": {}}
+
+
+def test_an_unknown_tool_gives_away_no_server():
+    failure = far_along().failure(UnknownTool("there is no such tool"))
+    assert (failure.server, dict(failure.steps)) == ("", {})
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [(asyncio.CancelledError(), FailureKind.ABORTED), (ZeroDivisionError("private"), FailureKind.FATAL)],
+)
+def test_what_cut_a_call_short_is_told_by_its_kind(end: BaseException, kind: FailureKind):
+    failure = far_along().cut_short(end)
+    assert (failure.kind, failure.server) == (kind, "files")
+    assert "private" not in failure.message
+
+
+def test_arguments_are_noted_by_shape_when_the_call_begins():
+    arguments = {"path": "/a"}
+    trail = Trail(ToolCall("files_read", arguments))
+    arguments["path"] = "/other"
+    assert dict(trail.shapes) == {"path": "string[2]"}
