@@ -280,7 +280,7 @@ def a_regex_that_blows_up(ask: Ask) -> Iterator[Piece]:
 
 @at("tools/list")
 def a_regex_that_goes_back(ask: Ask) -> Iterator[Piece]:
-    yield ask.page(tool({"properties": {"text": {"type": "string", "pattern": r"^(?=((a+)+)$)\1b$"}}}))
+    yield ask.page(tool({"properties": {"text": {"type": "string", "pattern": r"^((a+)\2?)+b$"}}}))
 
 
 @at("tools/list")

@@ -82,6 +82,12 @@ class Tools:
         return label
 
 
+async def count(to: int, report: Callable[..., Awaitable[None]]) -> str:
+    for number in range(1, to + 1):
+        await report(number, to, f"at {number}")
+    return f"counted to {to}"
+
+
 def sdk_server(tools: Tools) -> Any:
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
@@ -90,59 +96,63 @@ def sdk_server(tools: Tools) -> Any:
 
     server = MCPServer("reference", log_level="CRITICAL")
 
-    async def count(to: int, ctx: Context[Any, Any]) -> str:
-        """Tell of progress up to a number."""
-        for number in range(1, to + 1):
-            await ctx.report_progress(number, to, f"at {number}")
-        return f"counted to {to}"
+    async def counting(to: int, ctx: Context[Any, Any]) -> str:
+        return await count(to, ctx.report_progress)
+
+    async def stall(label: str, ctx: Context[Any, Any]) -> str:
+        await ctx.report_progress(1, 2, "begun")
+        return await tools.hang(label)
 
     async def fail(why: str) -> str:
-        """Fail as a tool does."""
         raise ToolError(why)
 
     async def refuse(code: int, message: str, data: dict[str, Any]) -> str:
-        """Fail as the protocol does."""
         raise MCPError(code, message, data)
 
-    for tool in (*tools.all(), count, fail, refuse):
+    for tool in (*tools.all(), stall, fail, refuse):
         server.add_tool(tool)
+    server.add_tool(counting, name="count")
     return server
 
 
 def fastmcp_server(tools: Tools) -> Any:
     from fastmcp import Context, FastMCP
     from fastmcp.exceptions import ToolError
+
+    server = FastMCP("reference", middleware=[_refusing()])
+
+    async def counting(to: int, ctx: Context) -> str:
+        return await count(to, ctx.report_progress)
+
+    async def stall(label: str, ctx: Context) -> str:
+        await ctx.report_progress(1, 2, "begun")
+        return await tools.hang(label)
+
+    async def fail(why: str) -> str:
+        raise ToolError(why)
+
+    async def refuse(code: int, message: str, data: dict[str, Any]) -> str:
+        raise AssertionError((code, message, data))  # its middleware has refused before
+
+    for tool in (*tools.all(), stall, fail, refuse):
+        server.tool(tool)
+    server.tool(counting, name="count")
+    return server
+
+
+def _refusing() -> Any:
+    """What a FastMCP tool raises is always its own error; an error of the protocol has to come from before it."""
     from fastmcp.server.middleware import Middleware
     from mcp.shared.exceptions import MCPError
 
     class Refusing(Middleware):
-        """What a FastMCP tool raises is always its own error; an error of the protocol has to come from before it."""
-
         async def on_call_tool(self, context: Any, call_next: Any) -> Any:
             if context.message.name == "refuse":
                 given = context.message.arguments
                 raise MCPError(given["code"], given["message"], given["data"])
             return await call_next(context)
 
-    server = FastMCP("reference", middleware=[Refusing()])
-
-    async def count(to: int, ctx: Context) -> str:
-        """Tell of progress up to a number."""
-        for number in range(1, to + 1):
-            await ctx.report_progress(number, to, f"at {number}")
-        return f"counted to {to}"
-
-    async def fail(why: str) -> str:
-        """Fail as a tool does."""
-        raise ToolError(why)
-
-    async def refuse(code: int, message: str, data: dict[str, Any]) -> str:
-        """Never reached: see above."""
-        raise AssertionError((code, message, data))
-
-    for tool in (*tools.all(), count, fail, refuse):
-        server.tool(tool)
-    return server
+    return Refusing()
 
 
 def built(maker: Maker, notes: str) -> Any:

@@ -1,0 +1,98 @@
+"""The README says what is so: its examples are run as they stand, in a folder of their own."""
+
+import asyncio
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.command import BASCULE, Ran, bascule
+from support.scenarios import from_file
+
+pytestmark = pytest.mark.requirement("UX-5")
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
+"""What activating the environment does."""
+
+
+def example(language: str) -> str:
+    """The one block of the README in this language."""
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return block
+
+
+def commands() -> list[list[str]]:
+    return [shlex.split(line, comments=True) for line in example("sh").splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / ".mcp.json").write_text(example("json"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+async def test_every_command_shown_works(folder: Path, words: list[str]):
+    program, *rest = words
+    ran = await bascule(folder, *rest, env=PATH)
+
+    assert program == "bascule"
+    assert ran.code == 0, ran.err
+    assert ran.out
+
+
+async def test_the_commands_shown_are_all_there_are(folder: Path):
+    overview = (await bascule(folder, "--help")).out
+    there = re.findall(r"^    (\w+)  ", overview, re.MULTILINE)
+
+    assert [words[1] for words in commands()] == there
+
+
+async def test_the_program_shown_works(folder: Path):
+    (folder / "example.py").write_text(example("python"))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+
+    lines = out.decode().splitlines()
+    assert process.returncode == 0
+    assert "notes_add: Write down a note." in lines
+    assert lines[-3:-1] == ["number: 1", "text: The bridge is down."]
+    assert lines[-1].startswith("invalid_arguments: notes_add: argument 'text'")
+
+
+async def test_the_rules_shown_hold(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", PATH["PATH"])
+    path = folder / "bascule.yaml"
+    path.write_text(example("yaml"))
+
+    async with from_file(path) as session:
+        assert [spec.name for spec in await session.tools()] == ["notes_search"]
+
+
+async def test_the_exit_codes_shown_are_those_the_command_names():
+    ran: Ran = await bascule(ROOT, "--help")
+    told = re.findall(r"(\d+) \w", " ".join(ran.out.split()).partition("exit codes: ")[2])
+
+    assert re.findall(r"^\| (\d+) \|", README, re.MULTILINE) == told
+
+
+def test_every_make_target_shown_is_there():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+    for target in {*re.findall(r"(?:^|`)make (\w+)", README, re.MULTILINE)}:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/design.md", "docs/glossary.md"])
+def test_every_page_pointed_to_is_there(page: str):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+
+    assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []

@@ -1,0 +1,107 @@
+"""Every transport as a small harness: the same peer behind it, and the config of a server that reaches it.
+
+The contract's tests know nothing else of a transport. A new one joins by a harness of its own.
+"""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bascule.config import (
+    InProcessTransport,
+    ServerConfig,
+    StdioTransport,
+    StreamableHttpTransport,
+    Timeouts,
+)
+from bascule.config.transport import Transport
+from bascule.core.request import Request
+from bascule.links.link import Link
+from bascule.transports.dispatcher import Dispatcher
+from bascule.transports.factory import dispatcher_for
+from servers.reference import Maker, built
+from support.http_servers import fastmcp_server, sdk_server
+from support.links import a_link, a_plan
+from support.notebook import Notebook, notebook
+from support.servers import CAP, SERVERS
+
+TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=5)
+"""Long enough for a peer that takes seconds to start on a busy machine. Tests of a limit name their own."""
+
+Carried = Literal["stdio", "http", "memory"]
+Era = Literal["old", "new"]
+
+VERSIONS: Mapping[Era, str] = {"old": "2025-11-25", "new": "2026-07-28"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way in which the contract has to hold."""
+
+    transport: Carried
+    era: Era
+    maker: Maker
+
+    def __str__(self) -> str:
+        return f"{self.transport}-{self.era}-{self.maker}"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A server under contract: how to reach it, and what it notes."""
+
+    cell: Cell
+    config: ServerConfig
+    notes: Notebook
+
+    def dispatcher(self, *, max_message: int = CAP) -> Dispatcher:
+        return dispatcher_for(self.config, max_message=max_message, environ=os.environ)
+
+
+@asynccontextmanager
+async def stdio_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    yield StdioTransport(sys.executable, (str(SERVERS / "reference.py"), notes, maker))
+
+
+@asynccontextmanager
+async def http_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    serve: Callable[[Any], AbstractAsyncContextManager[str]] = sdk_server if maker == "sdk" else fastmcp_server
+    async with serve(built(maker, notes)) as url:
+        yield StreamableHttpTransport(url)
+
+
+@asynccontextmanager
+async def memory_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    yield InProcessTransport(built(maker, notes))
+
+
+Harness = Callable[[Maker, str], AbstractAsyncContextManager[Transport]]
+HARNESSES: Mapping[Carried, Harness] = {"stdio": stdio_peer, "http": http_peer, "memory": memory_peer}
+
+SDK_CELLS = [Cell(transport, era, "sdk") for transport in HARNESSES for era in VERSIONS]
+SECOND_OPINIONS = [Cell(transport, "new", "fastmcp") for transport in HARNESSES]
+
+
+@asynccontextmanager
+async def peer_of(cell: Cell) -> AsyncGenerator[Peer]:
+    async with notebook() as notes, HARNESSES[cell.transport](cell.maker, notes.address) as transport:
+        yield Peer(cell, ServerConfig("peer", transport, era=cell.era, timeouts=TIMEOUTS), notes)
+
+
+@asynccontextmanager
+async def link_to(peer: Peer) -> AsyncGenerator[Link]:
+    """An open link, closed at the end of the block."""
+    link = a_link(a_plan(peer.dispatcher, era=peer.config.era, connect=TIMEOUTS.connect, probe=TIMEOUTS.probe))
+    link.start()
+    try:
+        await link.opened()
+        yield link
+    finally:
+        await link.close()
+
+
+def a_call(tool: str, arguments: dict[str, Any], timeout: float = TIMEOUTS.call, **terms: Any) -> Request:
+    return Request("tools/call", {"name": tool, "arguments": arguments}, timeout, **terms)
