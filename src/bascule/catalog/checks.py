@@ -15,8 +15,9 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
-def check_arguments(entry: Entry, arguments: Mapping[str, Any]) -> None:
-    """Raises `InvalidArguments` saying what is wrong and how the tool is called; nothing was sent then."""
+def check_arguments(entry: Entry, arguments: Mapping[str, Any]) -> bytes:
+    """The arguments as they will travel. Raises `InvalidArguments` saying what is wrong and how the tool is called;
+    nothing was sent then."""
     validator = entry.arguments
     if validator is None:
         raise Refused(f"{entry.spec.name} cannot be used: {entry.spec.problem}", rule="tool_is_usable")
@@ -28,6 +29,7 @@ def check_arguments(entry: Entry, arguments: Mapping[str, Any]) -> None:
         raise InvalidArguments(f"{entry.spec.name}: the arguments are not JSON: {error}") from None
     if not validator.fits(value, data):
         raise _invalid(entry, explained(validator, value))
+    return data
 
 
 def _invalid(entry: Entry, found: list[Problem]) -> InvalidArguments:

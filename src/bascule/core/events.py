@@ -11,7 +11,7 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 
 
-class ToolInvoked(msgspec.Struct, frozen=True):
+class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     """One call ended, whichever way. There is exactly one of these per call."""
 
     tool: str
@@ -57,7 +57,7 @@ Sink = Callable[[Any], None]
 
 def shape_of(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Arguments without their values, so that an event can be kept where the values may not be."""
-    return {name: _shape(value) for name, value in arguments.items()}
+    return {n: f"string[{len(v)}]" if type(v) is str else _shape(v) for n, v in arguments.items()}
 
 
 def _shape(value: Any) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from random import getrandbits
+from random import randbytes
 from typing import Any
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost
@@ -47,6 +47,7 @@ class Link:
         self.listed: Any = None
         """What the link found when it was admitted, for whoever opened it to take."""
         self.first_start = True
+        self._in_use = False
         self._plan = plan
         self._gate = gate
         self._era: Era = era
@@ -61,7 +62,7 @@ class Link:
     @property
     def usable(self) -> bool:
         # The dispatcher knows of a death one loop step before the owner does.
-        return self.condition.state in USABLE and self._dispatcher is not None and not self._dispatcher.lost.done()
+        return self._in_use and self._dispatcher is not None and not self._dispatcher.lost.done()
 
     @property
     def settled(self) -> bool:
@@ -91,11 +92,12 @@ class Link:
         stamp = self.stamp
         headers = request.headers
         if stamp.envelope and dispatcher.carries_headers:
-            headers = {**stamp.headers(request.method, request.params), **headers}
+            marked = stamp.headers(request.method, request.params)
+            headers = {**marked, **headers} if headers else marked
         return dispatcher.send(
             Request(
                 request.method,
-                stamp.params(request.params, traceparent(getrandbits)),
+                stamp.params(request.params, traceparent(randbytes)),
                 request.timeout,
                 request.phase,
                 request.permit,
@@ -204,6 +206,7 @@ class Link:
 
     def _become(self, condition: Condition) -> None:
         self.condition = condition
+        self._in_use = condition.state in USABLE
         self._changed(self)
 
     def _settle_opened(self, error: BaseException) -> None:

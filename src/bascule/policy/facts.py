@@ -9,7 +9,7 @@ from bascule.core.tool import ToolKey, ToolStatus
 from bascule.policy.exposure import Exposure
 
 
-class Facts(msgspec.Struct, frozen=True):
+class Facts(msgspec.Struct, frozen=True, gc=False):
     """What is known about one request at the moment it is decided."""
 
     key: ToolKey

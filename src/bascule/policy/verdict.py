@@ -5,7 +5,7 @@ import msgspec
 from bascule.core.sensitivity import Lane
 
 
-class Allow(msgspec.Struct, frozen=True):
+class Allow(msgspec.Struct, frozen=True, gc=False):
     """It may happen, on this lane."""
 
     lane: Lane

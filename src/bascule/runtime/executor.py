@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import inf
+from time import perf_counter as now
 
 from bascule.catalog.checks import check_arguments, check_result
 from bascule.catalog.entry import Entry
@@ -59,6 +60,7 @@ class Executor:
     async def _carry_out(self, standing: Standing, call: ToolCall, trail: Trail) -> Outcome:
         if call.timeout is not None and not 0 < call.timeout < inf:
             raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
+        mark = trail.steps.marks.append
         entry = standing.known(call.name)
         if entry is None:
             # Linking takes a while, in which the caller may change what they passed.
@@ -66,34 +68,32 @@ class Executor:
             entry = await standing.resolve(call.name)
         spec = entry.spec
         trail.server, trail.tool = spec.key.server, spec.key.tool
-        trail.watch.mark("resolve")
-        check_arguments(entry, call.arguments)
-        prepared = prepare(entry, call)
-        trail.watch.mark("validate")
+        mark(("resolve", now()))
+        prepared = prepare(entry, call, check_arguments(entry, call.arguments))
+        mark(("validate", now()))
         trail.raw = raw = await self._exchange(standing, prepared, trail)
-        trail.watch.mark("send")
+        mark(("send", now()))
         # Before the reply is judged: what it says of itself counts also when it breaks its promises.
         self._learn(raw, trail)
-        outcome = take_outcome(
-            raw, trail.server, trail.tool, trail.lane, trail.watch.steps, standing.style_of(trail.server)
-        )
+        outcome = take_outcome(raw, trail.server, trail.tool, trail.lane, trail.steps, standing.style_of(trail.server))
         if isinstance(outcome, ToolFailure):
             outcome = standing.mask_of(trail.server).failure(outcome)
         else:
             check_result(entry, raw)
-        trail.watch.mark("read")
+        mark(("read", now()))
         return outcome
 
     async def _exchange(self, standing: Standing, prepared: Prepared, trail: Trail) -> JsonObject:
         """Decide, lease, look again, send. Whatever changes before the write leads to a new decision."""
+        mark = trail.steps.marks.append
         lost: PeerError | None = None
         for _ in range(ROUNDS):
             permit = standing.ratchet.permit()
             trail.lane = self._decide(standing, prepared.entry)
-            trail.watch.mark("decide")
+            mark(("decide", now()))
             key = standing.link_key(trail.server, trail.lane)
             link = self._links.ready(key) or await standing.roster.lease(key)
-            trail.watch.mark("lease")
+            mark(("lease", now()))
             # Private data may have come in while we waited for the link.
             if not permit.valid():
                 continue
@@ -109,16 +109,19 @@ class Executor:
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
 
     def _decide(self, standing: Standing, entry: Entry) -> Lane:
-        match decide(standing.facts(entry)):
-            case Allow(lane=lane):
-                return lane
-            case Ask(rule=rule, message=message):
-                raise Refused(message, rule=rule, fix="nobody can be asked here")
-            case refusal if not refusal.reveals:
-                # To one who may not know of a tool, it must look as if there were none.
-                raise standing.unknown(entry.spec.name)
-            case refusal:
-                raise Refused(refusal.message, rule=refusal.rule, fix=refusal.fix)
+        lane = standing.allowed(entry)
+        if lane is not None:
+            return lane
+        verdict = decide(standing.facts(entry))
+        if isinstance(verdict, Allow):
+            standing.allow(entry, verdict.lane)
+            return verdict.lane
+        if isinstance(verdict, Ask):
+            raise Refused(verdict.message, rule=verdict.rule, fix="nobody can be asked here")
+        if not verdict.reveals:
+            # To one who may not know of a tool, it must look as if there were none.
+            raise standing.unknown(entry.spec.name)
+        raise Refused(verdict.message, rule=verdict.rule, fix=verdict.fix)
 
     def _learn(self, raw: JsonObject, trail: Trail) -> None:
         """Take in how private a result says it is. No server is trusted to say so, hence the claim is a finding: one
@@ -136,7 +139,7 @@ class Executor:
                 trail.lane,
                 outcome,
                 trail.shapes,
-                trail.watch.steps,
+                trail.steps,
                 self._clock(),
                 trail.findings,
             )

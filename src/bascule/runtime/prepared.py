@@ -29,9 +29,9 @@ def with_own_arguments(call: ToolCall) -> ToolCall:
     return ToolCall(call.name, arguments, call.timeout, call.on_progress)
 
 
-def prepare(entry: Entry, call: ToolCall) -> Prepared:
-    """Fix what will travel, once: the caller may change the arguments while the call waits."""
-    return Prepared(entry, call, write_arguments(call.arguments), _headers(entry, call) if entry.headers else {})
+def prepare(entry: Entry, call: ToolCall, data: bytes) -> Prepared:
+    """Fix what will travel: the caller may change the arguments while the call waits. `data` is what was checked."""
+    return Prepared(entry, call, msgspec.Raw(data), _headers(entry, call) if entry.headers else {})
 
 
 def _headers(entry: Entry, call: ToolCall) -> Mapping[str, str]:

@@ -46,7 +46,7 @@ class Roster:
     def __init__(
         self, config: RuntimeConfig, recorder: Recorder, memory: ListingMemory, clock: Callable[[], float]
     ) -> None:
-        self._config = config
+        self.servers: Mapping[str, ServerConfig] = config.servers
         self.memory = memory
         self._record = recorder.record
         self.masks = {name: Mask(secrets_of(server.transport)) for name, server in config.servers.items()}
@@ -61,10 +61,6 @@ class Roster:
         self._errors: dict[tuple[Principal, str], BasculeError] = {}
         self._seconds: dict[tuple[Principal, str], float] = {}
         self.exposures = {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
-
-    @property
-    def servers(self) -> Mapping[str, ServerConfig]:
-        return self._config.servers
 
     def toolbox(self, principal: Principal) -> Toolbox:
         """All that was listed for one principal so far."""

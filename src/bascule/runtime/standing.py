@@ -27,6 +27,7 @@ class Standing:
         self._keys: dict[tuple[str, int], LinkKey] = {}
         self._routes: dict[str, Entry] = {}
         self._routes_version = -1
+        self._allowed: dict[str, tuple[Entry, int, Lane]] = {}
 
     @property
     def toolbox(self) -> Toolbox:
@@ -37,6 +38,7 @@ class Standing:
         """A tool that was resolved before, unless the catalog has changed since."""
         if self._routes_version != self.roster.version:
             self._routes.clear()
+            self._allowed.clear()
             self._routes_version = self.roster.version
         return self._routes.get(name)
 
@@ -56,6 +58,18 @@ class Standing:
 
     def unknown(self, name: str) -> UnknownTool:
         return self.toolbox.unknown(name)
+
+    def allowed(self, entry: Entry) -> Lane | None:
+        """The lane a tool was allowed on before, if nothing that a rule looks at can have changed: the tool, and the
+        epoch of the agent session. Rules are functions of the facts alone, so asking them again would tell the same."""
+        name = entry.spec.name
+        found = self._allowed.get(name)
+        if found is not None and found[0] is entry and found[1] == self.ratchet.epoch:
+            return found[2]
+        return None
+
+    def allow(self, entry: Entry, lane: Lane) -> None:
+        self._allowed[entry.spec.name] = (entry, self.ratchet.epoch, lane)
 
     def facts(self, entry: Entry) -> Facts:
         spec = entry.spec

@@ -1,20 +1,36 @@
 """How long each step of a request took."""
 
+from collections.abc import Iterator, Mapping
 from time import perf_counter
 
 
-class Stopwatch:
-    """Counts the time since the last mark towards the step that is named now."""
+class Steps(Mapping[str, float]):
+    """Seconds per step. Every call takes the times, few are asked for them: `marks` gets an instant at the end of each
+    step, and the sums are made when they are read."""
 
-    __slots__ = ("_last", "steps")
+    __slots__ = ("_started", "marks")
 
     def __init__(self) -> None:
-        self.steps: dict[str, float] = {}
-        self._last = perf_counter()
+        self._started = perf_counter()
+        self.marks: list[tuple[str, float]] = []
 
-    def mark(self, step: str) -> None:
-        now = perf_counter()
-        steps = self.steps
-        # A step can come round again: a call is decided anew when its agent session changed under it.
-        steps[step] = steps.get(step, 0.0) + now - self._last
-        self._last = now
+    def __getitem__(self, step: str) -> float:
+        return self._sums()[step]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sums())
+
+    def __len__(self) -> int:
+        return len(self._sums())
+
+    def __repr__(self) -> str:
+        return repr(self._sums())
+
+    def _sums(self) -> dict[str, float]:
+        sums: dict[str, float] = {}
+        last = self._started
+        for step, instant in self.marks:
+            # A step can come round again: a call is decided anew when its agent session changed under it.
+            sums[step] = sums.get(step, 0.0) + instant - last
+            last = instant
+        return sums

@@ -10,13 +10,13 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import Lane
 from bascule.runtime.failures import aborted, broken, failure_of
-from bascule.runtime.stopwatch import Stopwatch
+from bascule.runtime.stopwatch import Steps
 
 
 class Trail:
     """How far one call has come: what its event and its failure have to tell."""
 
-    __slots__ = ("findings", "lane", "name", "raw", "server", "shapes", "tool", "watch")
+    __slots__ = ("findings", "lane", "name", "raw", "server", "shapes", "steps", "tool")
 
     def __init__(self, call: ToolCall) -> None:
         self.name = self.tool = call.name
@@ -25,15 +25,15 @@ class Trail:
         self.lane = Lane.OPEN
         self.raw: JsonObject | None = None
         self.findings: tuple[str, ...] = ()
-        self.watch = Stopwatch()
+        self.steps = Steps()
 
     def failure(self, error: BasculeError) -> ToolFailure:
         """What went wrong. A reply that was read and not believed is kept beside it, whole."""
         if isinstance(error, UnknownTool):
             # How far the call had come would tell a tool the caller may not know of from one that is not there.
             return failure_of(error, "", self.name, Lane.OPEN, {})
-        return failure_of(error, self.server, self.tool, self.lane, self.watch.steps, self.raw)
+        return failure_of(error, self.server, self.tool, self.lane, self.steps, self.raw)
 
     def cut_short(self, end: BaseException) -> ToolFailure:
         how = aborted if isinstance(end, asyncio.CancelledError) else partial(broken, end)
-        return how(self.server, self.tool, self.lane, self.watch.steps)
+        return how(self.server, self.tool, self.lane, self.steps)

@@ -23,11 +23,11 @@ from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
 from bascule.transports.http_inbound import Inbound
 from bascule.transports.http_linger import Linger
-from bascule.transports.http_reply import kind_of, plain, read_json, refusal_of, result_of, wrong_kind
+from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of, result_of, wrong_kind
 from bascule.transports.http_replystream import ReplyStream, answers
 from bascule.transports.http_stream import Answer, ServerStream
 from bascule.transports.progress import ProgressRelay
-from bascule.wire.jsonrpc import Message, RequestId, normal_id, write_notification, write_request
+from bascule.wire.jsonrpc import Message, RequestId, normal_id, read_message, write_notification, write_request
 from bascule.wire.sse import EventReader
 
 NOTIFY_TIMEOUT = 10.0
@@ -164,7 +164,7 @@ class HttpDispatcher:
         kind = kind_of(response)
         if kind == "json":
             exchange.seen = "a reply began and did not end"
-            message = await read_json(response, self._max_message)
+            message = read_message(await read_body(response, self._max_message))
             self._must_answer(message, exchange)
         elif kind == "events":
             message, response = await self._follow(response, exchange)
@@ -293,8 +293,10 @@ class HttpDispatcher:
                 await self._endpoint.delete()
 
     def _new_id(self) -> RequestId:
-        # Callers may bring ids of their own, and these may be numbers too.
-        return next(number for number in self._ids if number not in self._pending)
+        number = next(self._ids)
+        while number in self._pending:  # callers may bring ids of their own, and these may be numbers too
+            number = next(self._ids)
+        return number
 
     def _own(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(coroutine)

@@ -65,8 +65,11 @@ class Exchange:
         self._task = task
         self._cancelling = task.cancelling()
         self._loop = loop = task.get_loop()
-        self._when = self._rings_at = loop.time() + self._connect_timeout
-        self._timer = loop.call_at(self._when, self._ring)
+        now = loop.time()
+        self._when = now + self._connect_timeout
+        # As early as any deadline of this request can be, so that the write need not set it again.
+        self._rings_at = now + min(self._connect_timeout, self.request.timeout)
+        self._timer = loop.call_at(self._rings_at, self._ring)
 
     def claim(self) -> None:
         """Ask for leave to write, in the very step that writes. Raises `PermitLost`."""

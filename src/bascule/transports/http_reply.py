@@ -33,10 +33,6 @@ def kind_of(response: ClientResponse) -> Kind:
     return "events" if value == "text/event-stream" else "other"
 
 
-async def read_json(response: ClientResponse, max_message: int) -> Message:
-    return read_message(await read_body(response, max_message))
-
-
 async def read_body(response: ClientResponse, max_message: int) -> bytes:
     """The whole body, or `ProtocolViolation` as soon as it is known to be too long."""
     length = response.headers.get(CONTENT_LENGTH, "")

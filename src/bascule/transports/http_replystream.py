@@ -98,4 +98,6 @@ def answers(message: Message, exchange: Exchange) -> bool:
         return False
     if message.id is None:
         return message.error is not UNSET
+    if type(message.id) is int:
+        return message.id == exchange.key
     return normal_id(message.id) == exchange.key

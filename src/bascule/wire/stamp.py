@@ -7,6 +7,8 @@ second); a test holds the two together.
 import base64
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -29,9 +31,6 @@ UNSUPPORTED_VERSION = -32022
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
-_NEITHER_ZERO = 1 << 64 | 1
-"""An id of all zeros means none."""
-
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _HEADER_SAFE = re.compile(r"[\x20-\x7E]*")
 _ENCODED = re.compile(r"=\?base64\?.*\?=")
@@ -48,13 +47,19 @@ class Stamp(msgspec.Struct, frozen=True):
         meta = {**self.envelope, "traceparent": trace}
         return {**params, "_meta": meta} if params else {"_meta": meta}
 
-    def headers(self, method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
+    def headers(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, str]:
         """For HTTP: what the new era repeats outside of the body."""
-        headers = {"mcp-protocol-version": self.version, "mcp-method": method}
         name = params.get(_NAMED_BY.get(method, "")) if params else None
-        if isinstance(name, str):
-            headers["mcp-name"] = header_value(name)
-        return headers
+        return _headers(self.version, method, name if isinstance(name, str) else None)
+
+
+@lru_cache(maxsize=1024)
+def _headers(version: str, method: str, name: str | None) -> Mapping[str, str]:
+    headers = {"mcp-protocol-version": version, "mcp-method": method}
+    if name is not None:
+        headers["mcp-name"] = header_value(name)
+    # The same for every call of a tool, so it is made once, and nobody may change it.
+    return MappingProxyType(headers)
 
 
 def new_stamp(version: str, client_info: Mapping[str, Any], capabilities: Mapping[str, Any]) -> Stamp:
@@ -65,10 +70,11 @@ def old_stamp(version: str) -> Stamp:
     return Stamp(version, {})
 
 
-def traceparent(bits: Callable[[int], int]) -> str:
+def traceparent(random: Callable[[int], bytes]) -> str:
     """A W3C trace context of our own. The caller's never travels upstream: it may carry their data."""
-    both = f"{bits(192) | _NEITHER_ZERO:048x}"
-    return f"00-{both[:32]}-{both[32:]}-01"
+    digits = random(23).hex()
+    # The last digit of each id is ours: one of all zeros would mean none.
+    return f"00-{digits[:31]}1-{digits[31:]}1-01"
 
 
 def header_value(value: str) -> str:

@@ -118,6 +118,7 @@ async def test_a_tool_hidden_since_it_was_found_shows_nothing_of_itself(log: Pat
     async with at_work(obeying(log), events=events) as session:
         good(await session.call("work_act", {}))
         session._standing.roster.exposures["work"] = Exposure.of([])
+        session._standing.roster.version += 1
         failure = bad(await session.call("work_act", {}), FailureKind.UNKNOWN_TOOL)
 
     assert (failure.server, failure.tool, failure.lane, failure.steps) == ("", "work_act", Lane.OPEN, {})

@@ -2,23 +2,30 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bascule.catalog.checks import check_arguments
+from bascule.catalog.entry import Entry
 from bascule.config import ServerConfig
 from bascule.core.call import ToolCall
 from bascule.core.errors import ConnectFailed, UnknownTool
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
-from bascule.runtime.prepared import prepare
+from bascule.runtime.prepared import Prepared, prepare
 from bascule.runtime.standing import Standing
 from support.links import ALICE
 from support.runtime import a_tool, obeying, roster_of, running, stand_in
 
 REGIONAL = {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+
+
+def prepared_for(entry: Entry, call: ToolCall) -> Prepared:
+    return prepare(entry, call, check_arguments(entry, call.arguments))
 
 
 @asynccontextmanager
@@ -118,7 +125,7 @@ async def test_a_request_carries_the_servers_own_name_and_the_configured_limit(l
         entry = await stands.resolve("work_act_now")
         permit = stands.ratchet.permit()
         call = ToolCall("work_act_now", {"n": 1}, on_progress=progressed)
-        request = stands.request(prepare(entry, call), permit)
+        request = stands.request(prepared_for(entry, call), permit)
 
         assert (request.method, request.phase, request.timeout) == ("tools/call", "call", 10)
         assert request.params is not None
@@ -131,7 +138,7 @@ async def test_a_request_carries_the_servers_own_name_and_the_configured_limit(l
 async def test_a_limit_of_the_call_replaces_the_configured_one(log: Path, given: float):
     async with standing(obeying(log)) as stands:
         entry = await stands.resolve("work_act")
-        request = stands.request(prepare(entry, ToolCall("work_act", {}, given)), stands.ratchet.permit())
+        request = stands.request(prepared_for(entry, ToolCall("work_act", {}, given)), stands.ratchet.permit())
 
         assert request.timeout == given
 
@@ -139,6 +146,21 @@ async def test_a_limit_of_the_call_replaces_the_configured_one(log: Path, given:
 async def test_arguments_a_tool_wants_as_headers_are_in_the_request(log: Path):
     async with standing(obeying(log, a_tool("act", REGIONAL))) as stands:
         entry = await stands.resolve("work_act")
-        request = stands.request(prepare(entry, ToolCall("work_act", {"region": "eu"})), stands.ratchet.permit())
+        request = stands.request(prepared_for(entry, ToolCall("work_act", {"region": "eu"})), stands.ratchet.permit())
 
         assert request.headers == {"Mcp-Param-Region": "eu"}
+
+
+async def test_what_was_allowed_is_remembered_until_the_session_or_the_tool_changes(log: Path):
+    async with standing(obeying(log)) as stands:
+        entry = await stands.resolve("work_act")
+        assert stands.allowed(entry) is None
+        stands.allow(entry, Lane.OPEN)
+        assert stands.allowed(entry) is Lane.OPEN
+        assert stands.allowed(replace(entry)) is None
+        stands.ratchet.raise_to(DataSensitivity.INTERNAL)
+        assert stands.allowed(entry) is None
+        stands.allow(entry, Lane.OPEN)
+        stands.roster.version += 1
+        stands.known("work_act")
+        assert stands.allowed(entry) is None

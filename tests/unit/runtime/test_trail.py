@@ -13,7 +13,7 @@ from bascule.runtime.trail import Trail
 def far_along() -> Trail:
     trail = Trail(ToolCall("files_read", {"path": "/a"}))
     trail.server, trail.tool = "files", "read"
-    trail.watch.mark("resolve")
+    trail.steps.marks.append(("resolve", 1.0))
     return trail
 
 
