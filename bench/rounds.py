@@ -2,9 +2,13 @@
 
 import asyncio
 import gc
+import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from statistics import median
+
+from bench.result import Row
 
 Call = Callable[[], Awaitable[object]]
 
@@ -29,10 +33,25 @@ async def throughput(call: Call, count: int, in_flight: int) -> float:
     return count // in_flight * in_flight / (time.perf_counter() - started)
 
 
-async def interleaved(
-    peers: Mapping[str, Call], measure: Callable[[Call], Awaitable[float]], rounds: int
-) -> dict[str, float]:
-    """The median of each peer's rounds. A first, unmeasured round warms everyone up."""
+class Taken:
+    """What every peer took, round by round."""
+
+    def __init__(self, rounds: Mapping[str, list[float]]) -> None:
+        self._rounds = rounds
+
+    def middle(self, name: str) -> float:
+        return median(self._rounds[name])
+
+    def ratio(self, name: str, peer: str) -> float:
+        """The median of the rounds' ratios: within one round both met the same machine."""
+        return median(mine / theirs for mine, theirs in zip(self._rounds[name], self._rounds[peer], strict=True))
+
+    def rows(self, unit: str, factor: float = 1) -> list[Row]:
+        return [Row(name, self.middle(name) * factor, unit) for name in self._rounds]
+
+
+async def interleaved(peers: Mapping[str, Call], measure: Callable[[Call], Awaitable[float]], rounds: int) -> Taken:
+    """Every peer in every round. A first, unmeasured round warms everyone up."""
     taken: dict[str, list[float]] = {name: [] for name in peers}
     for turn in range(rounds + 1):
         for name, call in peers.items():
@@ -40,4 +59,19 @@ async def interleaved(
             value = await measure(call)
             if turn:
                 taken[name].append(value)
-    return {name: median(values) for name, values in taken.items()}
+    return Taken(taken)
+
+
+@contextmanager
+def one_core() -> Generator[None]:
+    """Keep us, and whoever we start, on one core. A call that hops between idle cores mostly measures how long these
+    take to wake up, which is the machine's and not the client's."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)

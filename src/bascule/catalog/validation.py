@@ -80,7 +80,12 @@ class Validator:
         if len(data) > self._small and self._excess(value, data):
             return False
         accepts = self._accepts or self.compile()
-        return answer(accepts, value)
+        try:
+            return accepts(value)
+        except BaseException as error:
+            if _cannot_take(error):
+                return False
+            raise
 
     def excess(self, value: Any) -> str:
         """Why a value cannot be checked at all, or nothing."""
@@ -226,12 +231,14 @@ def answer(accepts: Callable[[Any], bool], value: Any) -> bool:
     """The library's yes or no. Whatever it cannot take (bytes, too deep a value) does not fit."""
     try:
         return accepts(value)
-    except ValueError:
-        return False
     except BaseException as error:
-        if _is_panic(error):
+        if _cannot_take(error):
             return False
         raise
+
+
+def _cannot_take(error: BaseException) -> bool:
+    return isinstance(error, ValueError) or _is_panic(error)
 
 
 def _refuse_to_fetch(uri: str) -> Never:

@@ -58,47 +58,24 @@ class Executor:
         return outcome
 
     async def _carry_out(self, standing: Standing, call: ToolCall, trail: Trail) -> Outcome:
-        if call.timeout is not None and not 0 < call.timeout < inf:
-            raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
-        mark = trail.steps.marks.append
+        """Resolve, check, decide, lease, look again, send, read. What changes before the write is decided anew."""
         entry = standing.known(call.name)
         if entry is None:
             # Linking takes a while, in which the caller may change what they passed.
             call = with_own_arguments(call)
             entry = await standing.resolve(call.name)
-        spec = entry.spec
-        trail.server, trail.tool = spec.key.server, spec.key.tool
-        mark(("resolve", now()))
-        prepared = prepare(entry, call, check_arguments(entry, call.arguments))
-        mark(("validate", now()))
-        trail.raw = raw = await self._exchange(standing, prepared, trail)
-        mark(("send", now()))
-        # Before the reply is judged: what it says of itself counts also when it breaks its promises.
-        self._learn(raw, trail)
-        outcome = take_outcome(raw, trail.server, trail.tool, trail.lane, trail.steps, standing.style_of(trail.server))
-        if isinstance(outcome, ToolFailure):
-            outcome = standing.mask_of(trail.server).failure(outcome)
-        else:
-            check_result(entry, raw)
-        mark(("read", now()))
-        return outcome
-
-    async def _exchange(self, standing: Standing, prepared: Prepared, trail: Trail) -> JsonObject:
-        """Decide, lease, look again, send. Whatever changes before the write leads to a new decision."""
-        mark = trail.steps.marks.append
+        prepared = self._check(entry, call, trail)
         lost: PeerError | None = None
         for _ in range(ROUNDS):
             permit = standing.ratchet.permit()
-            trail.lane = self._decide(standing, prepared.entry)
-            mark(("decide", now()))
-            key = standing.link_key(trail.server, trail.lane)
+            key = standing.link_key(trail.server, self._decide(standing, entry, trail))
             link = self._links.ready(key) or await standing.roster.lease(key)
-            mark(("lease", now()))
+            trail.mark(("lease", now()))
             # Private data may have come in while we waited for the link.
             if not permit.valid():
                 continue
             try:
-                return await link.send(standing.request(prepared, permit))
+                raw = await link.send(standing.request(prepared, permit))
             except PermitLost:
                 continue
             except (ConnectionLost, ProtocolViolation) as error:
@@ -106,15 +83,32 @@ class Executor:
                 if error.sent:
                     raise
                 lost = error
+            else:
+                return self._read(standing, entry, raw, trail)
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
 
-    def _decide(self, standing: Standing, entry: Entry) -> Lane:
+    def _check(self, entry: Entry, call: ToolCall, trail: Trail) -> Prepared:
+        trail.server, trail.tool = entry.spec.key.server, entry.spec.key.tool
+        trail.mark(("resolve", now()))
+        if call.timeout is not None and not 0 < call.timeout < inf:
+            raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
+        prepared = prepare(entry, call, check_arguments(entry, call.arguments))
+        trail.mark(("validate", now()))
+        return prepared
+
+    def _decide(self, standing: Standing, entry: Entry, trail: Trail) -> Lane:
+        """The lane the call may take. Raises where it may take none."""
         lane = standing.allowed(entry)
-        if lane is not None:
-            return lane
+        if lane is None:
+            lane = self._ask_the_rules(standing, entry)
+            standing.allow(entry, lane)
+        trail.lane = lane
+        trail.mark(("decide", now()))
+        return lane
+
+    def _ask_the_rules(self, standing: Standing, entry: Entry) -> Lane:
         verdict = decide(standing.facts(entry))
         if isinstance(verdict, Allow):
-            standing.allow(entry, verdict.lane)
             return verdict.lane
         if isinstance(verdict, Ask):
             raise Refused(verdict.message, rule=verdict.rule, fix="nobody can be asked here")
@@ -122,6 +116,21 @@ class Executor:
             # To one who may not know of a tool, it must look as if there were none.
             raise standing.unknown(entry.spec.name)
         raise Refused(verdict.message, rule=verdict.rule, fix=verdict.fix)
+
+    def _read(self, standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> Outcome:
+        trail.mark(("send", now()))
+        trail.raw = raw
+        # Before the reply is judged: what it says of itself counts also when it breaks its promises.
+        if "_meta" in raw:
+            self._learn(raw, trail)
+        server = trail.server
+        outcome = take_outcome(raw, server, trail.tool, trail.lane, trail.steps, standing.style_of(server))
+        if isinstance(outcome, ToolFailure):
+            outcome = standing.mask_of(server).failure(outcome)
+        elif entry.results is not None:
+            check_result(entry, raw)
+        trail.mark(("read", now()))
+        return outcome
 
     def _learn(self, raw: JsonObject, trail: Trail) -> None:
         """Take in how private a result says it is. No server is trusted to say so, hence the claim is a finding: one

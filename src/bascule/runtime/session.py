@@ -91,7 +91,9 @@ class AgentSession:
         on_progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """Call a tool by its exposed name. Every failure of the tool, its server or the rules is an outcome."""
-        return self._executor.call(self._standing, ToolCall(name, dict(arguments or {}), timeout, on_progress))
+        # Not copied here: the executor takes its copy in the step that checks them.
+        given = arguments if type(arguments) is dict else dict(arguments or {})
+        return self._executor.call(self._standing, ToolCall(name, given, timeout, on_progress))
 
     async def close(self) -> None:
         """Close this agent session's links. Calling again opens new ones."""

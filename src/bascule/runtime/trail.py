@@ -16,7 +16,7 @@ from bascule.runtime.stopwatch import Steps
 class Trail:
     """How far one call has come: what its event and its failure have to tell."""
 
-    __slots__ = ("findings", "lane", "name", "raw", "server", "shapes", "steps", "tool")
+    __slots__ = ("findings", "lane", "mark", "name", "raw", "server", "shapes", "steps", "tool")
 
     def __init__(self, call: ToolCall) -> None:
         self.name = self.tool = call.name
@@ -26,6 +26,8 @@ class Trail:
         self.raw: JsonObject | None = None
         self.findings: tuple[str, ...] = ()
         self.steps = Steps()
+        self.mark = self.steps.marks.append
+        """Takes a step's name and the instant in which it ended."""
 
     def failure(self, error: BasculeError) -> ToolFailure:
         """What went wrong. A reply that was read and not believed is kept beside it, whole."""

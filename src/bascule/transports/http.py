@@ -18,7 +18,7 @@ from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import Permit, Request
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
 from bascule.transports.http_body import Body
-from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
+from bascule.transports.http_endpoint import REDIRECTS, SESSION_HEADER, VERSION_HEADER, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
 from bascule.transports.http_inbound import Inbound
@@ -135,7 +135,10 @@ class HttpDispatcher:
         endpoint = self._endpoint
         exchange.begin()
         try:
-            response = await endpoint.post(Body(data, exchange), exchange.request.headers)
+            body, headers = Body(data, exchange), exchange.request.headers
+            response = await endpoint.post(body, headers)
+            if response.status in REDIRECTS:
+                response = await endpoint.follow(response, body, headers)
             try:
                 return await read(response, exchange)
             except BaseException:

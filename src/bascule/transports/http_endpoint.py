@@ -1,7 +1,7 @@
 """The HTTP side of one link: its aiohttp session, the headers of its era, and redirects kept to one server."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 import aiohttp
 from multidict import CIMultiDict
@@ -85,19 +85,26 @@ class Endpoint:
         self.session_id = None
         self._restamp()
 
-    async def post(self, body: Body, extra: Mapping[str, str]) -> aiohttp.ClientResponse:
-        session = self._open_session()
+    def post(self, body: Body, extra: Mapping[str, str]) -> Awaitable[aiohttp.ClientResponse]:
+        """Send a message. The answer may be a redirect, which `follow` is for."""
+        return self._open_session().post(self._url, data=body, headers=self._headers(extra), allow_redirects=False)
+
+    async def follow(
+        self, response: aiohttp.ClientResponse, body: Body, extra: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        """Send the same message to where a redirect points, as long as that is the same server."""
         headers = self._headers(extra)
         url = self._url
-        for _ in range(MAX_REDIRECTS + 1):
-            response = await session.post(url, data=body, headers=headers, allow_redirects=False)
-            if response.status not in REDIRECTS:
-                return response
+        for _ in range(MAX_REDIRECTS):
             response.release()
             url = redirect_target(url, response.status, response.headers.get("Location"))
             if response.status == 308:
                 # Moved for good: the next request goes there at once.
                 self._url = url
+            response = await self._open_session().post(url, data=body, headers=headers, allow_redirects=False)
+            if response.status not in REDIRECTS:
+                return response
+        response.release()
         raise too_many_redirects(url, MAX_REDIRECTS)
 
     async def get(self, last_id: str | None) -> aiohttp.ClientResponse:
