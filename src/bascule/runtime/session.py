@@ -7,7 +7,6 @@ from typing import Any
 from bascule.catalog.toolbox import Toolbox
 from bascule.core.call import ToolCall
 from bascule.core.errors import BasculeError
-from bascule.core.jsonvalue import is_object
 from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal
 from bascule.core.request import OnProgress
@@ -92,9 +91,8 @@ class AgentSession:
         on_progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """Call a tool by its exposed name. Every failure of the tool, its server or the rules is an outcome."""
-        # Not copied here: the executor takes its copy in the step that checks them.
-        given: dict[str, Any] = arguments if is_object(arguments) else dict(arguments or {})
-        return self._executor.call(self._standing, ToolCall(name, given, timeout, on_progress))
+        # Copied now: the caller may change theirs before the call is even begun.
+        return self._executor.call(self._standing, ToolCall(name, dict(arguments or {}), timeout, on_progress))
 
     async def close(self) -> None:
         """Close this agent session's links. Calling again opens new ones."""
