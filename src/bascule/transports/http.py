@@ -12,9 +12,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from aiohttp import ClientError, ClientResponse
+from aiohttp.hdrs import CONTENT_ENCODING
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.jsonvalue import JsonObject, as_object, is_object
 from bascule.core.request import Permit, Request
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
 from bascule.transports.http_body import Body
@@ -78,7 +79,7 @@ class HttpDispatcher:
 
     async def send(self, request: Request) -> JsonObject:
         request_id = self._new_id() if request.request_id is None else request.request_id
-        key = normal_id(request_id)
+        key = request_id if type(request_id) is int else normal_id(request_id)
         if key is None or key in self._pending:
             raise ValueError(f"request id {request_id!r} is in flight already")
         params = request.params
@@ -161,21 +162,24 @@ class HttpDispatcher:
         request = exchange.request
         if response.status >= 300:
             raise await self._refused(response, exchange)
-        plain(response)
+        if CONTENT_ENCODING in response.headers:
+            plain(response)
         if request.method == "initialize":
             self._endpoint.keep_session(response.headers.get(SESSION_HEADER))
         kind = kind_of(response)
         if kind == "json":
             exchange.seen = "a reply began and did not end"
             message = read_message(await read_body(response, self._max_message))
-            self._must_answer(message, exchange)
+            if not answers(message, exchange):
+                raise self._not_the_answer(message)
         elif kind == "events":
             message, response = await self._follow(response, exchange)
         else:
             raise wrong_kind(response)
         if exchange.relay is not None:
             await self._settle_progress(exchange.relay, exchange)
-        return result_of(message, response, request.phase)
+        result = message.result
+        return result if is_object(result) else result_of(message, response, request.phase)
 
     async def _follow(self, response: ClientResponse, exchange: Exchange) -> tuple[Message, ClientResponse]:
         stream = ReplyStream(self._endpoint, exchange, self._take, self._max_message)
@@ -202,13 +206,12 @@ class HttpDispatcher:
             raise await self._refused(response, exchange)
         self._linger.keep(response)
 
-    def _must_answer(self, message: Message, exchange: Exchange) -> None:
-        if not answers(message, exchange):
-            self.counters.strays += 1
-            raise ProtocolViolation(
-                "the body is not the reply to its request",
-                evidence=f"id {message.id!r:.40}, method {message.method!r:.40}",
-            )
+    def _not_the_answer(self, message: Message) -> ProtocolViolation:
+        self.counters.strays += 1
+        return ProtocolViolation(
+            "the body is not the reply to its request",
+            evidence=f"id {message.id!r:.40}, method {message.method!r:.40}",
+        )
 
     # What comes beside replies.
 
