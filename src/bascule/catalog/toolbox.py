@@ -23,12 +23,8 @@ class Toolbox:
         self._all = tuple(self._status(entry.spec) for entry in entries)
         self._exposed = tuple(spec for spec in self._all if spec.status is ToolStatus.EXPOSED)
 
-    def find(self, name: str) -> Entry | None:
-        """The tool of this name. It may be one that cannot be used; a hidden one is not found."""
-        return self._entries.get(name)
-
     def resolve(self, name: str) -> Entry:
-        """The same, or `UnknownTool` raised."""
+        """The tool of this name. It may be one that cannot be used; a hidden one is unknown."""
         entry = self._entries.get(name)
         if entry is None:
             raise self.unknown(name)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from bascule.config import (
     InProcessTransport,
-    Secret,
     ServerConfig,
     SseTransport,
     StdioTransport,
     StreamableHttpTransport,
 )
+from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment
@@ -24,7 +24,7 @@ def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[s
         case StreamableHttpTransport() as http:
             from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
-            headers = {name: revealed(value) for name, value in http.headers.items()}
+            headers = reveal_all(http.headers)
             limit = server.timeouts.connect
             return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit)
         case InProcessTransport() as process:
@@ -40,13 +40,9 @@ def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[s
 def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str]) -> Dispatcher:
     from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
 
-    configured = {name: revealed(value) for name, value in stdio.env.items()}
+    configured = reveal_all(stdio.env)
     env = child_environment(configured, stdio.inherit_env, environ)
     command = Command((stdio.command, *stdio.args), env, stdio.cwd)
     # What the operator let pass by name is as likely a secret as what was configured.
     inherited = (value for name, value in env.items() if name not in SAFE_BASE)
     return StdioDispatcher(command, max_message=max_message, hidden=(*configured.values(), *inherited))
-
-
-def revealed(value: Secret | str) -> str:
-    return value.reveal() if isinstance(value, Secret) else value

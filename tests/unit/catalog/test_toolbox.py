@@ -29,7 +29,8 @@ def test_a_name_leads_to_its_tool():
     assert box.resolve("files_read").spec.key == ToolKey("files", "read")
     assert box.resolve("web_read").spec.key == ToolKey("web", "read")
     assert [spec.name for spec in box.specs()] == ["files_read", "files_write", "web_read"]
-    assert box.find("nothing") is None
+    with pytest.raises(UnknownTool):
+        box.resolve("nothing")
 
 
 def test_names_are_looked_up_and_never_taken_apart():
@@ -53,14 +54,16 @@ def test_a_very_long_unknown_name_is_not_repeated_in_full():
 
 def test_an_empty_toolbox_knows_nothing():
     assert Toolbox().specs() == Toolbox().all_specs() == ()
-    assert Toolbox().find("a") is None
+    with pytest.raises(UnknownTool):
+        Toolbox().resolve("a")
 
 
 def test_of_two_tools_that_would_have_one_name_neither_is_exposed():
     box = Toolbox([listing_of("a", "b_c", "fine"), listing_of("a_b", "c")])
 
     assert [spec.name for spec in box.specs()] == ["a_fine"]
-    assert box.find("a_b_c") is None
+    with pytest.raises(UnknownTool):
+        box.resolve("a_b_c")
     with pytest.raises(UnknownTool, match="a/b_c and a_b/c") as caught:
         box.resolve("a_b_c")
     assert "prefix" in caught.value.fix
