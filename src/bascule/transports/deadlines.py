@@ -17,6 +17,10 @@ TOGETHER = 0.005
 """Seconds by which a deadline may be kept late when another was just kept."""
 
 
+FAR = 3600.0
+"""Seconds that the timer is set ahead at most: a subscription may wait for ever, and no loop counts so far."""
+
+
 class Deadlines:
     """Calls `expire` on whatever waits beyond its deadline, at that deadline or a few milliseconds later.
 
@@ -37,7 +41,7 @@ class Deadlines:
         if timer is None or deadline < timer.when():
             if timer is not None:
                 timer.cancel()
-            self._timer = self._loop.call_at(deadline, self._due)
+            self._timer = self._loop.call_at(min(deadline, self._loop.time() + FAR), self._due)
 
     def stop(self) -> None:
         if self._timer is not None:

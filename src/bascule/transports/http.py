@@ -7,7 +7,7 @@ carries it among other things.
 import asyncio
 import itertools
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from aiohttp.hdrs import CONTENT_ENCODING
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.core.jsonvalue import JsonObject, as_object, is_object
 from bascule.core.request import Permit, Request
+from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
 from bascule.transports.http_body import Body
 from bascule.transports.http_endpoint import REDIRECTS, SESSION_HEADER, VERSION_HEADER, Endpoint
@@ -66,6 +67,7 @@ class HttpDispatcher:
         self._ids = itertools.count(1)
         self._pending: dict[RequestId, Exchange] = {}
         self._posts: set[Exchange] = set()
+        self._deadlines = Deadlines(self._in_flight)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._listening = False
@@ -83,7 +85,7 @@ class HttpDispatcher:
         if key is None or key in self._pending:
             raise ValueError(f"request id {request_id!r} is in flight already")
         params = request.params
-        exchange = Exchange(request, key, self._connect_timeout)
+        exchange = Exchange(request, key, self._connect_timeout, self._deadlines.keep)
         if exchange.relay is not None:
             self._inbound.relays[key] = exchange.relay
             params = _with_token(params, request_id)
@@ -233,7 +235,7 @@ class HttpDispatcher:
             self._session_gone(None)
 
     async def _post(self, request: Request, data: bytes) -> None:
-        exchange = Exchange(request, None, self._connect_timeout)
+        exchange = Exchange(request, None, self._connect_timeout, self._deadlines.keep)
         self._posts.add(exchange)
         try:
             await self._run(exchange, data, self._accepted)
@@ -273,7 +275,7 @@ class HttpDispatcher:
         """No further request can succeed. Those in flight end now; `but` is about to, with an error of its own."""
         if self.lost.done():
             return
-        for exchange in (*self._pending.values(), *self._posts):
+        for exchange in tuple(self._in_flight()):
             if exchange is not but:
                 exchange.cut(reason.message)
         for task in self._tasks:
@@ -286,6 +288,7 @@ class HttpDispatcher:
             async with asyncio.timeout(grace):
                 await self._farewell()
         self._linger.close()
+        self._deadlines.stop()
         # aiohttp closes its sockets before it waits for anything, so none stays open even if this takes too long.
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_MOMENT):
@@ -297,6 +300,9 @@ class HttpDispatcher:
         if self._endpoint.in_session:
             with suppress(ClientError, OSError, PeerError):
                 await self._endpoint.delete()
+
+    def _in_flight(self) -> Iterable[Exchange]:
+        return itertools.chain(self._pending.values(), self._posts)
 
     def _new_id(self) -> RequestId:
         number = next(self._ids)

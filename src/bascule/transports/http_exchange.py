@@ -1,6 +1,8 @@
-"""One POST in flight: its one timer, its leave to write, and whether anything has left us."""
+"""One POST in flight: its deadline, its leave to write, and whether anything has left us."""
 
 import asyncio
+from collections.abc import Callable
+from math import inf
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ReplyTimeout
 from bascule.core.request import Request
@@ -10,28 +12,23 @@ from bascule.wire.jsonrpc import RequestId
 CONFIGURABLE = frozenset({"connect", "probe", "list", "call", "close"})
 """Phases whose time an operator can set."""
 
-FAR = 3600.0
-"""Longest that the loop's timer is set ahead, in seconds. It is set again as often as needed."""
-
 
 class Exchange:
-    """A request on its way. Its timer first bounds connecting, and from the write on the wait for the whole reply.
+    """A request on its way. Its deadline first bounds connecting, and from the write on the wait for the whole reply.
 
-    The timer ends the request by cancelling the task that waits for it; `take_back` tells such a cancellation from one
-    that somebody else wished for. The loop's timer is set once, and again only if it goes off too early: most requests
-    are over long before, and an `asyncio.timeout` that is moved at the write costs twice as much.
+    When it passes, the task that waits is cancelled; `take_back` tells such a cancellation from one that somebody else
+    wished for. `keep` is told of a deadline and calls `expire`, as the one timer of all requests of a link does.
     """
 
     __slots__ = (
         "_cancelling",
         "_connect_timeout",
+        "_keep",
         "_loop",
-        "_rings_at",
         "_taken_back",
         "_task",
-        "_timer",
-        "_when",
         "cut_off",
+        "deadline",
         "expired",
         "handed_over",
         "key",
@@ -42,7 +39,9 @@ class Exchange:
         "seen",
     )
 
-    def __init__(self, request: Request, key: RequestId | None, connect_timeout: float) -> None:
+    def __init__(
+        self, request: Request, key: RequestId | None, connect_timeout: float, keep: Callable[[float], None]
+    ) -> None:
         self.request = request
         self.key = key
         self.relay = ProgressRelay(request.on_progress) if request.on_progress is not None else None
@@ -55,21 +54,21 @@ class Exchange:
         self.cut_off = ""
         """Why the whole link ended under this request, if it did."""
         self.seen = "nothing came back"
+        self.deadline = inf
+        """In seconds of the loop's clock."""
         self._connect_timeout = connect_timeout
+        self._keep = keep
         self._taken_back = False
 
     def begin(self) -> None:
-        """Start the timer, in the task that will wait."""
+        """Set the deadline, in the task that will wait."""
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
         self._loop = loop = task.get_loop()
-        now = loop.time()
-        self._when = now + self._connect_timeout
-        # As early as any deadline of this request can be, so that the write need not set it again.
-        self._rings_at = now + min(self._connect_timeout, self.request.timeout)
-        self._timer = loop.call_at(self._rings_at, self._ring)
+        self.deadline = loop.time() + self._connect_timeout
+        self._keep(self.deadline)
 
     def claim(self) -> None:
         """Ask for leave to write, in the very step that writes. Raises `PermitLost`."""
@@ -82,21 +81,24 @@ class Exchange:
             self.move(self.request.timeout)
 
     def move(self, seconds: float) -> None:
-        """Let the timer go off that many seconds from now."""
-        self._when = self._loop.time() + seconds
-        if self._when < self._rings_at:
-            self._timer.cancel()
-            self._set_timer()
+        """Put the deadline that many seconds from now."""
+        self.deadline = self._loop.time() + seconds
+        self._keep(self.deadline)
 
     def cut(self, reason: str) -> None:
         """End this request now: its link is gone."""
         if not self.expired:
             self.cut_off = reason
-            self._timer.cancel()
-            self._expire()
+            self.expire()
+
+    def expire(self) -> None:
+        """End the wait, once: a task that was cancelled may take a while to clean up after itself."""
+        if not (self.expired or self.over):
+            self.expired = True
+            self._task.cancel()
 
     def take_back(self) -> bool:
-        """Whether the timer alone ended the wait. Its cancellation is then taken back."""
+        """Whether the deadline alone ended the wait. Its cancellation is then taken back."""
         if not self.expired or self._taken_back:
             return False
         self._taken_back = True
@@ -104,15 +106,14 @@ class Exchange:
 
     def end(self) -> None:
         self.over = True
-        self._timer.cancel()
         self.take_back()
 
     def left(self) -> float:
-        """Seconds until the timer goes off."""
-        return max(0.0, self._when - self._loop.time())
+        """Seconds until the deadline."""
+        return max(0.0, self.deadline - self._loop.time())
 
     def failure(self, where: str) -> PeerError:
-        """What the end of the timer means."""
+        """What the passing of the deadline means."""
         if self.cut_off:
             return ConnectionLost(self.cut_off, sent=self.handed_over)
         if not self.handed_over:
@@ -130,18 +131,3 @@ class Exchange:
             evidence=self.seen,
             fix=f"raise timeouts.{request.phase} if this may take longer" if request.phase in CONFIGURABLE else "",
         )
-
-    def _ring(self) -> None:
-        if self._loop.time() < self._when:
-            self._set_timer()
-        else:
-            self._expire()
-
-    def _expire(self) -> None:
-        self.expired = True
-        self._task.cancel()
-
-    def _set_timer(self) -> None:
-        # A subscription may wait for ever, which is more than a loop can count to.
-        self._rings_at = min(self._when, self._loop.time() + FAR)
-        self._timer = self._loop.call_at(self._rings_at, self._ring)

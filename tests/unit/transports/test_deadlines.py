@@ -1,11 +1,12 @@
 """One timer keeps the deadlines of many waits."""
 
 import asyncio
+import math
 from dataclasses import dataclass, field
 
 import pytest
 
-from bascule.transports.deadlines import TOGETHER, Deadlines
+from bascule.transports.deadlines import FAR, TOGETHER, Deadlines
 from support.waiting import fail_after
 
 
@@ -157,3 +158,13 @@ async def test_a_wait_may_go_when_another_expires():
         await last.expired.wait()
 
     assert waits == []
+
+
+async def test_a_wait_without_an_end_sets_a_timer_that_any_loop_can_count_to():
+    waits = Waits()
+    deadlines = Deadlines(lambda: waits)
+    waits.add(deadlines, math.inf)
+
+    assert deadlines._timer is not None
+    assert deadlines._timer.when() <= now() + FAR
+    deadlines.stop()

@@ -51,7 +51,7 @@ class Writer(AbstractStreamWriter):
 
 
 def exchange(permit: Leave | None = None) -> Exchange:
-    subject = Exchange(ask(permit=permit), 1, LONG)
+    subject = Exchange(ask(permit=permit), 1, LONG, lambda _: None)
     subject.begin()
     return subject
 

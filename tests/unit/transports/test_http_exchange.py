@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PermitLost, ReplyTimeout
-from bascule.transports.http_exchange import FAR, Exchange
+from bascule.transports.deadlines import Deadlines
+from bascule.transports.http_exchange import Exchange
 from support.http_links import Leave, ask
 from support.waiting import fail_after
 
@@ -14,7 +15,9 @@ WHERE = "http://h.test/mcp"
 
 
 def exchange(timeout: float = 1000.0, connect_timeout: float = 1000.0, **terms: Any) -> Exchange:
-    return Exchange(ask(timeout=timeout, **terms), 1, connect_timeout)
+    in_flight: list[Exchange] = []
+    in_flight.append(Exchange(ask(timeout=timeout, **terms), 1, connect_timeout, Deadlines(lambda: in_flight).keep))
+    return in_flight[0]
 
 
 async def wait_in(subject: Exchange) -> None:
@@ -76,7 +79,7 @@ async def test_a_request_without_a_limit_can_still_be_cut_off():
     loop.call_later(0.02, subject.cut, "the link was closed")
 
     with pytest.raises(ConnectionLost, match="the link was closed") as lost:
-        async with fail_after(FAR / 100):
+        async with fail_after(30):
             await wait_in(subject)
 
     assert lost.value.sent
@@ -92,7 +95,7 @@ async def test_a_request_cut_off_before_the_write_was_surely_not_sent():
     assert not lost.value.sent
 
 
-async def test_a_callers_cancellation_stays_one_even_when_the_timer_went_off_too():
+async def test_a_callers_cancellation_stays_one_even_when_the_deadline_passed_too():
     subject = exchange()
     waiting = asyncio.create_task(wait_in(subject))
     await asyncio.sleep(0)
@@ -103,7 +106,7 @@ async def test_a_callers_cancellation_stays_one_even_when_the_timer_went_off_too
         await waiting
 
 
-async def test_a_timer_that_went_off_leaves_no_cancellation_behind():
+async def test_a_deadline_that_passed_leaves_no_cancellation_behind():
     async def twice() -> int:
         with pytest.raises(ConnectFailed):
             await wait_in(exchange(connect_timeout=0.001))
@@ -114,7 +117,7 @@ async def test_a_timer_that_went_off_leaves_no_cancellation_behind():
     assert await asyncio.create_task(twice()) == 0
 
 
-async def test_a_timer_that_went_off_under_another_failure_leaves_none_behind_either():
+async def test_a_deadline_that_passed_under_another_failure_leaves_none_behind_either():
     async def fails() -> int:
         subject = exchange(connect_timeout=0.001)
         subject.begin()
@@ -128,12 +131,26 @@ async def test_a_timer_that_went_off_under_another_failure_leaves_none_behind_ei
     assert await asyncio.create_task(fails()) == 0
 
 
-async def test_a_timer_does_not_go_off_after_the_end():
-    subject = exchange()
+async def test_a_deadline_that_passes_after_the_end_harms_nobody():
+    subject = exchange(connect_timeout=0.001)
     subject.begin()
     subject.end()
+    await asyncio.sleep(0.01)
 
-    assert subject._timer.cancelled()
+    assert not subject.expired
+
+
+async def test_a_task_that_takes_long_to_clean_up_is_cancelled_once():
+    subject = exchange()
+    subject.begin()
+    subject.cut("the link was closed")
+    subject.expire()
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 1
+    subject.end()
 
 
 async def test_leave_is_refused_when_the_permit_is_gone():

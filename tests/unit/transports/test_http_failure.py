@@ -59,23 +59,25 @@ async def test_tls_where_none_is_spoken_is_a_failure_to_connect():
     assert error.cause == "the TLS handshake failed"
 
 
+def exchange_of() -> Exchange:
+    return Exchange(ask(), 1, 1.0, lambda _: None)
+
+
 def test_a_name_without_an_address_is_a_failure_to_connect():
     key = ConnectionKey("h.test", 80, False, True, None, None, None)
-    error = failure_of(
-        ClientConnectorDNSError(key, OSError(-2, "Name or service not known")), Exchange(ask(), 1, 1.0), "w"
-    )
+    error = failure_of(ClientConnectorDNSError(key, OSError(-2, "Name or service not known")), exchange_of(), "w")
 
     assert isinstance(error, ConnectFailed)
     assert error.cause == "the host name has no address"
 
 
 def test_a_name_that_cannot_be_one_is_a_failure_to_connect():
-    assert isinstance(failure_of(InvalidURL("http://a..b"), Exchange(ask(), 1, 1.0), "w"), ConnectFailed)
+    assert isinstance(failure_of(InvalidURL("http://a..b"), exchange_of(), "w"), ConnectFailed)
 
 
 @pytest.mark.parametrize("handed_over", [True, False])
 def test_a_broken_connection_tells_whether_the_request_may_have_left(handed_over: bool):
-    exchange = Exchange(ask(), 1, 1.0)
+    exchange = exchange_of()
     exchange.handed_over = handed_over
     error = failure_of(ClientOSError(104, "reset"), exchange, "w")
 
@@ -84,7 +86,7 @@ def test_a_broken_connection_tells_whether_the_request_may_have_left(handed_over
 
 
 def test_a_failure_after_the_time_was_up_is_told_as_the_end_of_the_time():
-    exchange = Exchange(ask(), 1, 1.0)
+    exchange = exchange_of()
     exchange.handed_over = exchange.expired = True
 
     assert isinstance(failure_of(ClientOSError(104, "reset"), exchange, "w"), ReplyTimeout)
