@@ -51,8 +51,8 @@ bench: setup ## measure against peers, in one run on this machine, as ratios
 soak: setup ## the tests whose counts matter, with ten times the counts of `make test`
 	@BASCULE_SOAK=1 $(BIN)/python -m pytest $(SOAKED)
 
-conformance: ## not there yet: the official conformance suite
-	@echo "make conformance: not there yet. Nothing was run." >&2; exit 1
+conformance: setup ## the official conformance suite: every client scenario of both eras
+	@PYTHONPATH=tests $(BIN)/python -m support.conformance
 
 docs: ## not there yet: the documentation site (the pages are in docs/)
 	@echo "make docs: not there yet. Nothing was built; the pages are in docs/." >&2; exit 1

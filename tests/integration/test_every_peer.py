@@ -1,0 +1,117 @@
+"""Servers of every age and transport, made by others, are listed and called without a setting."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import FastMCP
+
+from support.command import bascule
+from support.http_servers import fastmcp_server
+from support.listening import free_port, listening
+from support.peers import (
+    EVERYTHING,
+    EVERYTHING_PACKAGE,
+    FILESYSTEM,
+    MEMORY,
+    SDK_VERSIONS,
+    SDKS_WITH_STREAMABLE_HTTP,
+    TIME,
+    old_sdk,
+)
+from support.servers import SERVERS
+
+VINTAGE = SERVERS / "vintage.py"
+
+
+@dataclass(frozen=True)
+class Use:
+    """One call of one tool, and a piece of what it prints."""
+
+    tool: str
+    arguments: tuple[str, ...]
+    prints: str
+
+
+ADD = Use("add", ("a=1", "b=2"), "3")
+ECHO = Use("echo", ("message=hi",), "hi")
+
+
+async def check(folder: Path, server: dict[str, Any], use: Use) -> dict[str, Any]:
+    """List and call through the command, as a person does. Returns the row of the server."""
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"peer": server}}))
+    listed = await bascule(folder, "list", "--json", timeout=90)
+    row = listed.json["servers"][0]
+    assert (listed.code, row["state"]) == (0, "ready"), row
+    assert f"peer_{use.tool}" in {tool["name"] for tool in listed.json["tools"]}
+    called = await bascule(folder, "call", f"peer_{use.tool}", *use.arguments)
+    assert (called.code, use.prints in called.out) == (0, True), (called.out, called.err)
+    return row
+
+
+@pytest.mark.parametrize("version", SDK_VERSIONS)
+async def test_a_stdio_server_on_an_old_sdk(version: str, tmp_path: Path):
+    row = await check(tmp_path, {"command": str(old_sdk(version)), "args": [str(VINTAGE), "stdio"]}, ADD)
+    assert row["era"] < "2026"
+
+
+@pytest.mark.parametrize("version", SDKS_WITH_STREAMABLE_HTTP)
+async def test_a_streamable_http_server_on_an_old_sdk(version: str, tmp_path: Path):
+    async with vintage(version, "streamable-http") as port:
+        row = await check(tmp_path, {"url": f"http://127.0.0.1:{port}/mcp"}, ADD)
+    assert row["transport"] == "http"
+
+
+async def test_server_everything_over_stdio(tmp_path: Path):
+    await check(tmp_path, {"command": "npx", "args": list(EVERYTHING)}, ECHO)
+
+
+async def test_server_everything_over_streamable_http(tmp_path: Path):
+    async with everything("streamableHttp") as port:
+        await check(tmp_path, {"url": f"http://127.0.0.1:{port}/mcp"}, ECHO)
+
+
+async def test_server_filesystem(tmp_path: Path):
+    (tmp_path / "note.txt").write_text("the bridge is down")
+    read = Use("read_text_file", (f"path={tmp_path / 'note.txt'}",), "the bridge is down")
+    await check(tmp_path, {"command": "npx", "args": [*FILESYSTEM, str(tmp_path)]}, read)
+
+
+async def test_server_memory(tmp_path: Path):
+    memory = {"MEMORY_FILE_PATH": str(tmp_path / "memory.json")}
+    await check(tmp_path, {"command": "npx", "args": [*MEMORY], "env": memory}, Use("read_graph", (), "entities"))
+
+
+async def test_mcp_server_time(tmp_path: Path):
+    row = await check(tmp_path, {"command": str(TIME)}, Use("get_current_time", ("timezone=UTC",), "UTC"))
+    assert row["era"] == "2026-07-28"
+
+
+async def test_a_fastmcp_server(tmp_path: Path):
+    server = FastMCP("peer")
+
+    @server.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    async with fastmcp_server(server) as url:
+        await check(tmp_path, {"url": url}, ADD)
+
+
+@asynccontextmanager
+async def vintage(version: str, transport: str) -> AsyncGenerator[int]:
+    """A server on an old SDK that listens; yields its port."""
+    port = free_port()
+    async with listening(port, old_sdk(version), VINTAGE, transport, port):
+        yield port
+
+
+@asynccontextmanager
+async def everything(transport: str) -> AsyncGenerator[int]:
+    port = free_port()
+    async with listening(port, "npx", "-y", EVERYTHING_PACKAGE, transport, env={"PORT": str(port)}):
+        yield port
