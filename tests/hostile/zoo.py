@@ -14,9 +14,6 @@ from bascule.links.state import LinkState
 Carrier = Literal["stdio", "json", "events"]
 """A child process; HTTP that answers in JSON; HTTP that answers in event streams."""
 
-MEBIBYTE = 1024 * 1024
-
-
 PATIENT = Timeouts(connect=10, reconnect=10, probe=8, list=10, call=10, close=0.2)
 """Enough for all that has to happen by itself, on however busy a machine."""
 
@@ -46,8 +43,6 @@ class Inhabitant:
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What it is called with."""
     limits: Timeouts = PATIENT
-    memory: int = 64 * MEBIBYTE
-    """Bytes that we may grow by at the worst moment: a few times the cap on messages."""
 
 
 def fails(
@@ -70,6 +65,7 @@ def everywhere(ending: Ending) -> Mapping[Carrier, Ending]:
 
 LOST, TIMEOUT, BROKEN = FailureKind.CONNECTION_ERROR, FailureKind.TIMEOUT, FailureKind.PROTOCOL_ERROR
 SAID_NO, DENIED, MISFIT = FailureKind.TOOL_ERROR, FailureKind.DENIED, FailureKind.INVALID_ARGUMENTS
+AWAY = FailureKind.UNAVAILABLE
 
 SIZES = (
     Inhabitant(
@@ -97,7 +93,21 @@ SIZES = (
         },
     ),
     Inhabitant("a_gzip_bomb", {"json": fails(BROKEN, "compressed")}),
-    Inhabitant("a_page_of_100_000_tools", everywhere(ends(LOST, "more than 20,000 tools")), memory=128 * MEBIBYTE),
+    Inhabitant("a_page_of_100_000_tools", everywhere(ends(LOST, "objects and lists"))),
+    Inhabitant("a_page_of_25_000_tools", everywhere(ends(LOST, "more than 20,000 tools"))),
+    Inhabitant("small_objects_beyond_number", everywhere(fails(BROKEN, "objects and lists"))),
+    Inhabitant("numbers_beyond_number", everywhere(fails(BROKEN, "values"))),
+    Inhabitant("a_name_of_a_megabyte", everywhere(Ending(None, LinkState.DEGRADED))),
+    Inhabitant("a_description_of_six_megabytes", everywhere(Ending(None))),
+    Inhabitant("an_error_of_five_megabytes", everywhere(fails(SAID_NO, "no! no!"))),
+    Inhabitant("a_tool_error_of_five_megabytes", everywhere(fails(SAID_NO, "no! no!"))),
+    Inhabitant(
+        "nothing_but_empty_lines",
+        {"stdio": fails(TIMEOUT), "json": fails(BROKEN, "longer than"), "events": fails(TIMEOUT)},
+    ),
+    Inhabitant("a_hundred_thousand_headers", {"json": fails(BROKEN, "headers")}),
+    Inhabitant("a_header_of_a_megabyte", {"json": fails(BROKEN)}),
+    Inhabitant("ids_of_a_megabyte", {"events": fails(TIMEOUT)}),
     Inhabitant("endless_cursors", everywhere(ends(LOST, "more than 1,000 pages"))),
     Inhabitant("cursors_of_five_megabytes", everywhere(ends(LOST, "a cursor of 5,000,001 characters"))),
     Inhabitant("one_cursor_again_and_again", everywhere(ends(LOST, "same cursor twice"))),
@@ -115,6 +125,70 @@ TIMES = (
     Inhabitant("stderr_without_end", {"stdio": fails(TIMEOUT)}),
     Inhabitant("a_progress_storm", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
     Inhabitant("events_without_end", {"events": fails(TIMEOUT, "without the reply")}),
+)
+
+LISTINGS = (
+    Inhabitant("tools_that_are_no_list", everywhere(ends(LOST))),
+    Inhabitant("a_listing_that_is_no_object", everywhere(ends(LOST))),
+    Inhabitant("a_cursor_that_is_no_text", everywhere(ends(LOST))),
+    Inhabitant("neighbours_of_every_wrong_shape", everywhere(Ending(None, LinkState.DEGRADED))),
+    Inhabitant("one_name_a_thousand_times", everywhere(Ending(None, LinkState.DEGRADED))),
+    Inhabitant("painted_names", everywhere(Ending(None, LinkState.DEGRADED))),
+)
+
+REPLIES = (
+    Inhabitant("a_result_of_null", everywhere(fails(BROKEN))),
+    Inhabitant("a_result_of_text", everywhere(fails(BROKEN))),
+    Inhabitant("neither_result_nor_error", everywhere(fails(BROKEN))),
+    Inhabitant("an_error_of_text", everywhere(fails(SAID_NO))),
+    Inhabitant("an_error_with_a_code_of_text", everywhere(fails(SAID_NO))),
+    Inhabitant("content_that_is_no_list", everywhere(fails(BROKEN, "content is not a list"))),
+    Inhabitant("content_of_every_wrong_shape", everywhere(Ending(None))),
+    Inhabitant("a_kind_of_result_nobody_knows", everywhere(fails(BROKEN, "surprise"))),
+    Inhabitant("a_batch", everywhere(fails(BROKEN))),
+    Inhabitant("bytes_that_are_no_utf_8", everywhere(fails(BROKEN))),
+    Inhabitant("half_a_character", everywhere(fails(BROKEN))),
+    Inhabitant("a_number_too_large_for_any_machine", everywhere(fails(BROKEN))),
+    Inhabitant(
+        "an_id_that_is_true",
+        {
+            "stdio": fails(TIMEOUT, counted="strays"),
+            "json": fails(BROKEN, "not the reply"),
+            "events": fails(LOST, "ended before the reply"),
+        },
+    ),
+    Inhabitant("replies_to_questions_not_asked_yet", {"stdio": Ending(None, counted="strays"), "events": Ending(None)}),
+    Inhabitant("a_reply_that_comes_too_late", everywhere(fails(TIMEOUT))),
+    Inhabitant("log_messages_without_end", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
+    Inhabitant("a_new_listing_announced_without_end", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
+    Inhabitant("pings_without_end", {"stdio": ends(BROKEN), "events": fails(TIMEOUT)}),
+    Inhabitant("progress_of_every_wrong_shape", {"stdio": Ending(None), "events": Ending(None)}),
+)
+
+STAGES = (
+    Inhabitant("death_at_the_first_word", everywhere(ends(LOST))),
+    Inhabitant("death_at_the_listing", everywhere(ends(LOST))),
+    Inhabitant("death_at_the_question", {"stdio": ends(LOST), "json": fails(LOST), "events": fails(LOST)}),
+    Inhabitant(
+        "death_after_the_reply", {"stdio": Ending(None, LinkState.FAILED), "json": Ending(None), "events": Ending(None)}
+    ),
+    Inhabitant(
+        "hanging_in_the_middle_of_the_listing",
+        everywhere(ends(LOST, "timeouts.list")),
+        limits=replace(PATIENT, list=0.4),
+    ),
+    Inhabitant("hanging_in_the_middle_of_a_reply", everywhere(fails(TIMEOUT))),
+)
+
+ANSWERS = (
+    Inhabitant("an_internal_error_in_html", {"json": fails(SAID_NO, "HTTP 500")}),
+    Inhabitant("a_page_in_place_of_a_reply", {"json": fails(BROKEN, "neither JSON")}),
+    Inhabitant("no_content", {"json": fails(BROKEN)}),
+    Inhabitant("too_many_requests", {"json": fails(AWAY, "Retry-After: 86400")}),
+    Inhabitant("a_demand_to_log_in", {"json": fails(AWAY, "HTTP 401")}),
+    Inhabitant("a_redirect_in_a_circle", {"json": fails(LOST, "redirect")}),
+    Inhabitant("a_redirect_to_a_file", {"json": fails(LOST, "redirect")}),
+    Inhabitant("a_redirect_that_forgets_the_body", {"json": fails(LOST)}),
 )
 
 WORDS = (
@@ -184,6 +258,15 @@ SCHEMAS = (
     Inhabitant("unions_doubled_thirty_times", everywhere(fails(DENIED, "alternatives multiply")), EXPLOSIVE),
     Inhabitant("a_reference_to_a_remote_schema", everywhere(fails(DENIED, "ever fetched")), EXPLOSIVE),
     Inhabitant("a_remote_reference_for_results", everywhere(fails(DENIED, "ever fetched"))),
+    Inhabitant("a_reference_to_a_file", everywhere(fails(DENIED, "ever fetched")), EXPLOSIVE),
+    Inhabitant("a_reference_hidden_in_an_id", everywhere(fails(DENIED)), EXPLOSIVE),
+    Inhabitant("a_metaschema_from_elsewhere", everywhere(Ending(None)), EXPLOSIVE),
+    Inhabitant("a_schema_300_deep", everywhere(ends(LOST, "nests deeper")), EXPLOSIVE),
+    Inhabitant("a_schema_80_deep", everywhere(Ending(None)), EXPLOSIVE),
+    Inhabitant("a_reference_to_itself", everywhere(fails(DENIED)), EXPLOSIVE),
+    Inhabitant("references_in_a_circle", everywhere(fails(DENIED)), EXPLOSIVE),
+    Inhabitant("a_hundred_thousand_choices", everywhere(fails(DENIED, "cannot be used")), EXPLOSIVE),
+    Inhabitant("a_type_that_does_not_exist", everywhere(fails(BROKEN, "not valid JSON Schema")), EXPLOSIVE),
 )
 
-ZOO = (*SIZES, *TIMES, *WORDS, *ENDINGS, *SCHEMAS)
+ZOO = (*SIZES, *TIMES, *LISTINGS, *REPLIES, *STAGES, *ANSWERS, *WORDS, *ENDINGS, *SCHEMAS)

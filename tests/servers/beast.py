@@ -1,7 +1,7 @@
 """A hostile server of the new era. It behaves until the method it is waiting for, and then misbehaves in one way.
 
 Arguments: `stdio`, or `json` or `events` for HTTP (its port is then its first line of output); the name of the
-misbehaviour, one of `beast_ways`; and the URL of a trap, which nobody must ever ask.
+misbehaviour; and the URL of a trap, which nobody must ever ask. Or `names`, to be told all misbehaviours.
 """
 
 import json
@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
+import beast_answers
+import beast_listings
+import beast_replies
 from beast_ways import END, WAYS, Ask, Head, Piece, Raw
+
+FILLED_BY = (beast_answers, beast_listings, beast_replies)
+"""Each adds its ways to those there are."""
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 ACT = {"name": "act", "description": "Does harm.", "inputSchema": {"type": "object"}}
@@ -141,6 +147,9 @@ def serve_http(carrier: str, name: str, trap: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["names"]:
+        print(*WAYS, sep="\n")
+        sys.exit()
     chosen, misbehaviour, trap_url = sys.argv[1:]
     if chosen == "stdio":
         serve_stdio(misbehaviour, trap_url)

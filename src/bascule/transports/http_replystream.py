@@ -7,6 +7,7 @@ from aiohttp import ClientError, ClientResponse
 from msgspec import UNSET
 
 from bascule.core.errors import ConnectionLost
+from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_stream import Answer, answer_of, message_of, wait_before
@@ -46,8 +47,9 @@ class ReplyStream:
 
     async def _read(self, response: ClientResponse) -> tuple[Message | None, str]:
         self._reader.restart()
+        chunks = Chunks(response.content)
         try:
-            while chunk := await response.content.readany():
+            while chunk := await chunks.next():
                 reply = self._take_chunk(chunk)
                 if reply is not None:
                     return reply, ""

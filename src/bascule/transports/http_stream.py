@@ -8,6 +8,7 @@ from aiohttp import ClientError, ClientResponse
 
 from bascule.core.errors import ConnectFailed, ProtocolViolation
 from bascule.transports.dispatcher import Counters
+from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_reply import kind_of, plain
 from bascule.wire.jsonrpc import Message, read_message, sample
 from bascule.wire.sse import Event, EventReader
@@ -98,9 +99,10 @@ class ServerStream:
 
     async def _read(self, response: ClientResponse) -> None:
         self._reader.restart()
+        chunks = Chunks(response.content)
         try:
             plain(response)
-            while chunk := await response.content.readany():
+            while chunk := await chunks.next():
                 for event in self._reader.feed(chunk):
                     self._failures = 0
                     self._deliver(event)

@@ -7,6 +7,7 @@ import msgspec
 
 from bascule.core.errors import InvalidArguments, PeerRefused, ProtocolViolation
 from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.wire.density import refuse_dense
 from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
 
 RequestId = int | str
@@ -34,8 +35,10 @@ LARGE = 256 * 1024
 are built of which none can be garbage yet, which makes parsing quadratic in their number."""
 
 
-def read_message(data: bytes | bytearray | memoryview) -> Message:
+def read_message(data: bytes | bytearray) -> Message:
     """Parse one message, or raise `ProtocolViolation` saying what is wrong with it."""
+    if len(data) >= LARGE:
+        refuse_dense(data)
     if nests_deeper_than(data, MAX_DEPTH):
         raise ProtocolViolation(f"a message nests deeper than {MAX_DEPTH} levels", evidence=sample(data))
     try:
@@ -44,7 +47,7 @@ def read_message(data: bytes | bytearray | memoryview) -> Message:
         raise ProtocolViolation(f"not a JSON-RPC message: {error}", evidence=sample(data)) from None
 
 
-def _decode_large(data: bytes | bytearray | memoryview) -> Message:
+def _decode_large(data: bytes | bytearray) -> Message:
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -54,7 +57,16 @@ def _decode_large(data: bytes | bytearray | memoryview) -> Message:
             gc.enable()
 
 
-def sample(data: bytes | bytearray | memoryview) -> str:
+MAX_WORDS = 10_000
+"""Characters of a peer's own words that are passed on: more than any person or model reads of an error."""
+
+
+def bounded(words: str) -> str:
+    """A peer's words, or their start and how many there were."""
+    return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}… ({len(words)} characters in all)"
+
+
+def sample(data: bytes | bytearray) -> str:
     """The start of some bytes, safe to show: control characters come out as escapes."""
     text = bytes(data[:SAMPLE]).decode("utf-8", "replace")
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
@@ -116,7 +128,7 @@ def refusal(error: Any, *, phase: str) -> PeerRefused:
     code = error.get("code")
     text = error.get("message")
     return PeerRefused(
-        text if isinstance(text, str) and text else f"the server answered with error {code}",
+        bounded(text) if isinstance(text, str) and text else f"the server answered with error {code!r:.100}",
         rpc_code=code if isinstance(code, int) else 0,
         data=error.get("data"),
         phase=phase,

@@ -10,6 +10,7 @@ from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.rendering import Style
 from bascule.core.sensitivity import Lane
+from bascule.wire.jsonrpc import bounded
 
 TOOL_ERROR = "BSC-701"
 """The code of a tool's own error. It is no exception of ours: the call went well, the tool said no."""
@@ -75,7 +76,7 @@ def error_text(raw: JsonObject) -> ErrorDetails:
     code = _code_in(top) if _code_in(top) is not None else _code_in(nested)
     flag = _flag_in(top) if _flag_in(top) is not None else _flag_in(nested)
     words = _structured_words(top, nested) or _text_words(raw) or _bare(raw)
-    return ErrorDetails(words + _suffix(code, retriable=flag), code, flag, structured)
+    return ErrorDetails(bounded(words) + _suffix(code, retriable=flag), code, flag, structured)
 
 
 def _structured_words(top: JsonObject, nested: JsonObject) -> str | None:

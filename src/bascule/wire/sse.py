@@ -18,7 +18,7 @@ class Event(msgspec.Struct, frozen=True):
     """One event: its kind, which is `message` unless the server says otherwise, and its data."""
 
     name: str
-    data: bytes
+    data: bytes | bytearray
 
 
 class EventReader:
@@ -50,7 +50,8 @@ class EventReader:
         *whole, rest = _LINE_END.split(text)
         events: list[Event] = []
         for line in whole:
-            self._end_line(line, events)
+            if line or self._line or self._begun:
+                self._end_line(line, events)
             if self.violation is not None:
                 return events
         # Only new bytes are ever searched: a line in a million pieces costs no more than one in a single piece.
@@ -59,10 +60,11 @@ class EventReader:
         return events
 
     def _end_line(self, tail: bytes, events: list[Event]) -> None:
-        line = tail
+        line: bytes | bytearray = tail
         if self._line:
-            line = bytes(self._line) + tail
-            self._line = bytearray()
+            # What was held goes on as it is: a long line is never in memory twice.
+            line, self._line = self._line, bytearray()
+            line += tail
         if self._at_start:
             self._at_start = False
             line = line.removeprefix(_BYTE_ORDER_MARK)
@@ -71,23 +73,38 @@ class EventReader:
         else:
             self._end_event(events)
 
-    def _take_field(self, line: bytes) -> None:
+    def _take_field(self, line: bytes | bytearray) -> None:
         # A line that starts with a colon is a comment: its field has no name, and is ignored like any unknown one.
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
+        colon = line.find(b":", 0, _FIELD_NAME)
+        name = bytes(line[:colon] if colon >= 0 else line[:_FIELD_NAME])
+        start = colon + 1 if colon >= 0 else len(line)
+        if line[start : start + 1] == b" ":
+            start += 1
         match name:
             case b"data":
-                self._data += value
-                self._data += b"\n"
-                self._bound(len(self._data) - 1, self._max_event)
+                self._take_data(line, start)
             case b"event":
-                self._name = value
+                self._name = bytes(line[start:])
             case b"id":
-                self._id = value
-            case b"retry" if value.isdigit() and len(value) < 10:
-                self.retry = int(value) / 1000
+                self._id = bytes(line[start:])
+            case b"retry" if len(line) - start < 10 and line[start:].isdigit():
+                self.retry = int(line[start:]) / 1000
             case _:
                 pass
+
+    def _take_data(self, line: bytes | bytearray, start: int) -> None:
+        if not self._data and isinstance(line, bytearray):
+            del line[:start]
+            self._data = line
+        else:
+            self._data += memoryview(line)[start:]
+        self._data += b"\n"
+        self._bound(len(self._data) - 1, self._max_event)
+
+    @property
+    def _begun(self) -> bool:
+        """Whether an empty line would end anything. A server may send them for ever, each at the cost of an event."""
+        return bool(self._data or self._name or self._id is not None or self._at_start)
 
     def _end_event(self, events: list[Event]) -> None:
         if self._id is not None:
@@ -95,7 +112,8 @@ class EventReader:
             self.last_id = self._id.decode("ascii") if _VISIBLE.fullmatch(self._id) else None
         if self._data:
             name = self._name.decode("utf-8", "replace") if self._name else "message"
-            events.append(Event(name, bytes(memoryview(self._data)[:-1])))
+            self._data.pop()
+            events.append(Event(name, self._data))
         self._clear()
 
     def _clear(self) -> None:

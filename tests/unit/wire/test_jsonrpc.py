@@ -96,7 +96,7 @@ def test_a_sample_is_short_and_shows_control_characters_as_escapes():
     assert sample(b"plain") == "plain"
     assert sample(b"\x1b[31mred\x00") == "\\x1b[31mred\\x00"
     assert sample(b"x" * 1000) == "x" * SAMPLE + "…"
-    assert sample(memoryview(b"\xff")) == "�"
+    assert sample(bytearray(b"\xff")) == "�"
 
 
 @pytest.mark.parametrize(

@@ -189,3 +189,18 @@ def test_however_the_bytes_are_cut_the_events_are_the_same(stream: bytes, cuts: 
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
 
     assert read(*(stream[a:b] for a, b in pairwise(edges))) == read(stream)
+
+
+def test_an_empty_line_forgets_the_name_of_an_event_without_data():
+    reader = EventReader(1000)
+
+    assert reader.feed(b"event: odd\n\n\n\ndata: x\n\n") == [Event("message", b"x")]
+
+
+def test_an_empty_id_is_forgotten_at_the_end_of_its_event():
+    reader = EventReader(1000)
+    reader.feed(b"id: 7\ndata: x\n\n")
+    assert reader.last_id == "7"
+    reader.feed(b"id\n\n")
+
+    assert reader.last_id is None

@@ -1,0 +1,73 @@
+"""How many values a JSON text holds for its length."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bascule.core.errors import ProtocolViolation
+from bascule.wire import density
+from bascule.wire.density import MANY_CONTAINERS, MANY_VALUES, refuse_dense
+from bascule.wire.jsonrpc import read_message
+
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.integers() | st.text(r'[]{},"\ ab', max_size=8),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(r'[]{},"\a', max_size=4), inner, max_size=5),
+    max_leaves=60,
+)
+
+
+def containers(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, dict | list) + sum(map(containers, inner))
+
+
+def refused(text: bytes) -> str:
+    try:
+        refuse_dense(text)
+    except ProtocolViolation as violation:
+        return violation.message
+    return ""
+
+
+@settings(max_examples=50)
+@given(values, st.integers(1, 4000))
+def test_brackets_within_strings_count_for_nothing(value: Any, padding: int):
+    text = json.dumps([value, "[{," * padding]).encode()
+    found = b"".join(density._outside_of_strings(text))
+
+    assert found.count(b"[") == 1 + containers(value)
+
+
+@pytest.mark.parametrize("unit", [b"{}", b'{"a":1}', b"[]", b'{"name": "t"}', b'[{"\\"": []}]'])
+def test_too_many_small_objects_are_refused_whatever_is_in_them(unit: bytes):
+    assert "objects and lists" in refused(b"[" + b",".join([unit] * (MANY_CONTAINERS + 1)) + b"]")
+
+
+@pytest.mark.parametrize("unit", [b"1", b'"ab"', b"null", b'"\\\\"', b'"\\"["'])
+def test_too_many_small_values_are_refused(unit: bytes):
+    assert "values" in refused(b"[" + b",".join([unit] * (MANY_VALUES + 2)) + b"]")
+
+
+def test_as_many_as_are_allowed_are_allowed():
+    assert refused(b"[" + b",".join([b"1"] * MANY_VALUES) + b"]") == ""
+    assert refused(b"[" + b",".join([b"{}"] * (MANY_CONTAINERS - 1)) + b"]") == ""
+
+
+def test_a_long_text_may_hold_more_values_than_a_short_one():
+    long = b'"' + b"x" * 40 + b'"'
+
+    assert refused(b"[" + b",".join([long] * (MANY_VALUES + 2)) + b"]") == ""
+
+
+def test_text_that_looks_like_many_objects_is_one_value():
+    assert refused(json.dumps({"text": '{"a": [1, 2]},' * 300_000}).encode()) == ""
+
+
+def test_a_message_is_refused_before_anything_is_built_from_it():
+    message = b'{"jsonrpc":"2.0","id":1,"result":{"x":[' + b",".join([b"{}"] * 500_000) + b"]}}"
+
+    with pytest.raises(ProtocolViolation, match="objects and lists"):
+        read_message(message)
