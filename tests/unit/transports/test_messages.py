@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
-from bascule.transports.stream import GARBAGE_LIMIT
+from bascule.transports.messages import GARBAGE_LIMIT
 from bascule.wire.depth import MAX_DEPTH
 from support.streams import Leave, Loopback, a_request
 from support.waiting import fail_after
