@@ -27,6 +27,10 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 3
 """Enough for a missing slash and a moved path; more is a loop."""
 
+SOCKET_HOST = "localhost:80"
+"""Whom we ask for through a socket file. Servers that guard against foreign hosts let this one in, the SDK's only with a
+port."""
+
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
@@ -68,6 +72,8 @@ class Endpoint:
             return
         self._url = parse_url(self._text)
         headers = base_headers(self._configured)
+        if self._socket is not None:
+            headers.setdefault("Host", SOCKET_HOST)
         self._authorized = "Authorization" in headers
         self._session = aiohttp.ClientSession(
             connector=self._connector(),
