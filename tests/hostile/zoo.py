@@ -1,6 +1,7 @@
 """The zoo: every misbehaviour of a server that we know of, with what must become of a call to it.
 
-An inhabitant's name is that of its way in `servers/beast_ways.py`. For each carrier on which it lives it has an ending.
+An inhabitant's name is that of its way in `servers/beast_ways.py`, or in `beast_ws_ways.py` beside it. For each carrier on
+which it lives it has an ending.
 """
 
 from collections.abc import Mapping
@@ -11,8 +12,9 @@ from bascule.config import Timeouts
 from bascule.core.outcome import FailureKind
 from bascule.links.state import LinkState
 
-Carrier = Literal["stdio", "json", "events"]
-"""A child process; HTTP that answers in JSON; HTTP that answers in event streams."""
+Carrier = Literal["stdio", "ws", "json", "unix", "events"]
+"""A child process; a WebSocket; HTTP that answers in JSON, on a port or on a socket file; HTTP that answers in event
+streams."""
 
 MEBIBYTE = 1024 * 1024
 
@@ -65,7 +67,25 @@ def ends(
 
 
 def everywhere(ending: Ending) -> Mapping[Carrier, Ending]:
-    return {"stdio": ending, "json": ending, "events": ending}
+    return on(stream=ending, json=ending, events=ending)
+
+
+def on(
+    *,
+    stream: Ending | None = None,
+    json: Ending | None = None,
+    events: Ending | None = None,
+    ws: Ending | None = None,
+) -> Mapping[Carrier, Ending]:
+    """An ending for each carrier. A WebSocket is a stream unless it has its own; a socket file answers in JSON."""
+    endings: Mapping[Carrier, Ending | None] = {
+        "stdio": stream,
+        "ws": ws or stream,
+        "json": json,
+        "unix": json,
+        "events": events,
+    }
+    return {carrier: ending for carrier, ending in endings.items() if ending is not None}
 
 
 LOST, TIMEOUT, BROKEN = FailureKind.CONNECTION_ERROR, FailureKind.TIMEOUT, FailureKind.PROTOCOL_ERROR
@@ -74,29 +94,21 @@ SAID_NO, DENIED, MISFIT = FailureKind.TOOL_ERROR, FailureKind.DENIED, FailureKin
 SIZES = (
     Inhabitant(
         "a_line_of_100_mb",
-        {
-            "stdio": ends(BROKEN, "longer than"),
-            "json": fails(BROKEN, "longer than"),
-            "events": fails(BROKEN, "longer than"),
-        },
+        on(stream=ends(BROKEN, "longer than"), json=fails(BROKEN, "longer than"), events=fails(BROKEN, "longer than")),
     ),
     Inhabitant(
         "bytes_without_a_newline",
-        {
-            "stdio": ends(BROKEN, "longer than"),
-            "json": fails(BROKEN, "longer than"),
-            "events": fails(BROKEN, "longer than"),
-        },
+        on(stream=ends(BROKEN, "longer than"), json=fails(BROKEN, "longer than"), events=fails(BROKEN, "longer than")),
     ),
     Inhabitant(
         "json_100_000_deep",
-        {
-            "stdio": fails(BROKEN, "nests deeper", counted="garbage"),
-            "json": fails(BROKEN, "nests deeper"),
-            "events": fails(BROKEN, "nests deeper"),
-        },
+        on(
+            stream=fails(BROKEN, "nests deeper", counted="garbage"),
+            json=fails(BROKEN, "nests deeper"),
+            events=fails(BROKEN, "nests deeper"),
+        ),
     ),
-    Inhabitant("a_gzip_bomb", {"json": fails(BROKEN, "compressed")}),
+    Inhabitant("a_gzip_bomb", on(json=fails(BROKEN, "compressed"))),
     Inhabitant("a_page_of_100_000_tools", everywhere(ends(LOST, "more than 20,000 tools")), memory=128 * MEBIBYTE),
     Inhabitant("endless_cursors", everywhere(ends(LOST, "more than 1,000 pages"))),
     Inhabitant("cursors_of_five_megabytes", everywhere(ends(LOST, "a cursor of 5,000,001 characters"))),
@@ -113,46 +125,42 @@ TIMES = (
     Inhabitant("hanging_after_the_question", everywhere(fails(TIMEOUT, "no reply to tools/call"))),
     Inhabitant("bytes_dripped_one_at_a_time", everywhere(fails(TIMEOUT, "no reply to tools/call"))),
     Inhabitant("stderr_without_end", {"stdio": fails(TIMEOUT)}),
-    Inhabitant("a_progress_storm", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
+    Inhabitant("a_progress_storm", on(stream=fails(TIMEOUT), events=fails(TIMEOUT))),
     Inhabitant("events_without_end", {"events": fails(TIMEOUT, "without the reply")}),
 )
 
 WORDS = (
     Inhabitant(
         "junk_lines",
-        {
-            "stdio": ends(BROKEN, "could not be read", counted="garbage"),
-            "json": fails(TIMEOUT, "began and did not end"),
-            "events": fails(BROKEN, "not a JSON-RPC message"),
-        },
+        on(
+            stream=ends(BROKEN, "could not be read", counted="garbage"),
+            json=fails(TIMEOUT, "began and did not end"),
+            events=fails(BROKEN, "not a JSON-RPC message"),
+        ),
     ),
     Inhabitant(
         "a_foreign_id_only",
-        {
-            "stdio": fails(TIMEOUT, counted="strays"),
-            "json": fails(BROKEN, "not the reply", counted="strays"),
-            "events": fails(LOST, "ended before the reply", counted="strays"),
-        },
+        on(
+            stream=fails(TIMEOUT, counted="strays"),
+            json=fails(BROKEN, "not the reply", counted="strays"),
+            events=fails(LOST, "ended before the reply", counted="strays"),
+        ),
     ),
     Inhabitant(
         "two_replies",
-        {
-            "stdio": Ending(None, counted="strays"),
-            "json": fails(BROKEN, "not a JSON-RPC message"),
-            "events": Ending(None),
-        },
+        on(stream=Ending(None, counted="strays"), json=fails(BROKEN, "not a JSON-RPC message"), events=Ending(None)),
     ),
     Inhabitant(
         "not_a_number",
-        {
-            "stdio": fails(BROKEN, "not a JSON-RPC message", counted="garbage"),
-            "json": fails(BROKEN, "not a JSON-RPC message"),
-            "events": fails(BROKEN, "not a JSON-RPC message"),
-        },
+        on(
+            stream=fails(BROKEN, "not a JSON-RPC message", counted="garbage"),
+            json=fails(BROKEN, "not a JSON-RPC message"),
+            events=fails(BROKEN, "not a JSON-RPC message"),
+        ),
     ),
     Inhabitant(
         "requests_nobody_offered",
-        {"stdio": ends(BROKEN, "does not read the answers"), "events": fails(TIMEOUT, counted="notices_dropped")},
+        on(stream=ends(BROKEN, "does not read the answers"), events=fails(TIMEOUT, counted="notices_dropped")),
     ),
     Inhabitant("a_painted_refusal", everywhere(fails(SAID_NO, "red"))),
     Inhabitant("a_painted_tool_error", everywhere(fails(SAID_NO, "red"))),
@@ -162,15 +170,16 @@ WORDS = (
 ENDINGS = (
     Inhabitant(
         "death_in_the_middle_of_a_reply",
-        {
-            "stdio": ends(LOST, "exited with code 1"),
-            "json": fails(LOST, "ended before the reply"),
-            "events": fails(LOST, "ended before the reply"),
-        },
+        on(
+            stream=ends(LOST, "exited with code 1"),
+            ws=ends(LOST, "without a closing frame"),
+            json=fails(LOST, "ended before the reply"),
+            events=fails(LOST, "ended before the reply"),
+        ),
     ),
     Inhabitant("a_closed_stdout", {"stdio": ends(LOST, "closed its stdout but still runs")}),
-    Inhabitant("a_redirect_of_a_call_elsewhere", {"json": fails(LOST, "redirects to another server")}),
-    Inhabitant("a_redirect_of_everything_elsewhere", {"json": ends(LOST, "redirects to another server")}),
+    Inhabitant("a_redirect_of_a_call_elsewhere", on(json=fails(LOST, "redirects to another server"))),
+    Inhabitant("a_redirect_of_everything_elsewhere", on(json=ends(LOST, "redirects to another server"))),
 )
 
 EXPLOSIVE = {"text": "a" * 60 + "!"}
@@ -186,4 +195,19 @@ SCHEMAS = (
     Inhabitant("a_remote_reference_for_results", everywhere(fails(DENIED, "ever fetched"))),
 )
 
-ZOO = (*SIZES, *TIMES, *WORDS, *ENDINGS, *SCHEMAS)
+WEBSOCKETS = (
+    Inhabitant("an_opening_answered_with_a_page", on(ws=ends(LOST, "HTTP 200"))),
+    Inhabitant("an_opening_redirected_elsewhere", on(ws=ends(LOST, "redirects"))),
+    Inhabitant(
+        "silence_at_the_opening", on(ws=ends(LOST, "opened no WebSocket within")), limits=replace(PATIENT, connect=0.4)
+    ),
+    Inhabitant("a_frame_that_says_it_is_a_gigabyte", on(ws=ends(BROKEN, "longer than")), memory=16 * MEBIBYTE),
+    Inhabitant("fragments_without_end", on(ws=fails(TIMEOUT)), memory=16 * MEBIBYTE),
+    Inhabitant("a_flood_of_pings", on(ws=fails(TIMEOUT)), memory=16 * MEBIBYTE),
+    Inhabitant("compression_unasked", on(ws=ends(BROKEN, "reserved bits"))),
+    Inhabitant("a_masked_frame", on(ws=Ending(None))),
+    Inhabitant("a_closing_frame_and_no_reply", on(ws=ends(LOST, "go away"))),
+    Inhabitant("a_frame_of_no_known_kind", on(ws=ends(BROKEN, "broke the WebSocket protocol"))),
+)
+
+ZOO = (*SIZES, *TIMES, *WORDS, *ENDINGS, *SCHEMAS, *WEBSOCKETS)
