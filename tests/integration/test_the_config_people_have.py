@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.command import bascule, started
-from support.peers import EVERYTHING, TIME, vintage_sqlite
+from support.peers import EVERYTHING, TIME, vintage_sqlite, vintage_websocket
 
 HANGS = (sys.executable, "-c", "import time; time.sleep(600)")
 EXITS = (sys.executable, "-c", "import sys; print('cannot open the database', file=sys.stderr); sys.exit(1)")
@@ -98,6 +98,16 @@ async def test_a_server_of_2024_that_dies_of_the_probe_works_without_a_setting(t
     assert listed.json["servers"][0]["era"] <= "2025-03-26"
     called = await bascule(tmp_path, "call", "old_list_tables")
     assert called.code == 0, called.err
+
+
+async def test_a_websocket_of_the_old_sdk_that_dies_of_the_probe_works_without_a_setting(tmp_path: Path):
+    async with vintage_websocket() as url:
+        write(tmp_path, {"old": {"type": "ws", "url": url}})
+        listed = await bascule(tmp_path, "list", "--json")
+        called = await bascule(tmp_path, "call", "old_echo", "message=hi")
+    assert listed.json["servers"][0]["state"] == "ready", listed.json["servers"]
+    assert listed.json["servers"][0]["era"] <= "2025-03-26"
+    assert (called.code, called.out) == (0, "hi\n"), called.err
 
 
 async def test_a_server_of_the_new_era_works_without_a_setting(tmp_path: Path):
