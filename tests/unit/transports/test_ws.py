@@ -9,6 +9,7 @@ from websockets.asyncio.server import ServerConnection
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.transports.messages import GARBAGE_LIMIT
+from bascule.wire.websocket import client_frame
 from support.http_servers import Asked, raw_server
 from support.streams import Leave, a_request
 from support.waiting import fail_after
@@ -257,6 +258,27 @@ async def test_of_a_flood_of_pings_only_the_last_is_answered_each_time_and_other
         assert link._opened.transport.get_write_buffer_size() < 100_000
 
 
+async def test_while_the_server_does_not_read_its_pings_wait_and_the_last_is_answered_later():
+    full = asyncio.Event()
+
+    async def ping(writer: asyncio.StreamWriter) -> None:
+        await full.wait()
+        writer.write(frame(b"first", PING) + frame(b"last", PING) + SAID)
+
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    async with raw_server(accepting(ping)) as server, ws_link(server.url, grace=0.1, heard=heard) as link:
+        calls = await stuffed(link)
+        assert link._opened is not None
+        held = link._opened.transport.get_write_buffer_size()
+        full.set()
+        assert await heard.get() == "said"
+        assert link._opened.transport.get_write_buffer_size() == held
+        link.resume_output()  # as the transport does when its buffer is empty
+        assert link._opened.transport.get_write_buffer_size() == held + len(client_frame(0xA, b"last", b"mask"))
+        await link.close(0.1)
+        await asyncio.gather(*calls, return_exceptions=True)
+
+
 # The end
 
 
@@ -312,7 +334,6 @@ async def test_closing_ends_in_time_though_the_server_says_nothing_to_it():
         async with fail_after(LONG, "closing"):
             await dispatcher.open()
             await asyncio.gather(dispatcher.close(0.05), dispatcher.close(0.05))
-            await server.ended.get() if server.ended.qsize() else None
         assert dispatcher._opened is not None
         assert dispatcher._opened.session.closed
         assert dispatcher._opened.transport.is_closing()
@@ -323,6 +344,9 @@ async def test_closing_ends_in_time_though_the_server_reads_nothing():
         calls = await stuffed(link)
         async with fail_after(LONG, "closing"):
             await link.close(0.05)
+        # What it would not take is let go of, and the socket with it.
+        assert link._opened is not None
+        assert link._opened.transport.get_write_buffer_size() == 0
         assert {type(error) for error in await asyncio.gather(*calls, return_exceptions=True)} == {ConnectionLost}
 
 
