@@ -28,8 +28,8 @@ MAX_REDIRECTS = 3
 """Enough for a missing slash and a moved path; more is a loop."""
 
 SOCKET_HOST = "localhost:80"
-"""Whom we ask for through a socket file. Servers that guard against foreign hosts let this one in, the SDK's only with a
-port."""
+"""Whom we ask for through a socket file. Servers that guard against foreign hosts let this one in; the SDK's do so only
+with a port."""
 
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 
