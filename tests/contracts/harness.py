@@ -16,6 +16,8 @@ from bascule.config import (
     StdioTransport,
     StreamableHttpTransport,
     Timeouts,
+    UnixSocketTransport,
+    WebSocketTransport,
 )
 from bascule.config.transport import Transport
 from bascule.core.request import Request
@@ -23,15 +25,16 @@ from bascule.links.link import Link
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
 from servers.reference import Maker, built
-from support.http_servers import fastmcp_server, sdk_server
+from support.http_servers import fastmcp_server, sdk_server, unix_asgi_server
 from support.links import a_link, a_plan
 from support.notebook import Notebook, notebook
 from support.servers import CAP, SERVERS
+from support.ws_servers import sdk_ws_server
 
 TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=5)
 """Long enough for a peer that takes seconds to start on a busy machine. Tests of a limit name their own."""
 
-Carried = Literal["stdio", "http", "memory"]
+Carried = Literal["stdio", "http", "unix", "ws", "memory"]
 Era = Literal["old", "new"]
 
 VERSIONS: Mapping[Era, str] = {"old": "2025-11-25", "new": "2026-07-28"}
@@ -74,12 +77,31 @@ async def http_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
 
 
 @asynccontextmanager
+async def unix_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    server = built(maker, notes)
+    async with unix_asgi_server(server.streamable_http_app() if maker == "sdk" else server.http_app()) as url:
+        yield UnixSocketTransport(url)
+
+
+@asynccontextmanager
+async def ws_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    async with sdk_ws_server(built(maker, notes)) as url:
+        yield WebSocketTransport(url)
+
+
+@asynccontextmanager
 async def memory_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
     yield InProcessTransport(built(maker, notes))
 
 
 Harness = Callable[[Maker, str], AbstractAsyncContextManager[Transport]]
-HARNESSES: Mapping[Carried, Harness] = {"stdio": stdio_peer, "http": http_peer, "memory": memory_peer}
+HARNESSES: Mapping[Carried, Harness] = {
+    "stdio": stdio_peer,
+    "http": http_peer,
+    "unix": unix_peer,
+    "ws": ws_peer,
+    "memory": memory_peer,
+}
 
 SDK_CELLS = [Cell(transport, era, "sdk") for transport in HARNESSES for era in VERSIONS]
 SECOND_OPINIONS = [Cell(transport, "new", "fastmcp") for transport in HARNESSES]

@@ -5,9 +5,11 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
+from bascule.config import ServerConfig, StdioTransport, Timeouts
+from bascule.config.remote import remote_transport
 from bascule.config.transport import Transport
 from bascule.core.events import LinkChanged
 from bascule.core.outcome import ToolResult
@@ -29,17 +31,24 @@ SECRET = "Bearer s3cret-of-the-zoo"
 
 @asynccontextmanager
 async def beast(carrier: Carrier, name: str, trap: str) -> AsyncGenerator[Transport]:
-    """How to reach a beast. Over stdio the runtime starts it; over HTTP it is a process of the test's."""
+    """How to reach a beast. Over stdio the runtime starts it; else it is a process of the test's, which tells where."""
     program, *arguments = argv("beast", carrier, name, trap)
     if carrier == "stdio":
         yield StdioTransport(program, tuple(arguments))
         return
-    process = await asyncio.create_subprocess_exec(program, *arguments, stdout=asyncio.subprocess.PIPE)
+    with TemporaryDirectory(prefix="beast") as folder:
+        async with started(program, *arguments, folder=folder) as url:
+            yield remote_transport(url, {"Authorization": SECRET}, "auto")
+
+
+@asynccontextmanager
+async def started(program: str, *arguments: str, folder: str) -> AsyncGenerator[str]:
+    process = await asyncio.create_subprocess_exec(program, *arguments, cwd=folder, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None
         async with fail_after(20, "the start of a beast"):
-            port = int(await process.stdout.readline())
-        yield StreamableHttpTransport(f"http://127.0.0.1:{port}/mcp", {"Authorization": SECRET})
+            address = await process.stdout.readline()
+        yield address.decode().strip()
     finally:
         if process.returncode is None:
             process.kill()

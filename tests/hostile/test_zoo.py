@@ -127,7 +127,7 @@ def check_legible(told: str) -> None:
 
 
 def test_every_way_to_misbehave_has_its_place_in_the_zoo():
-    known = subprocess.run(argv("beast", "names"), capture_output=True, text=True, check=True).stdout.split()
+    known = subprocess.run(argv("beast", "ways"), capture_output=True, text=True, check=True).stdout.split()
     assert sorted(inhabitant.name for inhabitant in ZOO) == sorted(known)
 
 

@@ -1,6 +1,7 @@
 """The zoo: every misbehaviour of a server that we know of, with what must become of a call to it.
 
-An inhabitant's name is that of its way in `servers/beast_ways.py`. For each carrier on which it lives it has an ending.
+An inhabitant's name is that of its way in `servers/beast_ways.py`, or in `beast_ws_ways.py` beside it. For each carrier on
+which it lives it has an ending.
 """
 
 from collections.abc import Mapping
@@ -11,8 +12,9 @@ from bascule.config import Timeouts
 from bascule.core.outcome import FailureKind
 from bascule.links.state import LinkState
 
-Carrier = Literal["stdio", "json", "events"]
-"""A child process; HTTP that answers in JSON; HTTP that answers in event streams."""
+Carrier = Literal["stdio", "ws", "json", "unix", "events"]
+"""A child process; a WebSocket; HTTP that answers in JSON, on a port or on a socket file; HTTP that answers in event
+streams."""
 
 PATIENT = Timeouts(connect=10, reconnect=10, probe=8, list=10, call=10, close=0.2)
 """Enough for all that has to happen by itself, on however busy a machine."""
@@ -60,7 +62,25 @@ def ends(
 
 
 def everywhere(ending: Ending) -> Mapping[Carrier, Ending]:
-    return {"stdio": ending, "json": ending, "events": ending}
+    return on(stream=ending, json=ending, events=ending)
+
+
+def on(
+    *,
+    stream: Ending | None = None,
+    json: Ending | None = None,
+    events: Ending | None = None,
+    ws: Ending | None = None,
+) -> Mapping[Carrier, Ending]:
+    """An ending for each carrier. A WebSocket is a stream unless it has its own; a socket file answers in JSON."""
+    endings: Mapping[Carrier, Ending | None] = {
+        "stdio": stream,
+        "ws": ws or stream,
+        "json": json,
+        "unix": json,
+        "events": events,
+    }
+    return {carrier: ending for carrier, ending in endings.items() if ending is not None}
 
 
 LOST, TIMEOUT, BROKEN = FailureKind.CONNECTION_ERROR, FailureKind.TIMEOUT, FailureKind.PROTOCOL_ERROR
@@ -70,44 +90,49 @@ AWAY = FailureKind.UNAVAILABLE
 SIZES = (
     Inhabitant(
         "a_line_of_100_mb",
-        {
-            "stdio": ends(BROKEN, "longer than"),
-            "json": fails(BROKEN, "longer than"),
-            "events": fails(BROKEN, "longer than"),
-        },
+        on(
+            stream=ends(BROKEN, "longer than"),
+            json=fails(BROKEN, "longer than"),
+            events=fails(BROKEN, "longer than"),
+        ),
     ),
     Inhabitant(
         "bytes_without_a_newline",
-        {
-            "stdio": ends(BROKEN, "longer than"),
-            "json": fails(BROKEN, "longer than"),
-            "events": fails(BROKEN, "longer than"),
-        },
+        on(
+            stream=ends(BROKEN, "longer than"),
+            json=fails(BROKEN, "longer than"),
+            events=fails(BROKEN, "longer than"),
+        ),
     ),
     Inhabitant(
         "json_100_000_deep",
-        {
-            "stdio": fails(BROKEN, "nests deeper", counted="garbage"),
-            "json": fails(BROKEN, "nests deeper"),
-            "events": fails(BROKEN, "nests deeper"),
-        },
+        on(
+            stream=fails(BROKEN, "nests deeper", counted="garbage"),
+            json=fails(BROKEN, "nests deeper"),
+            events=fails(BROKEN, "nests deeper"),
+        ),
     ),
-    Inhabitant("a_gzip_bomb", {"json": fails(BROKEN, "compressed")}),
+    Inhabitant("a_gzip_bomb", on(json=fails(BROKEN, "compressed"))),
     Inhabitant("a_page_of_100_000_tools", everywhere(ends(LOST, "objects and lists"))),
     Inhabitant("a_page_of_25_000_tools", everywhere(ends(LOST, "more than 20,000 tools"))),
     Inhabitant("small_objects_beyond_number", everywhere(fails(BROKEN, "objects and lists"))),
     Inhabitant("numbers_beyond_number", everywhere(fails(BROKEN, "values"))),
     Inhabitant("a_name_of_a_megabyte", everywhere(Ending(None, LinkState.DEGRADED))),
-    Inhabitant("a_description_of_six_megabytes", everywhere(Ending(None))),
+    Inhabitant("a_description_of_four_megabytes", everywhere(Ending(None))),
     Inhabitant("an_error_of_five_megabytes", everywhere(fails(SAID_NO, "no! no!"))),
     Inhabitant("a_tool_error_of_five_megabytes", everywhere(fails(SAID_NO, "no! no!"))),
     Inhabitant(
         "nothing_but_empty_lines",
-        {"stdio": fails(TIMEOUT), "json": fails(BROKEN, "longer than"), "events": fails(TIMEOUT)},
+        on(
+            stream=fails(TIMEOUT),
+            ws=ends(BROKEN, "broke the WebSocket protocol"),
+            json=fails(BROKEN, "longer than"),
+            events=fails(TIMEOUT),
+        ),
     ),
-    Inhabitant("a_hundred_thousand_headers", {"json": fails(BROKEN, "headers")}),
-    Inhabitant("a_header_of_a_megabyte", {"json": fails(BROKEN)}),
-    Inhabitant("ids_of_a_megabyte", {"events": fails(TIMEOUT)}),
+    Inhabitant("a_hundred_thousand_headers", on(json=fails(BROKEN, "headers"))),
+    Inhabitant("a_header_of_a_megabyte", on(json=fails(BROKEN))),
+    Inhabitant("ids_of_a_megabyte", on(events=fails(TIMEOUT))),
     Inhabitant("endless_cursors", everywhere(ends(LOST, "more than 1,000 pages"))),
     Inhabitant("cursors_of_five_megabytes", everywhere(ends(LOST, "a cursor of 5,000,001 characters"))),
     Inhabitant("one_cursor_again_and_again", everywhere(ends(LOST, "same cursor twice"))),
@@ -123,8 +148,8 @@ TIMES = (
     Inhabitant("hanging_after_the_question", everywhere(fails(TIMEOUT, "no reply to tools/call"))),
     Inhabitant("bytes_dripped_one_at_a_time", everywhere(fails(TIMEOUT, "no reply to tools/call"))),
     Inhabitant("stderr_without_end", {"stdio": fails(TIMEOUT)}),
-    Inhabitant("a_progress_storm", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
-    Inhabitant("events_without_end", {"events": fails(TIMEOUT, "without the reply")}),
+    Inhabitant("a_progress_storm", on(stream=fails(TIMEOUT), events=fails(TIMEOUT))),
+    Inhabitant("events_without_end", on(events=fails(TIMEOUT, "without the reply"))),
 )
 
 LISTINGS = (
@@ -151,26 +176,26 @@ REPLIES = (
     Inhabitant("a_number_too_large_for_any_machine", everywhere(fails(BROKEN))),
     Inhabitant(
         "an_id_that_is_true",
-        {
-            "stdio": fails(TIMEOUT, counted="strays"),
-            "json": fails(BROKEN, "not the reply"),
-            "events": fails(LOST, "ended before the reply"),
-        },
+        on(
+            stream=fails(TIMEOUT, counted="strays"),
+            json=fails(BROKEN, "not the reply"),
+            events=fails(LOST, "ended before the reply"),
+        ),
     ),
-    Inhabitant("replies_to_questions_not_asked_yet", {"stdio": Ending(None, counted="strays"), "events": Ending(None)}),
+    Inhabitant("replies_to_questions_not_asked_yet", on(stream=Ending(None, counted="strays"), events=Ending(None))),
     Inhabitant("a_reply_that_comes_too_late", everywhere(fails(TIMEOUT))),
-    Inhabitant("log_messages_without_end", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
-    Inhabitant("a_new_listing_announced_without_end", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
-    Inhabitant("pings_without_end", {"stdio": ends(BROKEN), "events": fails(TIMEOUT)}),
-    Inhabitant("progress_of_every_wrong_shape", {"stdio": Ending(None), "events": Ending(None)}),
+    Inhabitant("log_messages_without_end", on(stream=fails(TIMEOUT), events=fails(TIMEOUT))),
+    Inhabitant("a_new_listing_announced_without_end", on(stream=fails(TIMEOUT), events=fails(TIMEOUT))),
+    Inhabitant("pings_without_end", on(stream=ends(BROKEN), events=fails(TIMEOUT))),
+    Inhabitant("progress_of_every_wrong_shape", on(stream=Ending(None), events=Ending(None))),
 )
 
 STAGES = (
     Inhabitant("death_at_the_first_word", everywhere(ends(LOST))),
     Inhabitant("death_at_the_listing", everywhere(ends(LOST))),
-    Inhabitant("death_at_the_question", {"stdio": ends(LOST), "json": fails(LOST), "events": fails(LOST)}),
+    Inhabitant("death_at_the_question", on(stream=ends(LOST), json=fails(LOST), events=fails(LOST))),
     Inhabitant(
-        "death_after_the_reply", {"stdio": Ending(None, LinkState.FAILED), "json": Ending(None), "events": Ending(None)}
+        "death_after_the_reply", on(stream=Ending(None, LinkState.FAILED), json=Ending(None), events=Ending(None))
     ),
     Inhabitant(
         "hanging_in_the_middle_of_the_listing",
@@ -181,52 +206,52 @@ STAGES = (
 )
 
 ANSWERS = (
-    Inhabitant("an_internal_error_in_html", {"json": fails(SAID_NO, "HTTP 500")}),
-    Inhabitant("a_page_in_place_of_a_reply", {"json": fails(BROKEN, "neither JSON")}),
-    Inhabitant("no_content", {"json": fails(BROKEN)}),
-    Inhabitant("too_many_requests", {"json": fails(AWAY, "Retry-After: 86400")}),
-    Inhabitant("a_demand_to_log_in", {"json": fails(AWAY, "HTTP 401")}),
-    Inhabitant("a_redirect_in_a_circle", {"json": fails(LOST, "redirect")}),
-    Inhabitant("a_redirect_to_a_file", {"json": fails(LOST, "redirect")}),
-    Inhabitant("a_redirect_that_forgets_the_body", {"json": fails(LOST)}),
+    Inhabitant("an_internal_error_in_html", on(json=fails(SAID_NO, "HTTP 500"))),
+    Inhabitant("a_page_in_place_of_a_reply", on(json=fails(BROKEN, "neither JSON"))),
+    Inhabitant("no_content", on(json=fails(BROKEN))),
+    Inhabitant("too_many_requests", on(json=fails(AWAY, "Retry-After: 86400"))),
+    Inhabitant("a_demand_to_log_in", on(json=fails(AWAY, "HTTP 401"))),
+    Inhabitant("a_redirect_in_a_circle", on(json=fails(LOST, "redirect"))),
+    Inhabitant("a_redirect_to_a_file", on(json=fails(LOST, "redirect"))),
+    Inhabitant("a_redirect_that_forgets_the_body", on(json=fails(LOST))),
 )
 
 WORDS = (
     Inhabitant(
         "junk_lines",
-        {
-            "stdio": ends(BROKEN, "could not be read", counted="garbage"),
-            "json": fails(TIMEOUT, "began and did not end"),
-            "events": fails(BROKEN, "not a JSON-RPC message"),
-        },
+        on(
+            stream=ends(BROKEN, "could not be read", counted="garbage"),
+            json=fails(TIMEOUT, "began and did not end"),
+            events=fails(BROKEN, "not a JSON-RPC message"),
+        ),
     ),
     Inhabitant(
         "a_foreign_id_only",
-        {
-            "stdio": fails(TIMEOUT, counted="strays"),
-            "json": fails(BROKEN, "not the reply", counted="strays"),
-            "events": fails(LOST, "ended before the reply", counted="strays"),
-        },
+        on(
+            stream=fails(TIMEOUT, counted="strays"),
+            json=fails(BROKEN, "not the reply", counted="strays"),
+            events=fails(LOST, "ended before the reply", counted="strays"),
+        ),
     ),
     Inhabitant(
         "two_replies",
-        {
-            "stdio": Ending(None, counted="strays"),
-            "json": fails(BROKEN, "not a JSON-RPC message"),
-            "events": Ending(None),
-        },
+        on(
+            stream=Ending(None, counted="strays"),
+            json=fails(BROKEN, "not a JSON-RPC message"),
+            events=Ending(None),
+        ),
     ),
     Inhabitant(
         "not_a_number",
-        {
-            "stdio": fails(BROKEN, "not a JSON-RPC message", counted="garbage"),
-            "json": fails(BROKEN, "not a JSON-RPC message"),
-            "events": fails(BROKEN, "not a JSON-RPC message"),
-        },
+        on(
+            stream=fails(BROKEN, "not a JSON-RPC message", counted="garbage"),
+            json=fails(BROKEN, "not a JSON-RPC message"),
+            events=fails(BROKEN, "not a JSON-RPC message"),
+        ),
     ),
     Inhabitant(
         "requests_nobody_offered",
-        {"stdio": ends(BROKEN, "does not read the answers"), "events": fails(TIMEOUT, counted="notices_dropped")},
+        on(stream=ends(BROKEN, "does not read the answers"), events=fails(TIMEOUT, counted="notices_dropped")),
     ),
     Inhabitant("a_painted_refusal", everywhere(fails(SAID_NO, "red"))),
     Inhabitant("a_painted_tool_error", everywhere(fails(SAID_NO, "red"))),
@@ -236,15 +261,16 @@ WORDS = (
 ENDINGS = (
     Inhabitant(
         "death_in_the_middle_of_a_reply",
-        {
-            "stdio": ends(LOST, "exited with code 1"),
-            "json": fails(LOST, "ended before the reply"),
-            "events": fails(LOST, "ended before the reply"),
-        },
+        on(
+            stream=ends(LOST, "exited with code 1"),
+            ws=ends(LOST, "without a closing frame"),
+            json=fails(LOST, "ended before the reply"),
+            events=fails(LOST, "ended before the reply"),
+        ),
     ),
     Inhabitant("a_closed_stdout", {"stdio": ends(LOST, "closed its stdout but still runs")}),
-    Inhabitant("a_redirect_of_a_call_elsewhere", {"json": fails(LOST, "redirects to another server")}),
-    Inhabitant("a_redirect_of_everything_elsewhere", {"json": ends(LOST, "redirects to another server")}),
+    Inhabitant("a_redirect_of_a_call_elsewhere", on(json=fails(LOST, "redirects to another server"))),
+    Inhabitant("a_redirect_of_everything_elsewhere", on(json=ends(LOST, "redirects to another server"))),
 )
 
 EXPLOSIVE = {"text": "a" * 60 + "!"}
@@ -269,4 +295,19 @@ SCHEMAS = (
     Inhabitant("a_type_that_does_not_exist", everywhere(fails(BROKEN, "not valid JSON Schema")), EXPLOSIVE),
 )
 
-ZOO = (*SIZES, *TIMES, *LISTINGS, *REPLIES, *STAGES, *ANSWERS, *WORDS, *ENDINGS, *SCHEMAS)
+WEBSOCKETS = (
+    Inhabitant("an_opening_answered_with_a_page", on(ws=ends(LOST, "HTTP 200"))),
+    Inhabitant("an_opening_redirected_elsewhere", on(ws=ends(LOST, "redirects"))),
+    Inhabitant(
+        "silence_at_the_opening", on(ws=ends(LOST, "opened no WebSocket within")), limits=replace(PATIENT, connect=0.4)
+    ),
+    Inhabitant("a_frame_that_says_it_is_a_gigabyte", on(ws=ends(BROKEN, "longer than"))),
+    Inhabitant("fragments_without_end", on(ws=fails(TIMEOUT))),
+    Inhabitant("a_flood_of_pings", on(ws=fails(TIMEOUT))),
+    Inhabitant("compression_unasked", on(ws=ends(BROKEN, "reserved bits"))),
+    Inhabitant("a_masked_frame", on(ws=Ending(None))),
+    Inhabitant("a_closing_frame_and_no_reply", on(ws=ends(LOST, "go away"))),
+    Inhabitant("a_frame_of_no_known_kind", on(ws=ends(BROKEN, "broke the WebSocket protocol"))),
+)
+
+ZOO = (*SIZES, *TIMES, *LISTINGS, *REPLIES, *STAGES, *ANSWERS, *WORDS, *ENDINGS, *SCHEMAS, *WEBSOCKETS)

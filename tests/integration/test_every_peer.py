@@ -22,6 +22,7 @@ from support.peers import (
     SDKS_WITH_STREAMABLE_HTTP,
     TIME,
     old_sdk,
+    vintage,
 )
 from support.servers import SERVERS
 
@@ -66,6 +67,13 @@ async def test_a_streamable_http_server_on_an_old_sdk(version: str, tmp_path: Pa
     assert row["transport"] == "http"
 
 
+@pytest.mark.parametrize("version", SDK_VERSIONS)
+async def test_a_websocket_server_on_an_old_sdk(version: str, tmp_path: Path):
+    async with vintage(version, "ws") as port:
+        row = await check(tmp_path, {"url": f"ws://127.0.0.1:{port}/ws"}, ADD)
+    assert row["transport"] == "ws"
+
+
 async def test_server_everything_over_stdio(tmp_path: Path):
     await check(tmp_path, {"command": "npx", "args": list(EVERYTHING)}, ECHO)
 
@@ -100,14 +108,6 @@ async def test_a_fastmcp_server(tmp_path: Path):
 
     async with fastmcp_server(server) as url:
         await check(tmp_path, {"url": url}, ADD)
-
-
-@asynccontextmanager
-async def vintage(version: str, transport: str) -> AsyncGenerator[int]:
-    """A server on an old SDK that listens; yields its port."""
-    port = free_port()
-    async with listening(port, old_sdk(version), VINTAGE, transport, port):
-        yield port
 
 
 @asynccontextmanager

@@ -1,7 +1,9 @@
 """A hostile server of the new era. It behaves until the method it is waiting for, and then misbehaves in one way.
 
-Arguments: `stdio`, or `json` or `events` for HTTP (its port is then its first line of output); the name of the
-misbehaviour; and the URL of a trap, which nobody must ever ask. Or `names`, to be told all misbehaviours.
+Arguments: how it is reached; the name of the misbehaviour, one of those in the `beast_` files beside it; and the URL of a
+trap, which nobody must ever ask. It is reached by `stdio`; by HTTP on a port, answering in `json` or in `events`; by HTTP on
+a socket file in the folder it runs in, `unix`; or by a WebSocket, `ws`. The address is its first line of output. With
+`ways` alone it only names them all.
 """
 
 import json
@@ -11,14 +13,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import beast_answers
 import beast_listings
 import beast_replies
+import beast_ws_ways
 from beast_ways import END, WAYS, Ask, Head, Piece, Raw
+from beast_ws import serve_ws
 
-FILLED_BY = (beast_answers, beast_listings, beast_replies)
+FILLED_BY = (beast_answers, beast_listings, beast_replies, beast_ws_ways)
 """Each adds its ways to those there are."""
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -41,7 +46,9 @@ def pieces(message: dict[str, Any], carrier: str, name: str, trap: str) -> Itera
     """The answer to one request."""
     methods, way = WAYS[name]
     if message["method"] in methods:
-        return way(Ask(message["id"], message.get("params") or {}, carrier, trap))
+        return way(Ask(message.get("id"), message.get("params") or {}, carrier, trap))
+    if message["method"] == "upgrade":
+        return []
     return [{"jsonrpc": "2.0", "id": message["id"], **behaved(message["method"])}]
 
 
@@ -50,7 +57,7 @@ class Mouth:
 
     def __init__(self, carrier: str, write: Callable[[bytes], None]) -> None:
         self._before = b"data: " if carrier == "events" else b""
-        self._after = {"stdio": b"\n", "json": b"", "events": b"\n\n"}[carrier]
+        self._after = {"stdio": b"\n", "events": b"\n\n"}.get(carrier, b"")
         self._write = write
         self._within = False
 
@@ -137,21 +144,36 @@ def read_request(reader: BinaryIO) -> bytes | None:
     return reader.read(length) if line else None
 
 
-def serve_http(carrier: str, name: str, trap: str) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    print(listener.getsockname()[1], flush=True)
+def serve_http(listener: socket.socket, carrier: str, name: str, trap: str) -> None:
     while True:
         connection, _ = listener.accept()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if listener.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=converse, args=(connection, carrier, name, trap), daemon=True).start()
 
 
+def listen(carrier: str) -> socket.socket:
+    """Listen, and say where."""
+    if carrier == "unix":
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind("s")
+        listener.listen()
+        print(f"unix://{Path.cwd()}/s", flush=True)
+    else:
+        listener = socket.create_server(("127.0.0.1", 0))
+        scheme = "ws" if carrier == "ws" else "http"
+        print(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    return listener
+
+
 if __name__ == "__main__":
-    if sys.argv[1:] == ["names"]:
+    if sys.argv[1:] == ["ways"]:
         print(*WAYS, sep="\n")
         sys.exit()
     chosen, misbehaviour, trap_url = sys.argv[1:]
     if chosen == "stdio":
         serve_stdio(misbehaviour, trap_url)
+    elif chosen == "ws":
+        serve_ws(listen(chosen), lambda message: pieces(message, chosen, misbehaviour, trap_url))
     else:
-        serve_http(chosen, misbehaviour, trap_url)
+        serve_http(listen(chosen), chosen, misbehaviour, trap_url)

@@ -50,8 +50,8 @@ def a_name_of_a_megabyte(ask: Ask) -> Iterator[Piece]:
 
 
 @at("tools/list")
-def a_description_of_six_megabytes(ask: Ask) -> Iterator[Piece]:
-    yield ask.page({**ACT, "description": "Do this. " * 700_000})
+def a_description_of_four_megabytes(ask: Ask) -> Iterator[Piece]:
+    yield ask.page({**ACT, "description": "Do this. " * 450_000})
 
 
 # Schemas.

@@ -8,14 +8,30 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from bascule.config import InProcessTransport, ServerConfig, StreamableHttpTransport
-from support.http_servers import Asked, error_body, event, http_reply, raw_server, result_body, stream_head
+from bascule.config import (
+    InProcessTransport,
+    ServerConfig,
+    StreamableHttpTransport,
+    UnixSocketTransport,
+    WebSocketTransport,
+)
+from support.http_servers import (
+    Asked,
+    error_body,
+    event,
+    http_reply,
+    raw_server,
+    raw_unix_server,
+    result_body,
+    stream_head,
+)
 from support.runtime import TIMEOUTS, obeying
+from support.ws_servers import sdk_ws_server
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 DISCOVERED = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHE}
 ACT = {"name": "act", "description": "Does as it is told.", "inputSchema": {"type": "object"}}
-KINDS = ("stdio", "http", "memory")
+KINDS = ("stdio", "http", "unix", "ws", "memory")
 
 
 @asynccontextmanager
@@ -26,6 +42,12 @@ async def served(kind: str, folder: Path, **config: Any) -> AsyncGenerator[Serve
         yield obeying(folder / "log", **config)
     elif kind == "memory":
         yield ServerConfig(name="work", transport=InProcessTransport(server_object()), **config)
+    elif kind == "ws":
+        async with sdk_ws_server(server_object()) as url:
+            yield ServerConfig(name="work", transport=WebSocketTransport(url), **config)
+    elif kind == "unix":
+        async with raw_unix_server(answer_over_http) as server:
+            yield ServerConfig(name="work", transport=UnixSocketTransport(f"unix://{server.socket}"), **config)
     else:
         async with raw_server(answer_over_http) as server:
             yield ServerConfig(name="work", transport=StreamableHttpTransport(server.url), **config)

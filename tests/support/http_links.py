@@ -47,10 +47,17 @@ def ask_new(method: str, params: JsonObject | None = None, name: str | None = No
 
 @asynccontextmanager
 async def http_link(
-    url: str, headers: Mapping[str, str] | None = None, *, max_message: int = 1_000_000, connect_timeout: float = LONG
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    max_message: int = 1_000_000,
+    connect_timeout: float = LONG,
+    socket: str | None = None,
 ) -> AsyncGenerator[HttpDispatcher]:
     """A dispatcher of which nothing has been agreed on yet."""
-    dispatcher = HttpDispatcher(url, headers or {}, max_message=max_message, connect_timeout=connect_timeout)
+    dispatcher = HttpDispatcher(
+        url, headers or {}, max_message=max_message, connect_timeout=connect_timeout, socket=socket
+    )
     await dispatcher.open()
     try:
         yield dispatcher

@@ -1,12 +1,14 @@
-"""HTTP servers on free ports of 127.0.0.1, each cleanly stopped at the end of its block: ASGI apps, aiohttp apps, and
-raw ones that answer with whatever bytes a test wants."""
+"""HTTP servers on free ports of 127.0.0.1 or on socket files, each cleanly stopped at the end of its block: ASGI apps,
+aiohttp apps, and raw ones that answer with whatever bytes a test wants."""
 
 import asyncio
 import socket
+import tempfile
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,22 +33,43 @@ class _AnnouncedServer(uvicorn.Server):
 
 @asynccontextmanager
 async def asgi_server(app: Any) -> AsyncGenerator[str]:
-    """Serve an ASGI app by uvicorn, in a thread with its own loop. Gives its origin, without a path."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    """Serve an ASGI app by uvicorn. Gives its origin, without a path."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with _uvicorn(app, listener):
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@asynccontextmanager
+async def unix_asgi_server(app: Any) -> AsyncGenerator[str]:
+    """Serve an ASGI app by uvicorn on a socket file. Gives the address of the file."""
+    with socket_file() as path:
+        async with _uvicorn(app, uds=path):
+            yield f"unix://{path}"
+
+
+@contextmanager
+def socket_file() -> Generator[str]:
+    """A path at which a socket can be made. Not in the test's own folder: it must be short."""
+    with tempfile.TemporaryDirectory(prefix="sock") as folder:
+        yield str(Path(folder, "s"))
+
+
+@asynccontextmanager
+async def _uvicorn(app: Any, *listeners: socket.socket, **options: Any) -> AsyncGenerator[None]:
+    """Run in a thread with its own loop."""
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, ws="none", lifespan="on", timeout_graceful_shutdown=1
+        app, log_config=None, access_log=False, ws="none", lifespan="on", timeout_graceful_shutdown=1, **options
     )
     server = _AnnouncedServer(config)
-    thread = threading.Thread(target=server.run, args=([listener],), name="asgi-server")
+    thread = threading.Thread(target=server.run, args=([*listeners] or None,), name="asgi-server")
     thread.start()
     try:
         if not await asyncio.to_thread(server.listening.wait, STOPPING):
             raise RuntimeError("the server did not start")
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield
     finally:
         server.should_exit = True
         await asyncio.to_thread(thread.join, STOPPING)
-        listener.close()
 
 
 @asynccontextmanager
@@ -104,6 +127,7 @@ class RawServer:
 
     def __init__(self, answer: Answer) -> None:
         self.port = 0
+        self.socket = ""
         self.connections = 0
         self.asked: list[Asked] = []
         self.arrived: asyncio.Queue[Asked] = asyncio.Queue()
@@ -166,6 +190,18 @@ async def raw_server(answer: Answer) -> AsyncGenerator[RawServer]:
             yield server
         finally:
             await server.stop()
+
+
+@asynccontextmanager
+async def raw_unix_server(answer: Answer) -> AsyncGenerator[RawServer]:
+    """The same on a socket file, `socket`."""
+    server = RawServer(answer)
+    with socket_file() as server.socket:
+        async with await asyncio.start_unix_server(server.connected, server.socket):
+            try:
+                yield server
+            finally:
+                await server.stop()
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Asked:

@@ -4,9 +4,12 @@ import fcntl
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+
+from support.listening import free_port, listening
+from support.servers import SERVERS
 
 ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build"
@@ -35,6 +38,14 @@ def old_sdk(version: str) -> Path:
     """A Python with this version of the official SDK."""
     # What each brings was released with it; only the web server is asked for by name, since some leave it out.
     return environment(f"sdk-{version}", f"mcp=={version}", "pydantic<2.12", "uvicorn<1", "websockets<17") / "python"
+
+
+@asynccontextmanager
+async def vintage(version: str, transport: str) -> AsyncGenerator[int]:
+    """A server on an old SDK that listens; gives its port."""
+    port = free_port()
+    async with listening(port, old_sdk(version), SERVERS / "vintage.py", transport, port):
+        yield port
 
 
 def environment(name: str, *packages: str) -> Path:

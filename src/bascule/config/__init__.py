@@ -4,7 +4,14 @@ from bascule.config.agent_env import load_agent_mcp_configs
 from bascule.config.load import load_file
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.secret import Secret
-from bascule.config.transport import InProcessTransport, SseTransport, StdioTransport, StreamableHttpTransport
+from bascule.config.transport import (
+    InProcessTransport,
+    SseTransport,
+    StdioTransport,
+    StreamableHttpTransport,
+    UnixSocketTransport,
+    WebSocketTransport,
+)
 
 __all__ = [
     "InProcessTransport",
@@ -15,6 +22,8 @@ __all__ = [
     "StdioTransport",
     "StreamableHttpTransport",
     "Timeouts",
+    "UnixSocketTransport",
+    "WebSocketTransport",
     "load_agent_mcp_configs",
     "load_file",
 ]

@@ -6,12 +6,13 @@ from typing import Any
 
 from bascule.config.credentials import ADVICE, names_credential
 from bascule.config.entries import Entry, fill_entry, read_values
-from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, http_flaws, stdio_flaws
+from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, stdio_flaws
 from bascule.config.keys import SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.problems import KeyPath, Problems, dotted
-from bascule.config.transport import NoTransport, SseTransport, StdioTransport, StreamableHttpTransport, Transport
-from bascule.config.urls import is_in_clear
+from bascule.config.remote import remote_flaws, remote_kind, remote_transport
+from bascule.config.transport import NoTransport, StdioTransport, Transport
+from bascule.config.urls import is_in_clear, scheme_of
 from bascule.config.variables import FromVariable, Missing
 from bascule.core.errors import ConfigError
 
@@ -35,7 +36,7 @@ class Draft:
     """Whether the file was written for another program. What such a file says that we cannot use refuses that server
     only: the others should go on, and the file is not ours to change."""
     kind: str | None = None
-    """The kind of transport, where the file names it."""
+    """The way to reach it, where a foreign file names one."""
     notes: list[str] = field(default_factory=list[str])
     refusals: list[str] = field(default_factory=list[str])
     """Why this server alone cannot be used, each told with its place."""
@@ -106,26 +107,26 @@ def _reason(draft: Draft, located: str) -> ConfigError | None:
 
 def _transport(draft: Draft, values: dict[str, Any], missing: list[Missing], problems: Problems) -> Transport:
     way = _way(draft, problems)
-    kind = draft.kind or ("stdio" if way == "command" else "http")
     flaws = [flaw for flaw in _way_flaws(way, values) if not _is_known(_place(draft, flaw), missing, problems)]
     for flaw in flaws:
         _blame(draft, flaw, problems)
-    if way is None or flaws or missing or problems.found:
-        return NoTransport(kind)
-    return _built(draft, kind, values)
-
-
-def _built(draft: Draft, kind: str, values: dict[str, Any]) -> Transport:
-    url, headers = values["url"], values["headers"]
-    if kind == "sse" and "url" in draft.entry:
-        return SseTransport(url, headers)
-    if draft.refusals:
-        return NoTransport(kind)
-    if kind == "stdio":
+    if way is None or flaws or draft.refusals or problems.found:
+        return NoTransport(_kind(draft, way, values))
+    if way == "command":
         return StdioTransport(**{name: values[name] for name in _STDIO_KEYS})
+    url, headers = values["url"], values["headers"]
     if headers and is_in_clear(url):
-        draft.notes.append("its headers travel unencrypted: the address is http://, and not on this machine")
-    return StreamableHttpTransport(url, headers, values["transport"])
+        draft.notes.append(
+            f"its headers travel unencrypted: the address is {scheme_of(url)}://, and not on this machine"
+        )
+    return remote_transport(url, headers, values["transport"])
+
+
+def _kind(draft: Draft, way: str | None, values: dict[str, Any]) -> str:
+    """What the transport would have been."""
+    if way == "url" and draft.kind in {None, "http", "sse", "ws"}:
+        return remote_kind(values["url"] or "", values["transport"])
+    return draft.kind or ("stdio" if way == "command" else "http")
 
 
 def _way(draft: Draft, problems: Problems) -> str | None:
@@ -152,7 +153,7 @@ def _stray(draft: Draft, key: str, text: str, problems: Problems) -> None:
 
 def _way_flaws(way: str | None, values: dict[str, Any]) -> Iterator[Flaw]:
     if way == "url":
-        yield from http_flaws(url=values["url"], headers=values["headers"])
+        yield from remote_flaws(values["url"], values["headers"], values["transport"])
         return
     if way == "command":
         yield from stdio_flaws(**{name: values[name] for name in _STDIO_KEYS})

@@ -1,7 +1,7 @@
 """What is wrong with values of the right type: the rules that hold for a server however it was described."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, cast
@@ -10,7 +10,7 @@ from bascule.config.credentials import ADVICE, credentials_in
 from bascule.config.names import NAME_RULE, fold_name, is_name
 from bascule.config.problems import KeyPath, did_you_mean, dotted
 from bascule.config.secret import Secret
-from bascule.config.urls import NOT_AVAILABLE, url_flaw
+from bascule.config.urls import NOT_AVAILABLE, unix_url_flaw, url_flaw, ws_url_flaw
 from bascule.core.errors import ConfigError
 
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,32}")
@@ -64,7 +64,22 @@ def credential_flaws(args: Iterable[Any]) -> Iterator[Flaw]:
 
 
 def http_flaws(*, url: Any, headers: Any) -> Iterator[Flaw]:
-    flaw = url_flaw(url) if isinstance(url, str) else "must be text"
+    return _remote_flaws(url_flaw, url, headers)
+
+
+def ws_flaws(*, url: Any, headers: Any) -> Iterator[Flaw]:
+    yield from _remote_flaws(ws_url_flaw, url, headers)
+    for name in cast("Mapping[Any, Any]", headers) if isinstance(headers, Mapping) else ():
+        if str(name).lower().startswith("sec-websocket-"):
+            yield Flaw(("headers", str(name)), "is part of opening a WebSocket and set by nobody else; remove it")
+
+
+def unix_flaws(*, url: Any, headers: Any) -> Iterator[Flaw]:
+    return _remote_flaws(unix_url_flaw, url, headers)
+
+
+def _remote_flaws(flaw_of: Callable[[str], str | None], url: Any, headers: Any) -> Iterator[Flaw]:
+    flaw = flaw_of(url) if isinstance(url, str) else "must be text"
     if flaw:
         yield Flaw(("url",), flaw)
     yield from _mapping_flaws("headers", headers, _header_name_flaw, _HEADER_UNFIT)

@@ -8,7 +8,6 @@ from bascule.config.entries import Given, sort_keys
 from bascule.config.keys import SERVER_KEYS, siblings
 from bascule.config.names import fold_name
 from bascule.config.problems import KeyPath, Problems
-from bascule.config.urls import NOT_AVAILABLE
 from bascule.core.jsonvalue import JsonObject, is_object
 
 OURS = "x-bascule"
@@ -39,8 +38,6 @@ _WAYS = {
     "websocket": "ws",
 }
 """Their words for a way to reach a server, and ours."""
-
-_LATER_WAYS = {"sse", "ws", "unknown"}
 
 _READ = {*_SAME, "type", "transport", "timeout", "disabled", "enabled", OURS}
 
@@ -84,16 +81,16 @@ def _take_way(draft: Draft, raw: JsonObject, problems: Problems) -> None:
         return
     place = (*draft.path, key)
     if not isinstance(value, str):
-        problems.add(place, "must be text: stdio, http or sse")
+        problems.add(place, "must be text: stdio, http, sse or ws")
         return
     draft.kind = _WAYS.get(value.lower(), "unknown")
     needed = "command" if draft.kind == "stdio" else "url"
-    if draft.kind in _LATER_WAYS:
-        draft.refuse(problems.told(place, f"this way to reach a server {NOT_AVAILABLE}; use stdio or http"))
+    if draft.kind == "unknown":
+        draft.refuse(problems.told(place, "is no way to reach a server that is known here; use stdio, http, sse or ws"))
     elif needed not in draft.entry:
         draft.refuse(problems.told(place, f"says {draft.kind}, but there is no {needed}"))
-    elif draft.kind == "http":
-        draft.entry["transport"] = Given("http", place)
+    elif needed == "url":
+        draft.entry["transport"] = Given(draft.kind, place)
 
 
 def _take_timeout(draft: Draft, raw: JsonObject, problems: Problems) -> None:

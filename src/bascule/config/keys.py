@@ -30,8 +30,6 @@ class Key:
     kind: Kind
     default: Any = None
     choices: tuple[str, ...] = ()
-    later_choices: tuple[str, ...] = ()
-    """Words the key will take, but not in this version."""
     available: bool = True
 
 
@@ -50,7 +48,7 @@ SERVER_KEYS = _by_name(
     Key("env", Kind.TEXT_MAP, {}),
     Key("inherit_env", Kind.TEXTS, ()),
     Key("url", Kind.TEXT),
-    Key("transport", Kind.CHOICE, "auto", ("auto", "http"), later_choices=("sse", "ws")),
+    Key("transport", Kind.CHOICE, "auto", ("auto", "http", "sse", "ws")),
     Key("headers", Kind.TEXT_MAP, {}),
     _later("headers_command", Kind.TEXTS),
     _later("oauth.client_id", Kind.TEXT),

@@ -8,7 +8,6 @@ from typing import Any
 from bascule.config.flaws import choice_flaws
 from bascule.config.keys import Key, Kind
 from bascule.config.problems import KeyPath
-from bascule.config.urls import NOT_AVAILABLE
 from bascule.config.variables import FromVariable, Hole
 from bascule.config.yamltext import plain_scalar
 from bascule.core.jsonvalue import is_array, is_object
@@ -77,9 +76,6 @@ def _size(_key: Key, value: Any, report: Report) -> int | None:
 
 
 def _choice(key: Key, value: Any, report: Report) -> str | None:
-    if isinstance(value, str) and value in key.later_choices:
-        report((), f"{value} {NOT_AVAILABLE}; use {' or '.join(key.choices)}")
-        return None
     for flaw in choice_flaws(key.name, value, key.choices):
         report((), flaw.text)
         return None

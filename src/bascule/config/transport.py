@@ -5,9 +5,19 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
-from bascule.config.flaws import choice_flaws, credential_flaws, http_flaws, items, refuse, stdio_flaws, texts
+from bascule.config.flaws import (
+    choice_flaws,
+    credential_flaws,
+    http_flaws,
+    items,
+    refuse,
+    stdio_flaws,
+    texts,
+    unix_flaws,
+    ws_flaws,
+)
 from bascule.config.secret import Secret, conceal_all, reveal_all
-from bascule.config.urls import shown_url
+from bascule.config.urls import shown_url, socket_and_path
 
 HTTP_CHOICES = ("auto", "http")
 
@@ -73,6 +83,53 @@ class SseTransport:
 
 
 @dataclass(frozen=True, slots=True)
+class WebSocketTransport:
+    """A remote server that speaks over a WebSocket. Headers become `Secret`s; they go with the opening request."""
+
+    kind: ClassVar[str] = "ws"
+
+    url: str
+    headers: Mapping[str, Secret | str] = field(default_factory=_no_values)
+
+    def __post_init__(self) -> None:
+        refuse("WebSocketTransport", ws_flaws(url=self.url, headers=self.headers))
+        _settle(self, headers=conceal_all(self.headers))
+
+    def __repr__(self) -> str:
+        return f"WebSocketTransport(url={shown_url(self.url)!r}, headers={dict(self.headers)!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class UnixSocketTransport:
+    """A server on this machine that speaks streamable HTTP over a socket file. Headers become `Secret`s.
+
+    The address is `unix:///path/to.sock`, or `unix:///path/to.sock:/x` where the HTTP path is `/x` and not `/mcp`. A
+    colon before a slash in the name of the file itself is written `%3A`.
+    """
+
+    kind: ClassVar[str] = "unix"
+
+    url: str
+    headers: Mapping[str, Secret | str] = field(default_factory=_no_values)
+
+    def __post_init__(self) -> None:
+        refuse("UnixSocketTransport", unix_flaws(url=self.url, headers=self.headers))
+        _settle(self, headers=conceal_all(self.headers))
+
+    def __repr__(self) -> str:
+        return f"UnixSocketTransport(url={shown_url(self.url)!r}, headers={dict(self.headers)!r})"
+
+    @property
+    def socket(self) -> str:
+        return socket_and_path(self.url)[0]
+
+    @property
+    def path(self) -> str:
+        """What is asked for over the socket."""
+        return socket_and_path(self.url)[1]
+
+
+@dataclass(frozen=True, slots=True)
 class InProcessTransport:
     """A server object that lives in this process. It can only be given in code, never in a file."""
 
@@ -91,14 +148,17 @@ class NoTransport:
     kind: str
 
 
-Transport = StdioTransport | StreamableHttpTransport | SseTransport | InProcessTransport | NoTransport
+RemoteTransport = StreamableHttpTransport | SseTransport | WebSocketTransport | UnixSocketTransport
+"""Those that have an address, and headers to show there."""
+
+Transport = StdioTransport | RemoteTransport | InProcessTransport | NoTransport
 
 
 def secrets_of(transport: Transport) -> tuple[str, ...]:
     """Every text that may not be shown, revealed for whoever has to look for it."""
     if isinstance(transport, StdioTransport):
         return tuple(reveal_all(transport.env).values())
-    if isinstance(transport, StreamableHttpTransport | SseTransport):
+    if isinstance(transport, RemoteTransport):
         return tuple(reveal_all(transport.headers).values())
     return ()
 

@@ -1,15 +1,22 @@
 """Addresses of remote servers: which we can reach, and how one is shown without what is secret in it."""
 
 import re
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from bascule.config.credentials import credentials_in, names_credential
 from bascule.config.secret import MASK
 
-REACHABLE = ("https", "http")
-LATER = ("ws", "wss", "unix")
-"""Schemes we know but cannot speak in this version."""
+HTTP = ("https", "http")
+WEBSOCKET = ("wss", "ws")
+UNIX = "unix"
+
+HTTP_PATH = "/mcp"
+"""What is asked for over a socket file, unless its address says otherwise: the path most servers listen at."""
 
 NOT_AVAILABLE = "is not available in this version"
+
+SOCKET_PATH_MOST = 107
+"""Bytes in the path of a socket file: no kernel we run on takes more."""
 
 _LONG_SEGMENT = re.compile(r"(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9_=-]{20,}")
 """A part of a path that is a key rather than a word: some services put one there."""
@@ -18,26 +25,75 @@ _LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}")
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
-def url_flaw(url: str) -> str | None:
+def url_flaw(url: str, schemes: tuple[str, ...] = HTTP) -> str | None:
     """What is wrong with a server's address, never repeating it: an address may hold a secret."""
     parts = _split(url)
     if parts is None or not url or _UNFIT.search(url):
-        return "is not an address; write https://host/path"
-    if parts.scheme in LATER:
-        return f"{parts.scheme}:// {NOT_AVAILABLE}; use an https:// or http:// address"
-    if parts.scheme not in REACHABLE:
-        return "must begin with https:// or http://"
+        return f"is not an address; write {schemes[0]}://host/path"
+    if parts.scheme not in schemes:
+        return f"must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}"
     if not parts.hostname:
-        return "names no host; write https://host/path"
+        return f"names no host; write {schemes[0]}://host/path"
     if parts.username is not None or parts.password is not None:
         return "holds a user or password, which would show in logs; send it in `headers` instead"
     return None
 
 
+def ws_url_flaw(url: str) -> str | None:
+    """The same for a WebSocket, whose address carries nothing but the way: no fragment, and nobody's credentials."""
+    flaw = url_flaw(url, WEBSOCKET)
+    parts = _split(url)
+    if flaw or parts is None:
+        return flaw
+    if parts.fragment or url.endswith("#"):
+        return "has a fragment (#…), which a WebSocket address cannot have; remove it"
+    named = any(names_credential(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True))
+    if named or any(credentials_in((url,))):
+        return "holds a credential, which would show in logs; send it in `headers` instead"
+    return None
+
+
+def unix_url_flaw(url: str) -> str | None:
+    """The same for a socket file."""
+    parts = _split(url)
+    if parts is None or _UNFIT.search(url):
+        return _WRITE_UNIX
+    if parts.scheme != UNIX or parts.netloc or not parts.path.startswith("/"):
+        # `unix://run/x.sock` would be the host `run`; a path from here on would depend on where we were started.
+        return "must begin with unix:/// and then give the whole path of a socket, from the root on"
+    if parts.fragment or url.endswith("#"):
+        return "has a fragment (#…), which means nothing to a server; remove it"
+    socket, _ = socket_and_path(url)
+    if socket.endswith("/") or "\0" in socket or (parts.query and ":/" not in parts.path):
+        return _WRITE_UNIX
+    if len(socket.encode()) > SOCKET_PATH_MOST:
+        return f"names a socket by more than {SOCKET_PATH_MOST} bytes, which no kernel takes; give it a shorter path"
+    return None
+
+
+_WRITE_UNIX = (
+    "is no address of a socket; write unix:///path/to.sock, or unix:///path/to.sock:/mcp to name the HTTP path"
+)
+
+
+def socket_and_path(url: str) -> tuple[str, str]:
+    """The socket file that a `unix:` address names, and the HTTP path with its query to ask for there."""
+    parts = urlsplit(url)
+    socket, colon, path = parts.path.partition(":/")
+    query = f"?{parts.query}" if parts.query else ""
+    return unquote(socket), f"/{path}{query}" if colon else HTTP_PATH
+
+
+def scheme_of(url: str) -> str:
+    """The scheme in lower case; empty for what has none."""
+    parts = _split(url)
+    return parts.scheme if parts is not None else ""
+
+
 def shown_url(url: str) -> str:
     """The address for people: host and path, with anything that may be a secret masked."""
     parts = _split(url)
-    if parts is None or not parts.netloc:
+    if parts is None or not (parts.netloc or parts.scheme == UNIX):
         return MASK
     host = parts.netloc.rpartition("@")[2]
     path = "/".join(MASK if _LONG_SEGMENT.fullmatch(segment) else segment for segment in parts.path.split("/"))
@@ -53,7 +109,7 @@ def _shown_query(query: str) -> str:
 def is_in_clear(url: str) -> bool:
     """Whether what is sent there can be read on the way."""
     parts = _split(url)
-    return parts is not None and parts.scheme == "http" and not _is_loopback(parts.hostname or "")
+    return parts is not None and parts.scheme in {"http", "ws"} and not _is_loopback(parts.hostname or "")
 
 
 def _is_loopback(host: str) -> bool:

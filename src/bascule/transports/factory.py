@@ -8,6 +8,8 @@ from bascule.config import (
     SseTransport,
     StdioTransport,
     StreamableHttpTransport,
+    UnixSocketTransport,
+    WebSocketTransport,
 )
 from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
@@ -21,12 +23,13 @@ def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[s
     match server.transport:
         case StdioTransport() as stdio:
             return _stdio(stdio, max_message, environ)
-        case StreamableHttpTransport() as http:
-            from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
+        case StreamableHttpTransport() | UnixSocketTransport() as http:
+            return _http(http, max_message, server.timeouts.connect)
+        case WebSocketTransport() as ws:
+            from bascule.transports.ws import WebSocketDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
-            headers = reveal_all(http.headers)
-            limit = server.timeouts.connect
-            return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit)
+            headers, limit = reveal_all(ws.headers), server.timeouts.connect
+            return WebSocketDispatcher(ws.url, headers, max_message=max_message, connect_timeout=limit)
         case InProcessTransport() as process:
             from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
 
@@ -35,6 +38,16 @@ def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[s
             raise ConfigError("HTTP+SSE is not available in this version", fix="use the server's streamable HTTP URL")
         case _:
             raise server.unavailable_reason or ConfigError(f"{server.name} has no transport")
+
+
+def _http(http: StreamableHttpTransport | UnixSocketTransport, max_message: int, limit: float) -> Dispatcher:
+    from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- see above
+
+    headers = reveal_all(http.headers)
+    if isinstance(http, UnixSocketTransport):
+        url, socket = f"http://localhost{http.path}", http.socket
+        return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket)
+    return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit)
 
 
 def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str]) -> Dispatcher:

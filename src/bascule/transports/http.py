@@ -53,13 +53,22 @@ class HttpDispatcher:
     kind = "http"
     carries_headers = True
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, max_message: int, connect_timeout: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        max_message: int,
+        connect_timeout: float,
+        socket: str | None = None,
+    ) -> None:
+        """With `socket`, a socket file on this machine, everything goes there, and the URL's host is only a name."""
         self._loop = asyncio.get_running_loop()
         self.counters = Counters()
         self.lost: asyncio.Future[PeerError] = self._loop.create_future()
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
-        self._endpoint = Endpoint(url, headers)
+        self._endpoint = Endpoint(url, headers, socket)
         self._inbound = Inbound(self, self.counters, self._post_answer)
         self._linger = Linger()
         self._max_message = max_message

@@ -23,13 +23,15 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-def parse_url(text: str) -> URL:
+def parse_url(text: str, schemes: tuple[str, str] = ("http", "https")) -> URL:
+    plain, encrypted = schemes
+    fix = f"write it as {encrypted}://host/path"
     try:
         url = URL(text)
     except ValueError as error:
-        raise _unusable("the URL cannot be read", str(error), "write it as https://host/path") from None
-    if url.scheme not in {"http", "https"} or not url.raw_host:
-        raise _unusable("the URL is not one of http or https", shown(url), "write it as https://host/path")
+        raise _unusable("the URL cannot be read", str(error), fix) from None
+    if url.scheme not in schemes or not url.raw_host:
+        raise _unusable(f"the URL is not one of {plain} or {encrypted}", shown(url), fix)
     if url.raw_user is not None or url.raw_password is not None:
         raise _unusable("the URL carries credentials", shown(url), "put them into headers.Authorization")
     return url.with_fragment(None)
@@ -43,6 +45,11 @@ def shown(url: URL) -> str:
     return sample(f"{origin(url)}{url.raw_path}".encode()) + hidden
 
 
+def socket_address(socket: str, url: URL) -> str:
+    """The same for a URL that is asked for through a socket file."""
+    return sample(f"unix://{socket}:{url.raw_path}".encode()) + ("?…" if url.raw_query_string else "")
+
+
 def origin(url: URL) -> str:
     host = url.raw_host or ""
     host = f"[{host}]" if ":" in host else host
@@ -53,6 +60,20 @@ def origin(url: URL) -> str:
 
 def base_headers(configured: Mapping[str, str]) -> CIMultiDict[str]:
     """What goes with every request, from what was configured. Raises `ConnectFailed` on what could not be sent."""
+    headers = _sendable(configured)
+    headers["Accept"] = "application/json, text/event-stream"
+    return headers
+
+
+def upgrade_headers(configured: Mapping[str, str]) -> CIMultiDict[str]:
+    """The same for the request that opens a WebSocket."""
+    for name in configured:
+        if name.lower().startswith("sec-websocket-"):
+            raise _unusable(f"the header {name} is set by the transport alone", name, f"remove {name} from headers")
+    return _sendable(configured)
+
+
+def _sendable(configured: Mapping[str, str]) -> CIMultiDict[str]:
     headers = CIMultiDict[str]()
     for name, value in configured.items():
         # The value may be a secret: only the name is ever told.
@@ -62,7 +83,6 @@ def base_headers(configured: Mapping[str, str]) -> CIMultiDict[str]:
             raise _unusable(f"the header {name} is set by the transport alone", name, f"remove {name} from headers")
         if name.lower() not in OURS:
             headers[name] = value
-    headers["Accept"] = "application/json, text/event-stream"
     # A few compressed bytes can unfold to gigabytes, so none are asked for and none are taken.
     headers["Accept-Encoding"] = "identity"
     headers.setdefault("User-Agent", "bascule")

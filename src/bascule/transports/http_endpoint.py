@@ -9,7 +9,14 @@ from yarl import URL
 
 from bascule.core.errors import ConnectFailed, ProtocolViolation
 from bascule.transports.dispatcher import is_new_era
-from bascule.transports.http_address import base_headers, parse_url, redirect_target, shown, too_many_redirects
+from bascule.transports.http_address import (
+    base_headers,
+    parse_url,
+    redirect_target,
+    shown,
+    socket_address,
+    too_many_redirects,
+)
 from bascule.transports.http_body import Body
 from bascule.wire.jsonrpc import sample
 
@@ -20,17 +27,25 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 3
 """Enough for a missing slash and a moved path; more is a loop."""
 
+SOCKET_HOST = "localhost:80"
+"""Whom we ask for through a socket file. Servers that guard against foreign hosts let this one in; the SDK's do so only
+with a port."""
+
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
 class Endpoint:
-    """One URL that MCP messages are posted to. It shares nothing with other links: no cookies, no proxy, no pool."""
+    """One URL that MCP messages are posted to. It shares nothing with other links: no cookies, no proxy, no pool.
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    With a socket file, all of it goes through that file, redirects on the same host as well.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], socket: str | None = None) -> None:
         self.session_id: str | None = None
         self.version: str | None = None
         self._text = url
         self._configured = headers
+        self._socket = socket
         self._url = URL()
         self._session: aiohttp.ClientSession | None = None
         self._stamp = CIMultiDict[str]()
@@ -38,6 +53,8 @@ class Endpoint:
 
     @property
     def address(self) -> str:
+        if self._socket is not None:
+            return socket_address(self._socket, self._url)
         return shown(self._url)
 
     @property
@@ -55,9 +72,11 @@ class Endpoint:
             return
         self._url = parse_url(self._text)
         headers = base_headers(self._configured)
+        if self._socket is not None:
+            headers.setdefault("Host", SOCKET_HOST)
         self._authorized = "Authorization" in headers
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=self._connector(),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=headers,
             # Each exchange has its own timer; this one is for the streams, which have none.
@@ -123,6 +142,11 @@ class Endpoint:
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+    def _connector(self) -> aiohttp.BaseConnector:
+        if self._socket is not None:
+            return aiohttp.UnixConnector(self._socket, limit=0)
+        return aiohttp.TCPConnector(limit=0)
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:

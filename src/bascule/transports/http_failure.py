@@ -1,5 +1,7 @@
 """What aiohttp raises, as our errors: whether the request may have left us is what matters most."""
 
+from pathlib import Path
+
 from aiohttp import (
     ClientConnectorDNSError,
     ClientConnectorError,
@@ -10,6 +12,7 @@ from aiohttp import (
     ServerDisconnectedError,
     ServerTimeoutError,
 )
+from aiohttp.client_exceptions import UnixClientConnectorError
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation
 from bascule.transports.http_exchange import Exchange
@@ -24,9 +27,9 @@ def failure_of(error: ClientError | OSError, exchange: Exchange, where: str) -> 
         return PermitLost("the agent session changed before the request was written", where=exchange.request.phase)
     match error:
         case ClientConnectorError() | InvalidURL():
-            return _not_connected(error, where)
+            return not_connected(error, where)
         case ServerTimeoutError() if not exchange.handed_over:
-            return _not_connected(error, where)
+            return not_connected(error, where)
         case ClientResponseError():
             return ProtocolViolation(
                 f"{where} does not speak HTTP",
@@ -36,16 +39,18 @@ def failure_of(error: ClientError | OSError, exchange: Exchange, where: str) -> 
             )
         case _:
             return ConnectionLost(
-                f"the connection to {where} ended before the reply", sent=exchange.handed_over, evidence=_told(error)
+                f"the connection to {where} ended before the reply", sent=exchange.handed_over, evidence=told(error)
             )
 
 
-def _not_connected(error: ClientError | OSError, where: str) -> ConnectFailed:
+def not_connected(error: ClientError | OSError, where: str) -> ConnectFailed:
     cause, fix = _reason(error)
-    return ConnectFailed(f"no connection to {where}", where=where, evidence=_told(error), cause=cause, fix=fix)
+    return ConnectFailed(f"no connection to {where}", where=where, evidence=told(error), cause=cause, fix=fix)
 
 
 def _reason(error: ClientError | OSError) -> tuple[str, str]:
+    if isinstance(error, UnixClientConnectorError):
+        return _socket_reason(error)
     if isinstance(error, ClientSSLError):
         return "the TLS handshake failed", "check the server's certificate, and that the URL's scheme is right"
     if isinstance(error, ClientConnectorDNSError):
@@ -53,7 +58,18 @@ def _reason(error: ClientError | OSError) -> tuple[str, str]:
     return "nothing listens there, or the way is blocked", "check host and port of the URL, and that the server runs"
 
 
-def _told(error: ClientError | OSError) -> str:
+def _socket_reason(error: UnixClientConnectorError) -> tuple[str, str]:
+    if isinstance(error.os_error, FileNotFoundError):
+        return "there is no such socket file", "check the path in the URL, and that the server runs"
+    if isinstance(error.os_error, PermissionError):
+        return "we may not use that socket file", "give the user who runs Bascule the right to write to it"
+    # To the kernel a file that is no socket is like a socket that nobody listens on.
+    if not Path(error.path).is_socket():
+        return "the path does not lead to a socket", "check the path in the URL"
+    return "nobody listens on that socket file", "start the server: the file may be left over from its last run"
+
+
+def told(error: ClientError | OSError) -> str:
     if isinstance(error, ServerDisconnectedError):
         return "the server closed the connection"
     return sample(f"{type(error).__name__}: {error}".encode())

@@ -10,7 +10,15 @@ from bascule.config.keys import SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.problems import Problems
 from bascule.config.secret import Secret, reveal_all
-from bascule.config.transport import NoTransport, SseTransport, StdioTransport, StreamableHttpTransport
+from bascule.config.transport import (
+    NoTransport,
+    SseTransport,
+    StdioTransport,
+    StreamableHttpTransport,
+    Transport,
+    UnixSocketTransport,
+    WebSocketTransport,
+)
 
 ENVIRON = {"TOKEN": "hunter2", "PORT": "8000", "GITHUB_TOKEN": "abc", "FLAG": "true"}
 
@@ -142,10 +150,13 @@ def test_what_could_not_be_read_is_told_once():
         ({"command": "npx", "headers": {"A": "b"}}, "goes with `url`"),
         ({"url": "https://a.test", "args": ["x"]}, "goes with `command`"),
         ({"command": "npx -y x"}, "`args`"),
-        ({"url": "ws://a.test"}, "not available in this version"),
-        ({"url": "unix:///x"}, "not available in this version"),
-        ({"url": "https://a.test", "transport": "sse"}, "not available in this version"),
-        ({"url": "https://a.test", "transport": "ws"}, "not available in this version"),
+        ({"url": "ftp://a.test"}, "a.url: must begin with https://, http://, wss://, ws:// or unix://"),
+        ({"url": "ws://a.test#x"}, "a.url: has a fragment"),
+        ({"url": "wss://a.test/?token=${TOKEN}"}, "a.url: holds a credential"),
+        ({"url": "unix://x.sock"}, "a.url: must begin with unix:///"),
+        ({"url": "https://a.test", "transport": "ws"}, "a.transport: says ws, but the address begins with https://"),
+        ({"url": "unix:///x", "transport": "sse"}, "a.transport: says sse, but the address begins with unix://"),
+        ({"command": "npx", "transport": "ws"}, "goes with `url`"),
         ({"command": "npx", "prefix": "a b"}, "a.prefix: must be"),
         ({"command": "npx", "tools": {"block": [""]}}, "a.tools.block[0]: must be"),
         ({"command": "npx", "args": ["--token", "abc"]}, "`env`"),
@@ -162,7 +173,7 @@ def test_an_argument_is_blamed_once_however_many_signs_it_gives():
 
 
 @pytest.mark.parametrize(
-    "raw", [{}, {"command": "npx -y x"}, {"url": "ws://a.test"}, {"command": "npx", "args": ["--token=abc12"]}]
+    "raw", [{}, {"command": "npx -y x"}, {"url": "ws://a.test#"}, {"command": "npx", "args": ["--token=abc12"]}]
 )
 def test_what_cannot_work_refuses_only_that_server_of_a_foreign_file(raw: Any):
     server = made(raw, foreign=True)
@@ -186,21 +197,32 @@ def test_wrong_types_are_problems_of_a_foreign_file_too():
     assert len(problems) == 1
 
 
-def test_the_old_way_over_http_keeps_its_address():
-    problems = Problems("f")
-    draft = Draft("a", ("a",), {"url": Given("https://a.test/sse", ("a", "url"))}, foreign=True, kind="sse")
-    draft.refuse("f: a.type: not available")
-    server = make_server(draft, {}, problems)
+@pytest.mark.parametrize(
+    ("raw", "transport"),
+    [
+        ({"url": "https://a.test/sse", "transport": "sse"}, SseTransport("https://a.test/sse")),
+        ({"url": "wss://a.test/ws"}, WebSocketTransport("wss://a.test/ws")),
+        ({"url": "wss://a.test/ws", "transport": "ws"}, WebSocketTransport("wss://a.test/ws")),
+        ({"url": "unix:///run/x.sock"}, UnixSocketTransport("unix:///run/x.sock")),
+        ({"url": "unix:///run/x.sock", "transport": "http"}, UnixSocketTransport("unix:///run/x.sock")),
+    ],
+)
+def test_the_address_and_the_word_for_the_transport_choose_the_way(raw: Any, transport: Transport):
+    assert made(raw).transport == transport
+    assert made(raw, foreign=True).transport == transport
 
-    assert server is not None
-    assert server.transport == SseTransport("https://a.test/sse")
-    assert server.unavailable_reason is not None
 
-
-def test_the_old_way_over_http_with_a_hole_has_nothing_to_connect_to():
-    raw = {"url": "https://a.test/sse", "headers": {"A": "${NOPE}"}}
-
-    assert made(raw, foreign=True, kind="sse").transport == NoTransport("sse")
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        ({"url": "https://a.test/sse", "transport": "sse"}, "sse"),
+        ({"url": "ws://a.test/x"}, "ws"),
+        ({"url": "unix:///run/x.sock"}, "unix"),
+        ({"url": "https://a.test"}, "http"),
+    ],
+)
+def test_a_remote_server_with_a_hole_has_nothing_to_connect_to(raw: Any, kind: str):
+    assert made({**raw, "headers": {"A": "${NOPE}"}}).transport == NoTransport(kind)
 
 
 @pytest.mark.parametrize("kind", ["stdio", "http", "sse", "ws"])
@@ -221,6 +243,9 @@ def test_a_server_that_was_refused_before_has_nothing_to_connect_to(kind: str):
         ("http://a.test", {}, False),
         ("https://a.test", {"A": "b"}, False),
         ("http://127.0.0.1:1", {"A": "b"}, False),
+        ("ws://a.test", {"A": "b"}, True),
+        ("wss://a.test", {"A": "b"}, False),
+        ("unix:///run/x.sock", {"A": "b"}, False),
     ],
 )
 def test_headers_in_clear_are_pointed_out(url: str, headers: dict[str, str], noted: bool):

@@ -17,6 +17,8 @@ from bascule.config.flaws import (
     seconds_flaws,
     stdio_flaws,
     texts,
+    unix_flaws,
+    ws_flaws,
 )
 from bascule.config.secret import Secret
 from bascule.core.errors import ConfigError
@@ -113,10 +115,19 @@ def test_a_credential_among_arguments_is_refused_with_advice():
 )
 def test_a_header_that_cannot_be_sent_is_refused(headers: Any, path: tuple[str, ...]):
     assert paths(http_flaws(url="https://a.test", headers=headers)) == [path]
+    assert paths(ws_flaws(url="wss://a.test", headers=headers)) == [path]
+    assert paths(unix_flaws(url="unix:///run/x.sock", headers=headers)) == [path]
+
+
+def test_what_opens_a_websocket_is_nobody_elses_to_say():
+    headers = {"sec-websocket-protocol": "token", "Authorization": "Bearer x"}
+
+    assert paths(ws_flaws(url="wss://a.test", headers=headers)) == [("headers", "sec-websocket-protocol")]
 
 
 def test_an_address_must_be_text():
-    assert paths(http_flaws(url=None, headers={})) == [("url",)]
+    for flaws in (http_flaws, ws_flaws, unix_flaws):
+        assert paths(flaws(url=None, headers={})) == [("url",)]
 
 
 @pytest.mark.parametrize("prefix", ["a b", "a.b", "ü", "a" * 33, 5])

@@ -128,12 +128,5 @@ def test_only_arguments_keep_the_mark_of_their_variables():
     assert type(read(Kind.CHOICE, marked, choices=("a",))[0]) is str
 
 
-def test_a_choice_of_a_later_version_is_said_to_be_not_available():
-    got, told = read(Kind.CHOICE, "ws", default="auto", choices=("auto", "http"), later_choices=("ws",))
-
-    assert got == "auto"
-    assert told == [((), "ws is not available in this version; use auto or http")]
-
-
 def test_an_unknown_choice_is_told_with_the_near_one():
     assert 'did you mean "http"?' in read(Kind.CHOICE, "htpp", choices=("auto", "http"))[1][0][1]

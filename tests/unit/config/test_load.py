@@ -174,7 +174,7 @@ def test_a_cursor_file(tmp_path: Path):
     assert config.notes == ('"off" is left out: the file disables it',)
     old = config.servers["old"]
     assert isinstance(old.transport, SseTransport)
-    assert "not available in this version" in str(old.unavailable_reason)
+    assert old.unavailable_reason is None
 
 
 def test_a_vs_code_file_with_comments_and_trailing_commas(tmp_path: Path):
@@ -274,10 +274,10 @@ mcp_servers:
     cwd: /b
   My Files: {command: npx}
   web:
-    url: wss://a.test/mcp
+    url: wss://a.test/mcp#top
     timeouts: {cal: 3, call: -1}
     sandbox: none
-  old: {url: "https://a.test", transport: sse}
+  old: {url: "ws://a.test", transport: sse}
   leak:
     command: npx
     args: [--token, abc123]
@@ -294,11 +294,11 @@ gatewya: {}
         "bascule.yaml:4: mcp_servers.files.args[1]: must be text, not a number; put it in quotes",
         "bascule.yaml:6: mcp_servers.files.cwd: stands twice, first on line 5; keep one of them",
         f'bascule.yaml:7: mcp_servers."My Files": a server\'s name must be {NAME_RULE}; "my-files" would do',
-        "bascule.yaml:9: mcp_servers.web.url: wss:// is not available in this version; use an https:// or http:// address",
+        "bascule.yaml:9: mcp_servers.web.url: has a fragment (#…), which a WebSocket address cannot have; remove it",
         'bascule.yaml:10: mcp_servers.web.timeouts.cal: unknown key; did you mean "call"?',
         "bascule.yaml:10: mcp_servers.web.timeouts.call: must be a number of seconds above 0",
         "bascule.yaml:11: mcp_servers.web.sandbox: sandbox is not available in this version; remove it",
-        "bascule.yaml:12: mcp_servers.old.transport: sse is not available in this version; use auto or http",
+        "bascule.yaml:12: mcp_servers.old.transport: says sse, but the address begins with ws://; for sse it is https:// or http://",
         f"bascule.yaml:15: mcp_servers.leak.args[1]: looks like a credential (it is the value of --token); {advice}",
         "bascule.yaml:16: links.max: links.max is not available in this version; remove it",
         "bascule.yaml:16: links.starting: must be a whole number above 0",

@@ -12,6 +12,8 @@ from bascule.config.transport import (
     SseTransport,
     StdioTransport,
     StreamableHttpTransport,
+    UnixSocketTransport,
+    WebSocketTransport,
     secrets_of,
 )
 from bascule.core.errors import ConfigError
@@ -36,19 +38,30 @@ def test_headers_given_as_text_are_held_as_secrets():
     for transport in (
         StreamableHttpTransport("https://a.test/mcp", {"Authorization": "Bearer hunter2"}),
         SseTransport("https://a.test/sse", {"Authorization": "Bearer hunter2"}),
+        WebSocketTransport("wss://a.test/ws", {"Authorization": "Bearer hunter2"}),
+        UnixSocketTransport("unix:///run/x.sock", {"Authorization": "Bearer hunter2"}),
     ):
         assert reveal_all(transport.headers) == {"Authorization": "Bearer hunter2"}
         assert "hunter2" not in repr(transport)
-        assert "https://a.test/" in repr(transport)
+        assert transport.url in repr(transport)
 
 
 def test_the_key_in_an_address_does_not_print():
     for transport in (
         StreamableHttpTransport("https://a.test/?key=hunter2"),
         SseTransport("https://a.test/?key=hunter2"),
+        WebSocketTransport("wss://a.test/?key=hunter2"),
+        UnixSocketTransport("unix:///run/x.sock:/?key=hunter2"),
     ):
         assert "hunter2" not in repr(transport)
-        assert transport.url == "https://a.test/?key=hunter2"
+        assert transport.url.endswith("/?key=hunter2")
+
+
+def test_the_address_of_a_socket_file_may_name_the_http_path():
+    plain, other = UnixSocketTransport("unix:///run/x.sock"), UnixSocketTransport("unix:///run/x.sock:/a/b?c=d")
+
+    assert (plain.kind, plain.socket, plain.path) == ("unix", "/run/x.sock", "/mcp")
+    assert (other.socket, other.path) == ("/run/x.sock", "/a/b?c=d")
 
 
 def test_a_list_of_arguments_becomes_a_tuple():
@@ -96,6 +109,11 @@ def test_a_copy_with_one_field_replaced_is_checked_again():
         lambda: StreamableHttpTransport("https://a.test", {"a b": "c"}),
         lambda: StreamableHttpTransport("https://a.test", choice=cast("Any", "ws")),
         lambda: SseTransport("ws://a.test"),
+        lambda: WebSocketTransport("https://a.test"),
+        lambda: WebSocketTransport("ws://a.test", {"a b": "c"}),
+        lambda: WebSocketTransport("ws://a.test", {"Sec-WebSocket-Extensions": "permessage-deflate"}),
+        lambda: UnixSocketTransport("/run/x.sock"),
+        lambda: UnixSocketTransport("unix:///run/x.sock", {"a b": "c"}),
     ],
 )
 def test_what_cannot_work_is_refused_when_it_is_built(make: Any):
@@ -122,6 +140,12 @@ def test_no_transport_says_only_what_it_would_have_been():
 
 def test_what_may_not_be_shown_can_be_asked_for():
     assert secrets_of(StdioTransport(command="npx", env={"TOKEN": "hunter2"})) == ("hunter2",)
-    for remote in (StreamableHttpTransport, SseTransport):
-        assert secrets_of(remote(url="https://x.test/mcp", headers={"Authorization": "Bearer abc"})) == ("Bearer abc",)
+    shown = {"Authorization": "Bearer abc"}
+    for remote in (
+        StreamableHttpTransport("https://x.test/mcp", shown),
+        SseTransport("https://x.test/mcp", shown),
+        WebSocketTransport("wss://x.test/mcp", shown),
+        UnixSocketTransport("unix:///x", shown),
+    ):
+        assert secrets_of(remote) == ("Bearer abc",)
     assert secrets_of(InProcessTransport(object())) == secrets_of(NoTransport("stdio")) == ()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.config.urls import is_in_clear, shown_url, url_flaw
+from bascule.config.urls import is_in_clear, scheme_of, shown_url, socket_and_path, unix_url_flaw, url_flaw, ws_url_flaw
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,81 @@ def test_addresses_we_can_reach(url: str):
     assert url_flaw(url) is None
 
 
-@pytest.mark.parametrize("url", ["ws://a.test/x", "wss://a.test/x", "unix:///run/a.sock"])
-def test_schemes_of_later_versions_are_said_to_be_not_available(url: str):
-    assert "is not available in this version" in (url_flaw(url) or "")
+@pytest.mark.parametrize("url", ["ws://a.test/x", "wss://a.test:8443/x?y=1", "ws://[::1]:9/", "WSS://a.test"])
+def test_websockets_we_can_reach(url: str):
+    assert ws_url_flaw(url) is None
+    assert url_flaw(url) == "must begin with https:// or http://"
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("https://a.test/x", "must begin with wss:// or ws://"),
+        ("ws://", "names no host; write wss://host/path"),
+        ("ws://a b.test", "is not an address"),
+        ("ws://a.test/#x", "fragment"),
+        ("ws://a.test/#", "fragment"),
+        ("ws://user:hunter2@a.test/", "user or password"),
+        ("ws://user@a.test/", "user or password"),
+        ("ws://a.test/?access_token=hunter2", "holds a credential"),
+        ("ws://a.test/?apiKey=", "holds a credential"),
+        ("ws://a.test/?x=1&q=ghp_0123456789abcdef0123", "holds a credential"),
+    ],
+)
+def test_a_websocket_address_carries_nothing_but_the_way(url: str, word: str):
+    flaw = ws_url_flaw(url)
+
+    assert flaw is not None
+    assert word in flaw
+    assert "hunter2" not in flaw
+    assert "ghp_" not in flaw
+
+
+@pytest.mark.parametrize(
+    ("url", "socket", "path"),
+    [
+        ("unix:///run/x.sock", "/run/x.sock", "/mcp"),
+        ("unix:///run/x.sock:/", "/run/x.sock", "/"),
+        ("unix:///run/x.sock:/a/b?c=d", "/run/x.sock", "/a/b?c=d"),
+        ("unix:///run/my%20own.sock", "/run/my own.sock", "/mcp"),
+        ("unix:///run/a%3A/b:/c", "/run/a:/b", "/c"),
+        ("unix:///run/a:b", "/run/a:b", "/mcp"),
+    ],
+)
+def test_socket_files_we_can_reach(url: str, socket: str, path: str):
+    assert unix_url_flaw(url) is None
+    assert socket_and_path(url) == (socket, path)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "unix:x.sock",
+        "unix://x.sock",
+        "unix://run/x.sock",
+        "unix://user:hunter2@/run/x.sock",
+        "unix:///",
+        "unix:///run/",
+        "unix:///run/:/mcp",
+        "unix:///run/x.sock#a",
+        "unix:///run/x.sock?a=b",
+        "unix:///run/x%00.sock",
+        "unix:///run/x .sock",
+        "unix:///" + "x" * 107,
+        "http://[::1",
+        "/run/x.sock",
+        "",
+    ],
+)
+def test_what_is_no_socket_file_is_refused(url: str):
+    flaw = unix_url_flaw(url)
+
+    assert flaw is not None
+    assert "hunter2" not in flaw
+
+
+def test_the_scheme_of_what_has_none_is_empty():
+    assert [scheme_of(url) for url in ("WSS://a.test", "a.test/x", "http://[::1")] == ["wss", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +136,8 @@ def test_a_password_in_an_address_is_refused_and_not_repeated():
         ("https://u:p@a.test/mcp", "https://a.test/mcp"),
         ("https://a.test/s/NjZkYjk2Yzg5ZjRkNGY5/mcp", "https://a.test/s/[secret]/mcp"),
         ("https://a.test/mcp#abc", "https://a.test/mcp"),
+        ("wss://a.test/mcp?a=b", "wss://a.test/mcp?a=[secret]"),
+        ("unix:///run/x.sock:/mcp?a=b", "unix:///run/x.sock:/mcp?a=[secret]"),
         ("nonsense", "[secret]"),
         ("http://[::1", "[secret]"),
     ],
@@ -87,6 +161,10 @@ def test_no_value_of_a_query_is_shown(value: str):
         ("http://[::1]:2/", False),
         ("http://127.example.com/", True),
         ("http://[::1", False),
+        ("ws://a.test/", True),
+        ("wss://a.test/", False),
+        ("ws://localhost/", False),
+        ("unix:///run/x.sock", False),
     ],
 )
 def test_what_travels_in_clear_is_known(url: str, clear: bool):

@@ -14,6 +14,8 @@ from bascule.config import (
     SseTransport,
     StdioTransport,
     StreamableHttpTransport,
+    UnixSocketTransport,
+    WebSocketTransport,
 )
 from bascule.config.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectionLost
@@ -22,10 +24,12 @@ from bascule.transports.factory import dispatcher_for
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.memory import MemoryDispatcher
 from bascule.transports.stdio import StdioDispatcher
-from support.http_servers import Asked, http_reply, raw_server, result_body
+from bascule.transports.ws import WebSocketDispatcher
+from support.http_servers import Asked, http_reply, raw_server, raw_unix_server, result_body
 from support.servers import opened
 from support.streams import a_request
 from support.waiting import fail_after
+from support.ws_servers import ws_server
 
 PARENT = {"PATH": "/usr/bin:/bin", "HOME": "/home/alice", "AWS_SECRET": "theirs", "MY_ONE": "1", "MY_TWO": "2"}
 TOKEN = "hunter2hunter2"
@@ -60,6 +64,7 @@ async def test_each_transport_has_its_dispatcher():
     transports = {
         StdioDispatcher: StdioTransport(command="work"),
         HttpDispatcher: StreamableHttpTransport(url="http://127.0.0.1:9/mcp"),
+        WebSocketDispatcher: WebSocketTransport(url="ws://127.0.0.1:9/mcp"),
         MemoryDispatcher: InProcessTransport(object()),
     }
 
@@ -151,3 +156,33 @@ async def test_configured_headers_reach_the_server_in_the_clear():
             assert await dispatcher.send(a_request("server/discover")) == {"ok": True}
 
     assert server.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+async def test_a_socket_file_is_asked_for_the_path_that_its_address_names():
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(result_body(asked.id, {"ok": True})))
+
+    async with fail_after(20), raw_unix_server(answer) as server:
+        for path in ("", ":/other?a=b"):
+            transport = UnixSocketTransport(f"unix://{server.socket}{path}", {"Authorization": f"Bearer {TOKEN}"})
+            async with opened(made(transport)) as dispatcher:
+                assert await dispatcher.send(a_request("server/discover")) == {"ok": True}
+
+    assert [asked.path for asked in server.asked] == ["/mcp", "/other?a=b"]
+    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {TOKEN}"}
+
+
+async def test_a_websocket_is_opened_with_the_configured_headers_within_the_configured_time_and_cap():
+    seen: list[str] = []
+
+    async def talk(connection: Any) -> None:
+        seen.append(connection.request.headers["Authorization"])
+        await connection.send("x" * 1001)
+        await connection.wait_closed()
+
+    async with fail_after(20), ws_server(talk) as url:
+        transport = WebSocketTransport(url, {"Authorization": Secret(f"Bearer {TOKEN}")})
+        async with opened(made(transport, max_message=1000)) as dispatcher:
+            assert "longer than 1000 bytes" in (await dispatcher.lost).message
+
+    assert seen == [f"Bearer {TOKEN}"]

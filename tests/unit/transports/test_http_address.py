@@ -2,7 +2,16 @@ import pytest
 from yarl import URL
 
 from bascule.core.errors import ConnectFailed
-from bascule.transports.http_address import base_headers, origin, parse_url, redirect_target, shown, too_many_redirects
+from bascule.transports.http_address import (
+    base_headers,
+    origin,
+    parse_url,
+    redirect_target,
+    shown,
+    socket_address,
+    too_many_redirects,
+    upgrade_headers,
+)
 
 HERE = URL("https://h.test/mcp")
 
@@ -36,6 +45,32 @@ def test_a_query_is_sent_but_never_shown():
 
     assert url.query["api_key"] == "secret"
     assert shown(url) == "https://h.test/mcp?…"
+
+
+def test_another_pair_of_schemes_can_be_asked_for():
+    assert str(parse_url("wss://h.test/x", ("ws", "wss"))) == "wss://h.test/x"
+    with pytest.raises(ConnectFailed, match="not one of ws or wss") as failed:
+        parse_url("https://h.test/x", ("ws", "wss"))
+    assert failed.value.fix == "write it as wss://host/path"
+
+
+def test_a_socket_file_is_shown_with_what_is_asked_for_there():
+    assert socket_address("/run/x.sock", URL("http://localhost/mcp")) == "unix:///run/x.sock:/mcp"
+    assert socket_address("/run/x.sock", URL("http://localhost/mcp?key=secret")) == "unix:///run/x.sock:/mcp?…"
+
+
+@pytest.mark.parametrize("name", ["Sec-WebSocket-Key", "sec-websocket-extensions", "Upgrade", "connection"])
+def test_what_opens_a_websocket_is_set_by_the_transport_alone(name: str):
+    with pytest.raises(ConnectFailed, match="by the transport alone"):
+        upgrade_headers({name: "x"})
+
+
+def test_a_websocket_is_asked_for_without_words_that_are_about_replies():
+    assert dict(upgrade_headers({"X-Key": "k", "Accept": "text/html"})) == {
+        "X-Key": "k",
+        "Accept-Encoding": "identity",
+        "User-Agent": "bascule",
+    }
 
 
 def test_an_origin_names_only_a_port_that_is_not_the_usual_one():

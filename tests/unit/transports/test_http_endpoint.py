@@ -5,7 +5,7 @@ import pytest
 
 from bascule.core.errors import ConnectFailed, ProtocolViolation
 from support.http_links import LONG, ask, http_link, new_link, old_link
-from support.http_servers import Answer, Asked, http_reply, raw_server, result_body
+from support.http_servers import Answer, Asked, http_reply, raw_server, raw_unix_server, result_body
 from support.waiting import fail_after
 
 
@@ -226,3 +226,47 @@ async def test_opening_refuses_headers_that_cannot_be_sent():
     with pytest.raises(ConnectFailed):
         async with http_link("http://127.0.0.1/", {"X": "a\r\nb"}):
             pass
+
+
+# Through a socket file
+
+
+LOCAL = "http://localhost/mcp"
+
+
+async def test_through_a_socket_file_we_ask_for_a_host_that_guarded_servers_let_in():
+    async with (
+        fail_after(LONG),
+        raw_unix_server(echo) as server,
+        http_link(LOCAL, socket=server.socket) as link,
+        http_link(LOCAL, {"Host": "twin.test"}, socket=server.socket) as named,
+    ):
+        await link.send(ask())
+        await named.send(ask())
+
+        assert [asked.headers["host"] for asked in server.asked] == ["localhost:80", "twin.test"]
+
+
+@pytest.mark.parametrize("target", ["/a", "http://localhost/a", "http://localhost:80/a"])
+async def test_a_redirect_on_a_socket_file_stays_there(target: str):
+    async with (
+        fail_after(LONG),
+        raw_unix_server(redirecting(("/mcp", f"307 {target}"))) as server,
+        http_link(LOCAL, socket=server.socket) as link,
+    ):
+        await link.send(ask())
+
+        assert [asked.path for asked in server.asked] == ["/mcp", "/a"]
+
+
+async def test_a_redirect_from_a_socket_file_to_a_server_is_refused():
+    async with fail_after(LONG), raw_server(echo) as elsewhere:
+        async with (
+            raw_unix_server(redirecting(("/mcp", f"307 {elsewhere.url}"))) as server,
+            http_link(LOCAL, socket=server.socket) as link,
+        ):
+            with pytest.raises(ConnectFailed, match="another server"):
+                await link.send(ask())
+
+        assert elsewhere.connections == 0
+        assert len(server.asked) == 1

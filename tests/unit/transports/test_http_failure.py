@@ -1,18 +1,24 @@
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientConnectorDNSError, ClientOSError, InvalidURL
+from aiohttp.client_exceptions import UnixClientConnectorError
 from aiohttp.client_reqrep import ConnectionKey
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, ReplyTimeout
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
 from support.http_links import LONG, ask, http_link
-from support.http_servers import Asked, http_reply, raw_server, result_body
+from support.http_servers import Asked, http_reply, raw_server, result_body, socket_file
 from support.waiting import fail_after
+
+KEY = ConnectionKey("h.test", 80, False, True, None, None, None)
 
 
 def closed_port() -> int:
@@ -51,6 +57,45 @@ async def test_a_port_where_nothing_listens_is_a_failure_to_connect():
     assert "secret" not in f"{error.message}{error.evidence}{error.where}"
 
 
+async def unreachable(path: Path) -> ConnectFailed:
+    """Why a socket file cannot be used."""
+    async with fail_after(LONG), http_link("http://localhost/mcp?key=secret", socket=str(path)) as link:
+        with pytest.raises(ConnectFailed) as failed:
+            await link.send(ask())
+    assert failed.value.message == f"no connection to unix://{path}:/mcp?…"
+    assert failed.value.fix
+    assert "secret" not in f"{failed.value.message}{failed.value.evidence}{failed.value.where}"
+    return failed.value
+
+
+async def test_a_socket_file_that_is_not_there_is_told_as_that():
+    with socket_file() as path:
+        assert (await unreachable(Path(path))).cause == "there is no such socket file"
+
+
+async def test_a_file_that_is_no_socket_is_told_as_that():
+    with socket_file() as path:
+        Path(path).write_text("not a socket")
+        assert (await unreachable(Path(path))).cause == "the path does not lead to a socket"
+        assert (await unreachable(Path(path).parent)).cause == "the path does not lead to a socket"
+
+
+async def test_a_socket_file_on_which_nobody_listens_is_told_as_that():
+    with socket_file() as path:
+        with socket.socket(socket.AF_UNIX) as left_over:
+            left_over.bind(path)
+        assert (await unreachable(Path(path))).cause == "nobody listens on that socket file"
+
+
+def test_a_socket_file_that_we_may_not_use_is_told_as_that():
+    # Whoever runs the tests may be allowed everything, so this one is not tried on a real file.
+    refused = UnixClientConnectorError("/s", KEY, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    error = failure_of(refused, exchange_of(), "w")
+
+    assert isinstance(error, ConnectFailed)
+    assert error.cause == "we may not use that socket file"
+
+
 async def test_tls_where_none_is_spoken_is_a_failure_to_connect():
     async with talker(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
         error = await failure(url.replace("http:", "https:"))
@@ -64,8 +109,7 @@ def exchange_of() -> Exchange:
 
 
 def test_a_name_without_an_address_is_a_failure_to_connect():
-    key = ConnectionKey("h.test", 80, False, True, None, None, None)
-    error = failure_of(ClientConnectorDNSError(key, OSError(-2, "Name or service not known")), exchange_of(), "w")
+    error = failure_of(ClientConnectorDNSError(KEY, OSError(-2, "Name or service not known")), exchange_of(), "w")
 
     assert isinstance(error, ConnectFailed)
     assert error.cause == "the host name has no address"

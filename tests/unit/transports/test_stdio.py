@@ -10,8 +10,8 @@ import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.sandbox.child import Command
+from bascule.transports.messages import ANSWERS_WAITING, GARBAGE_LIMIT, SERVER_REQUESTS
 from bascule.transports.stdio import StdioDispatcher
-from bascule.transports.stream import ANSWERS_WAITING, GARBAGE_LIMIT, SERVER_REQUESTS
 from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND
 from support.children import children
 from support.servers import methods, opened, received, stdio

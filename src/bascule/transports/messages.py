@@ -1,0 +1,272 @@
+"""JSON-RPC over whatever carries messages in order: replies matched to requests, deadlines kept, a bad peer bounded.
+
+Above: links. Below: whatever carries the messages (lines on a child's pipes, frames on a socket), which subclasses
+supply.
+"""
+
+import asyncio
+import itertools
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.request import Request
+from bascule.transports.deadlines import Deadlines
+from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
+from bascule.transports.outbox import Outbox, Outgoing
+from bascule.transports.pending import Pending
+from bascule.wire.jsonrpc import (
+    Message,
+    RequestId,
+    normal_id,
+    read_message,
+    sample,
+    take_result,
+    write_error,
+    write_notification,
+    write_request,
+    write_result,
+)
+from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND
+
+GARBAGE_LIMIT = 100
+"""Unreadable messages in a row that end a link. A banner or a stray print is forgiven; a stream of them is not ours."""
+
+SERVER_REQUESTS = 16
+"""Requests of the server's that we answer at a time. More are refused: nobody needs them, and each holds a task."""
+
+ANSWERS_WAITING = 1000
+"""Answers of ours that may wait while the pipe is full. A server that asks on and on and reads nothing would otherwise
+make us hold an answer to each."""
+
+ID_WITHIN = 200
+"""Bytes at the start of an unreadable message in which its id is looked for."""
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*[,}]')
+
+
+class MessageDispatcher:
+    """One conversation over one connection. Subclasses open and close it, and call `take` and `lose`.
+
+    What goes out is handed to them as lines, many in one piece: in JSON a line break is always escaped.
+    """
+
+    kind = "messages"
+    carries_headers = False
+    garbage_cause = "it does not speak MCP there"
+    garbage_fix = "check that this is the address of an MCP server"
+
+    def __init__(self, max_message: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.counters = Counters()
+        self.lost: asyncio.Future[PeerError] = self._loop.create_future()
+        self.on_notice: OnNotice | None = None
+        self.on_request: OnRequest | None = None
+        self._max_message = max_message
+        self._ids = itertools.count(1)
+        self._pending: dict[RequestId | None, Pending] = {}
+        self._deadlines = Deadlines(self._pending.values)
+        self._answering: set[asyncio.Task[None]] = set()
+        self._answers: deque[Outgoing] = deque()
+        self._outbox: Outbox | None = None
+        self._garbage_in_a_row = 0
+
+    def connect_output(self, write: Callable[[bytes], None]) -> Outbox:
+        """Where the bytes go, once there is such a place."""
+        self._outbox = Outbox(write)
+        return self._outbox
+
+    def pause_output(self) -> None:
+        """The pipe is full: nothing more is handed over."""
+        if self._outbox is not None:
+            self._outbox.pause()
+
+    def resume_output(self) -> None:
+        if self._outbox is not None:
+            self._outbox.resume()
+
+    async def send(self, request: Request) -> JsonObject:
+        outbox = self._outbox
+        if outbox is None or self.lost.done():
+            raise self._gone(sent=False)
+        request_id, params = self._identify(request)
+        data = write_request(request_id, request.method, params) + b"\n"
+        loop = self._loop
+        deadline = loop.time() + request.timeout
+        pending = Pending(request, data, loop.create_future(), deadline)
+        key = request_id if type(request_id) is int else normal_id(request_id)
+        self._pending[key] = pending
+        self._deadlines.keep(deadline)
+        outbox.put(pending)
+        try:
+            message = await pending.future
+            if pending.relay is not None:
+                await pending.relay.settle(deadline - loop.time())
+        except (ReplyTimeout, asyncio.CancelledError):
+            self._abandon(request_id, pending)
+            raise
+        finally:
+            self._pending.pop(key, None)
+        return take_result(message, phase=request.phase)
+
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+        if self._outbox is None or self.lost.done():
+            raise self._gone(sent=False)
+        self._outbox.put(Outgoing(write_notification(method, params) + b"\n"))
+
+    def adopt(self, version: str) -> None:
+        """Such connections behave alike in both eras."""
+
+    def take(self, messages: Iterable[bytes]) -> None:
+        """Take messages that arrived, each whole and within the cap."""
+        for data in messages:
+            if self.lost.done():
+                return
+            try:
+                message = read_message(data)
+            except ProtocolViolation as error:
+                self._note_garbage(data, error)
+            else:
+                self._garbage_in_a_row = 0
+                self._dispatch(message)
+
+    def overflow(self) -> None:
+        """A message over the cap came. What follows it cannot be trusted."""
+        self.lose(
+            ProtocolViolation(
+                f"a message is longer than {self._max_message} bytes",
+                fix="if the server may send that much, raise `messages.max`",
+            )
+        )
+
+    def lose(self, reason: PeerError) -> None:
+        """No further message will come. Everyone who waits is told now, each whether their request had left."""
+        if self.lost.done():
+            return
+        self.lost.set_result(reason)
+        self._deadlines.stop()
+        for pending in list(self._pending.values()):
+            pending.fail(self._gone(sent=pending.sent))
+            if pending.relay is not None:
+                pending.relay.stop()
+        for task in self._answering:
+            task.cancel()
+
+    def _gone(self, *, sent: bool) -> PeerError:
+        reason = self.lost.result() if self.lost.done() else ConnectionLost("the link is not open")
+        if isinstance(reason, ProtocolViolation):
+            violation = ProtocolViolation(reason.message, evidence=reason.evidence, fix=reason.fix)
+            violation.sent = sent
+            return violation
+        return ConnectionLost(reason.message, sent=sent, evidence=reason.evidence, cause=reason.cause, fix=reason.fix)
+
+    def _identify(self, request: Request) -> tuple[RequestId, JsonObject | None]:
+        request_id = request.request_id
+        if request_id is None:
+            request_id = next(self._ids)
+            while request_id in self._pending:  # the SDK gives some of its requests ids of its own
+                request_id = next(self._ids)
+        elif normal_id(request_id) in self._pending:
+            raise ValueError(f"request id {request_id!r} is in flight already")
+        if request.on_progress is None:
+            return request_id, request.params
+        params = request.params or {}
+        return request_id, {**params, "_meta": {**as_object(params.get("_meta")), "progressToken": request_id}}
+
+    def _abandon(self, request_id: RequestId, pending: Pending) -> None:
+        if pending.relay is not None:
+            pending.relay.stop()
+        if pending.answered:
+            return
+        if not pending.sent:
+            pending.dropped = True
+        elif pending.request.cancel_on_abandon and self._outbox is not None and not self.lost.done():
+            params = {"requestId": request_id, "reason": "the caller stopped waiting"}
+            self._outbox.put(Outgoing(write_notification("notifications/cancelled", params) + b"\n"))
+
+    def _note_garbage(self, line: bytes, error: ProtocolViolation) -> None:
+        self.counters.garbage += 1
+        self.counters.last_garbage = sample(line)
+        self._garbage_in_a_row += 1
+        self._fail_whom_it_names(line, error)
+        if self._garbage_in_a_row >= GARBAGE_LIMIT:
+            self.lose(
+                ProtocolViolation(
+                    f"{GARBAGE_LIMIT} messages in a row could not be read ({error.message})",
+                    evidence=self.counters.last_garbage,
+                    cause=self.garbage_cause,
+                    fix=self.garbage_fix,
+                )
+            )
+
+    def _fail_whom_it_names(self, line: bytes, error: ProtocolViolation) -> None:
+        """A reply that cannot be read may still show whose it is, and they need not wait for another."""
+        named = _ID.search(line, 0, ID_WITHIN)
+        pending = self._pending.get(int(named[1])) if named is not None else None
+        if pending is not None and pending.awaited:
+            pending.fail(ProtocolViolation(error.message, where=pending.request.phase, evidence=error.evidence))
+
+    def _dispatch(self, message: Message) -> None:
+        if message.method is None:
+            self._settle(message)
+        elif message.id is not None:
+            self._answer(message)
+        elif message.method == "notifications/progress":
+            self._progress(as_object(message.params))
+        elif self.on_notice is not None:
+            self.on_notice(message.method, as_object(message.params))
+        else:
+            self.counters.notices_dropped += 1
+
+    def _settle(self, message: Message) -> None:
+        request_id = normal_id(message.id)
+        pending = self._pending.get(request_id) if request_id is not None else None
+        if pending is None or not pending.awaited:
+            self.counters.strays += 1
+        else:
+            pending.future.set_result(message)
+
+    def _progress(self, params: JsonObject) -> None:
+        token = normal_id(params.get("progressToken"))
+        pending = self._pending.get(token) if token is not None else None
+        if pending is None or pending.relay is None or not pending.awaited:
+            self.counters.notices_dropped += 1
+        else:
+            pending.relay.offer(params)
+
+    def _answer(self, message: Message) -> None:
+        """Answer a request of the server's in a task of its own, so that reading goes on."""
+        assert message.method is not None
+        if message.method == "ping":
+            self._reply(write_result(message.id, {}))
+        elif self.on_request is None or len(self._answering) >= SERVER_REQUESTS:
+            self._reply(write_error(message.id, METHOD_NOT_FOUND, f"{message.method} is not offered by this client"))
+        else:
+            task = self._loop.create_task(self._answer_in_task(message.id, message.method, as_object(message.params)))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+
+    async def _answer_in_task(self, request_id: Any, method: str, params: JsonObject) -> None:
+        assert self.on_request is not None
+        try:
+            answer = write_result(request_id, await self.on_request(method, params))
+        except PeerRefused as error:
+            answer = write_error(request_id, error.rpc_code, error.message, error.data)
+        except PeerError as error:
+            answer = write_error(request_id, INTERNAL_ERROR, error.message)
+        self._reply(answer)
+
+    def _reply(self, data: bytes) -> None:
+        if self._outbox is None or self.lost.done():
+            return
+        while self._answers and self._answers[0].sent:
+            self._answers.popleft()
+        if self._outbox.paused and len(self._answers) >= ANSWERS_WAITING:
+            self.lose(ProtocolViolation("the server sends requests and does not read the answers"))
+            return
+        answer = Outgoing(data + b"\n")
+        self._answers.append(answer)
+        self._outbox.put(answer)
