@@ -1,6 +1,7 @@
-"""JSON-RPC over any ordered byte stream: replies matched to requests, deadlines kept, a bad peer bounded.
+"""JSON-RPC over any ordered stream: replies matched to requests, deadlines kept, a bad peer bounded.
 
-Above: links. Below: whatever carries the bytes (a child's pipes, a socket), which subclasses supply.
+Above: links. Below: whatever carries the bytes (a child's pipes, a socket) or whole messages (events), which subclasses
+supply.
 """
 
 import asyncio
@@ -8,16 +9,16 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.pending import Pending
-from bascule.wire.framing import LineFramer
+from bascule.wire.framing import Framer, LengthFramer, LineFramer, as_line, framing_of, with_length
 from bascule.wire.jsonrpc import (
     Message,
     RequestId,
@@ -48,11 +49,25 @@ ID_WITHIN = 200
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*[,}]')
 
 
+class Outlet(Protocol):
+    """Where messages leave, each asked for its permit in the step that hands it over."""
+
+    paused: bool
+
+    def put(self, message: Outgoing) -> None: ...
+
+
 class StreamDispatcher:
-    """One conversation over one byte stream. Subclasses open and close it, and call `feed` and `lose`."""
+    """One conversation over one stream. Subclasses open and close it, and call `lose`, and `feed` with bytes or `take`
+    with one message."""
 
     kind = "stream"
     carries_headers = False
+    garbage_advice: ClassVar[tuple[str, str]] = (
+        "the server prints to stdout, which belongs to the protocol",
+        "make the server log to stderr",
+    )
+    """The likely cause of messages that cannot be read, and the fix."""
 
     def __init__(self, max_message: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -61,27 +76,32 @@ class StreamDispatcher:
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
         self._max_message = max_message
-        self._framer = LineFramer(max_message)
+        self._framer: Framer = LineFramer(max_message)
+        self._cut: Callable[[bytes], list[bytes]] = self._first_cut
+        """Cuts what arrives into messages. Once the first bytes have shown how, it is the framer's own `feed`."""
+        self._frame: Callable[[bytes], bytes] = as_line
+        """Puts a message of ours into the bytes of the stream."""
+        self._start = b""
         self._ids = itertools.count(1)
         self._pending: dict[RequestId | None, Pending] = {}
         self._deadlines = Deadlines(self._pending.values)
         self._answering: set[asyncio.Task[None]] = set()
         self._answers: deque[Outgoing] = deque()
-        self._outbox: Outbox | None = None
+        self._outbox: Outlet | None = None
         self._garbage_in_a_row = 0
 
     def connect_output(self, write: Callable[[bytes], None]) -> Outbox:
         """Where the bytes go, once there is such a place."""
-        self._outbox = Outbox(write)
-        return self._outbox
+        self._outbox = outbox = Outbox(write)
+        return outbox
 
     def pause_output(self) -> None:
         """The pipe is full: nothing more is handed over."""
-        if self._outbox is not None:
+        if isinstance(self._outbox, Outbox):
             self._outbox.pause()
 
     def resume_output(self) -> None:
-        if self._outbox is not None:
+        if isinstance(self._outbox, Outbox):
             self._outbox.resume()
 
     async def send(self, request: Request) -> JsonObject:
@@ -89,7 +109,7 @@ class StreamDispatcher:
         if outbox is None or self.lost.done():
             raise self._gone(sent=False)
         request_id, params = self._identify(request)
-        data = write_request(request_id, request.method, params) + b"\n"
+        data = self._frame(write_request(request_id, request.method, params))
         loop = self._loop
         deadline = loop.time() + request.timeout
         pending = Pending(request, data, loop.create_future(), deadline)
@@ -100,7 +120,7 @@ class StreamDispatcher:
         try:
             message = await pending.future
             if pending.relay is not None:
-                await pending.relay.settle(deadline - loop.time())
+                await pending.relay.settle(pending.deadline - loop.time())
         except (ReplyTimeout, asyncio.CancelledError):
             self._abandon(request_id, pending)
             raise
@@ -111,25 +131,30 @@ class StreamDispatcher:
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         if self._outbox is None or self.lost.done():
             raise self._gone(sent=False)
-        self._outbox.put(Outgoing(write_notification(method, params) + b"\n"))
+        self._outbox.put(Outgoing(self._frame(write_notification(method, params))))
 
     def adopt(self, version: str) -> None:
         """Byte streams behave alike in both eras."""
 
     def feed(self, data: bytes) -> None:
         """Take what arrived. Reading stops for good at a message over the cap: what follows it cannot be trusted."""
-        for line in self._framer.feed(data):
+        for message in self._cut(data):
             if self.lost.done():
                 return
-            try:
-                message = read_message(line)
-            except ProtocolViolation as error:
-                self._note_garbage(line, error)
-            else:
-                self._garbage_in_a_row = 0
-                self._dispatch(message)
-        if self._framer.overflowed and not self.lost.done():
-            self.lose(ProtocolViolation(f"a message is longer than {self._max_message} bytes", fix=_RAISE_CAP))
+            self.take(message)
+        violation = self._framer.violation
+        if violation is not None and not self.lost.done():
+            self.lose(violation)
+
+    def take(self, data: bytes) -> None:
+        """Take one message."""
+        try:
+            message = read_message(data)
+        except ProtocolViolation as error:
+            self._note_garbage(data, error)
+        else:
+            self._garbage_in_a_row = 0
+            self._dispatch(message)
 
     def lose(self, reason: PeerError) -> None:
         """No further message will come. Everyone who waits is told now, each whether their request had left."""
@@ -144,8 +169,40 @@ class StreamDispatcher:
         for task in self._answering:
             task.cancel()
 
+    def _first_cut(self, data: bytes) -> list[bytes]:
+        """Choose the framer by the first bytes, and feed it."""
+        self._start += data
+        framing = framing_of(self._start)
+        if framing is None:
+            return []
+        start, self._start = self._start, b""
+        if framing == "lengths":
+            self._framer = LengthFramer(self._max_message)
+            self._cut = self._first_with_length
+        else:
+            self._cut = self._framer.feed
+        return self._cut(start)
+
+    def _first_with_length(self, data: bytes) -> list[bytes]:
+        """Such a server usually reads lines as well: if it answers the line we sent, we go on with lines. One that
+        speaks before it has answered is answered in kind from there on."""
+        messages = self._framer.feed(data)
+        if messages:
+            self._cut = self._framer.feed
+            self._frame = as_line if self._is_reply(messages[0]) else with_length
+        return messages
+
+    def _is_reply(self, data: bytes) -> bool:
+        try:
+            message = read_message(data)
+        except ProtocolViolation:
+            return False
+        return message.method is None and normal_id(message.id) in self._pending
+
     def _gone(self, *, sent: bool) -> PeerError:
         reason = self.lost.result() if self.lost.done() else ConnectionLost("the link is not open")
+        if isinstance(reason, ConnectFailed):
+            return reason
         if isinstance(reason, ProtocolViolation):
             violation = ProtocolViolation(reason.message, evidence=reason.evidence, fix=reason.fix)
             violation.sent = sent
@@ -174,7 +231,9 @@ class StreamDispatcher:
             pending.dropped = True
         elif pending.request.cancel_on_abandon and self._outbox is not None and not self.lost.done():
             params = {"requestId": request_id, "reason": "the caller stopped waiting"}
-            self._outbox.put(Outgoing(write_notification("notifications/cancelled", params) + b"\n"))
+            data = self._frame(write_notification("notifications/cancelled", params))
+            # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
+            self._outbox.put(Outgoing(data, pending.permit))
 
     def _note_garbage(self, line: bytes, error: ProtocolViolation) -> None:
         self.counters.garbage += 1
@@ -186,8 +245,8 @@ class StreamDispatcher:
                 ProtocolViolation(
                     f"{GARBAGE_LIMIT} messages in a row could not be read ({error.message})",
                     evidence=self.counters.last_garbage,
-                    cause="the server prints to stdout, which belongs to the protocol",
-                    fix="make the server log to stderr",
+                    cause=self.garbage_advice[0],
+                    fix=self.garbage_advice[1],
                 )
             )
 
@@ -256,9 +315,6 @@ class StreamDispatcher:
         if self._outbox.paused and len(self._answers) >= ANSWERS_WAITING:
             self.lose(ProtocolViolation("the server sends requests and does not read the answers"))
             return
-        answer = Outgoing(data + b"\n")
+        answer = Outgoing(self._frame(data))
         self._answers.append(answer)
         self._outbox.put(answer)
-
-
-_RAISE_CAP = "if the server may send that much, raise `messages.max`"

@@ -28,7 +28,7 @@ def test_however_a_stream_is_cut_it_holds_the_same_messages(sent: list[bytes], p
     at_once, in_pieces = LineFramer(CAP), LineFramer(CAP)
 
     assert fed(in_pieces, chunks(data, places)) == at_once.feed(data)
-    assert in_pieces.overflowed == at_once.overflowed
+    assert bool(in_pieces.violation) == bool(at_once.violation)
 
 
 @settings(deadline=None)
@@ -37,7 +37,7 @@ def test_messages_come_out_as_they_went_in(sent: list[bytes], places: list[int])
     framer = LineFramer(CAP + 1)
 
     assert fed(framer, chunks(b"".join(line + b"\n" for line in sent), places)) == sent
-    assert not framer.overflowed
+    assert framer.violation is None
 
 
 def test_a_message_is_not_given_before_its_newline():
@@ -56,14 +56,14 @@ def test_a_line_as_long_as_the_cap_passes():
 
     assert framer.feed(b"1234\n12") == [b"1234"]
     assert framer.feed(b"34\n") == [b"1234"]
-    assert not framer.overflowed
+    assert framer.violation is None
 
 
 def test_a_line_over_the_cap_ends_reading_but_not_what_came_before_it():
     framer = LineFramer(4)
 
     assert framer.feed(b"1234\n12345\n1\n") == [b"1234"]
-    assert framer.overflowed
+    assert framer.violation is not None
     assert framer.feed(b"1\n") == []
 
 
@@ -71,9 +71,9 @@ def test_a_line_that_never_ends_is_given_up_at_the_cap_and_not_held():
     framer = LineFramer(4)
 
     assert fed(framer, [b"12", b"34"]) == []
-    assert not framer.overflowed
+    assert framer.violation is None
     assert framer.feed(b"5") == []
-    assert framer.overflowed
+    assert framer.violation is not None
     assert not framer._held
 
 
@@ -81,7 +81,7 @@ def test_the_cap_counts_one_line_and_not_the_stream():
     framer = LineFramer(4)
 
     assert fed(framer, [b"12", b"34\n"] * 100) == [b"1234"] * 100
-    assert not framer.overflowed
+    assert framer.violation is None
 
 
 def test_eight_mebibytes_in_small_chunks_are_one_message():
