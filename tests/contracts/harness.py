@@ -13,6 +13,7 @@ from typing import Any, Literal
 from bascule.config import (
     InProcessTransport,
     ServerConfig,
+    SseTransport,
     StdioTransport,
     StreamableHttpTransport,
     Timeouts,
@@ -23,7 +24,7 @@ from bascule.links.link import Link
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
 from servers.reference import Maker, built
-from support.http_servers import fastmcp_server, sdk_server
+from support.http_servers import fastmcp_server, fastmcp_sse_server, sdk_server, sdk_sse_server
 from support.links import a_link, a_plan
 from support.notebook import Notebook, notebook
 from support.servers import CAP, SERVERS
@@ -31,7 +32,7 @@ from support.servers import CAP, SERVERS
 TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=5)
 """Long enough for a peer that takes seconds to start on a busy machine. Tests of a limit name their own."""
 
-Carried = Literal["stdio", "http", "memory"]
+Carried = Literal["stdio", "http", "sse", "memory"]
 Era = Literal["old", "new"]
 
 VERSIONS: Mapping[Era, str] = {"old": "2025-11-25", "new": "2026-07-28"}
@@ -74,12 +75,24 @@ async def http_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
 
 
 @asynccontextmanager
+async def sse_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    serve: Callable[[Any], AbstractAsyncContextManager[str]] = sdk_sse_server if maker == "sdk" else fastmcp_sse_server
+    async with serve(built(maker, notes)) as url:
+        yield SseTransport(url)
+
+
+@asynccontextmanager
 async def memory_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
     yield InProcessTransport(built(maker, notes))
 
 
 Harness = Callable[[Maker, str], AbstractAsyncContextManager[Transport]]
-HARNESSES: Mapping[Carried, Harness] = {"stdio": stdio_peer, "http": http_peer, "memory": memory_peer}
+HARNESSES: Mapping[Carried, Harness] = {
+    "stdio": stdio_peer,
+    "http": http_peer,
+    "sse": sse_peer,
+    "memory": memory_peer,
+}
 
 SDK_CELLS = [Cell(transport, era, "sdk") for transport in HARNESSES for era in VERSIONS]
 SECOND_OPINIONS = [Cell(transport, "new", "fastmcp") for transport in HARNESSES]

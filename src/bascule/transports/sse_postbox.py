@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 
 from aiohttp import ClientResponse
@@ -67,20 +68,18 @@ class Postbox:
         self._tasks: set[asyncio.Task[None]] = set()
         self._linger = Linger()
         self._ended = ""
-
-    @property
-    def unasked(self) -> int:
-        """Messages on their way for whose reply nobody waits."""
-        return sum(not isinstance(letter.message, Pending) for letter in self._letters)
+        self.unasked = 0
+        """Messages that were put here, and are not yet accepted, for whose reply nobody waits."""
 
     def put(self, message: Outgoing) -> None:
         """Send it, in a task of its own."""
         if isinstance(message, Pending):
             message.deadline = inf
-            request = message.request
+            delivering = self._deliver(message)
         else:
-            request = Request("an answer", None, NOTIFY_TIMEOUT, phase="notify", permit=message.permit)
-        task = asyncio.create_task(self._deliver(self._letter(message, request)))
+            self.unasked += 1
+            delivering = self._deliver_unasked(message)
+        task = asyncio.create_task(delivering)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -104,12 +103,19 @@ class Postbox:
     def _letter(self, message: Outgoing, request: Request) -> Letter:
         return Letter(message, request, self._connect_timeout, self._keep)
 
-    async def _deliver(self, letter: Letter) -> None:
+    async def _deliver(self, message: Pending) -> None:
         try:
-            await self._post(letter)
+            await self._post(self._letter(message, message.request))
         except (PeerError, PermitLost) as error:
-            if isinstance(letter.message, Pending):
-                letter.message.fail(error)
+            message.fail(error)
+
+    async def _deliver_unasked(self, message: Outgoing) -> None:
+        request = Request("an answer", None, NOTIFY_TIMEOUT, phase="notify", permit=message.permit)
+        try:
+            with suppress(PeerError, PermitLost):
+                await self._post(self._letter(message, request))
+        finally:
+            self.unasked -= 1
 
     async def _post(self, letter: Letter) -> None:
         if self._ended:
