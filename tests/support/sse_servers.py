@@ -20,7 +20,10 @@ class SsePeer:
         self.opening = opening if opening is not None else stream_head() + named("/messages?session=1")
         self.posted = posted
         self.answering = True
-        """Whether each request is answered with an empty result."""
+        """Whether requests are answered on the stream: with what `results` has for the method, or with its name."""
+        self.results: Mapping[str, Any] = {}
+        self.turned_away = http_reply(b"Cannot POST /sse", "404 Not Found", "text/html")
+        """What a POST to the event stream itself is answered with, as those do who speak streamable HTTP."""
         self.server: RawServer
         self._stream: asyncio.Future[asyncio.StreamWriter] = asyncio.get_running_loop().create_future()
 
@@ -45,13 +48,30 @@ class SsePeer:
     async def answer(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
         if asked.method == "GET":
             writer.write(self.opening)
-            if not self._stream.done():
-                self._stream.set_result(writer)
+            if self._stream.done():
+                self._stream = asyncio.get_running_loop().create_future()
+            self._stream.set_result(writer)
+            return
+        if asked.path == "/sse":
+            writer.write(self.turned_away)
             return
         if self.posted is not None:
             writer.write(self.posted)
         if self.answering and "id" in asked.message and "method" in asked.message:
-            await self.say({"id": asked.id, "result": {"asked": asked.message["method"]}})
+            method = asked.message["method"]
+            await self.say({"id": asked.id, "result": self.results.get(method, {"asked": method})})
+
+
+WORKING: Mapping[str, Any] = {
+    "initialize": {
+        "protocolVersion": "2024-11-05",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "old", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "done"}]},
+}
+"""The results of a server that works."""
 
 
 def named(endpoint: str | bytes) -> bytes:
@@ -65,6 +85,14 @@ async def sse_peer(opening: bytes | None = None, posted: bytes | None = ACCEPTED
     peer = SsePeer(opening, posted)
     async with fail_after(LONG, "the life of a peer"), raw_server(peer.answer) as server:
         peer.server = server
+        yield peer
+
+
+@asynccontextmanager
+async def working_peer() -> AsyncGenerator[SsePeer]:
+    """One that can be linked to, and has a tool `act`."""
+    async with sse_peer() as peer:
+        peer.results = WORKING
         yield peer
 
 

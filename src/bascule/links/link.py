@@ -16,6 +16,7 @@ from bascule.links.key import LinkKey
 from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, why_silent
 from bascule.links.state import USABLE, Condition, LinkState, failed
 from bascule.links.terms import Agreement, Era, Learned, Terms
+from bascule.links.ways import neither_way
 from bascule.transports.dispatcher import Counters, Dispatcher, is_new_era
 from bascule.wire.stamp import Stamp, new_stamp, old_stamp, traceparent
 
@@ -255,15 +256,3 @@ class Link:
             self._opened.set_exception(error)
             # Nobody may be waiting: a link can be opened ahead of need.
             self._opened.exception()
-
-
-def neither_way(first: PeerError, older: PeerError) -> ConnectFailed:
-    """Two ways were tried, and both are told: which of them was meant is the operator's to say."""
-    told = f"streamable HTTP: {first.message} ({first.evidence})\nHTTP+SSE: {older.message}"
-    return ConnectFailed(
-        "the server speaks neither streamable HTTP nor HTTP+SSE at this URL",
-        where=older.where,
-        evidence=f"{told} ({older.evidence})" if older.evidence else told,
-        cause=older.cause or "the path of the URL is not the one at which the server speaks MCP",
-        fix="check the path of the URL: many servers listen at /mcp, older ones at /sse",
-    )

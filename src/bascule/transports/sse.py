@@ -40,10 +40,12 @@ class SseDispatcher(StreamDispatcher):
     def __init__(self, url: str, headers: Mapping[str, str], *, max_message: int, connect_timeout: float) -> None:
         super().__init__(max_message)
         self._endpoint = Endpoint(url, headers)
+        self._max_message = max_message
         self._connect_timeout = connect_timeout
         self._postbox = Postbox(self._endpoint, max_message, connect_timeout, self._deadlines.keep)
         self._reader = EventReader(max_message)
-        self._frame = bytes
+        # An event and a POST each hold one message, as it is.
+        self._dialect.frame = bytes
         self._located: asyncio.Future[None] = self._loop.create_future()
         """Done once it is known where to post, or that it never will be."""
         self._patience = asyncio.timeout(None)

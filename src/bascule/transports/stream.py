@@ -15,10 +15,10 @@ from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PeerRe
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import Request
 from bascule.transports.deadlines import Deadlines
+from bascule.transports.dialect import Dialect
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.pending import Pending
-from bascule.wire.framing import Framer, LengthFramer, LineFramer, as_line, framing_of, with_length
 from bascule.wire.jsonrpc import (
     Message,
     RequestId,
@@ -75,13 +75,7 @@ class StreamDispatcher:
         self.lost: asyncio.Future[PeerError] = self._loop.create_future()
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
-        self._max_message = max_message
-        self._framer: Framer = LineFramer(max_message)
-        self._cut: Callable[[bytes], list[bytes]] = self._first_cut
-        """Cuts what arrives into messages. Once the first bytes have shown how, it is the framer's own `feed`."""
-        self._frame: Callable[[bytes], bytes] = as_line
-        """Puts a message of ours into the bytes of the stream."""
-        self._start = b""
+        self._dialect = Dialect(max_message, self._awaits)
         self._ids = itertools.count(1)
         self._pending: dict[RequestId | None, Pending] = {}
         self._deadlines = Deadlines(self._pending.values)
@@ -109,7 +103,7 @@ class StreamDispatcher:
         if outbox is None or self.lost.done():
             raise self._gone(sent=False)
         request_id, params = self._identify(request)
-        data = self._frame(write_request(request_id, request.method, params))
+        data = self._dialect.frame(write_request(request_id, request.method, params))
         loop = self._loop
         deadline = loop.time() + request.timeout
         pending = Pending(request, data, loop.create_future(), deadline)
@@ -131,18 +125,18 @@ class StreamDispatcher:
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         if self._outbox is None or self.lost.done():
             raise self._gone(sent=False)
-        self._outbox.put(Outgoing(self._frame(write_notification(method, params))))
+        self._outbox.put(Outgoing(self._dialect.frame(write_notification(method, params))))
 
     def adopt(self, version: str) -> None:
         """Byte streams behave alike in both eras."""
 
     def feed(self, data: bytes) -> None:
         """Take what arrived. Reading stops for good at a message over the cap: what follows it cannot be trusted."""
-        for message in self._cut(data):
+        for message in self._dialect.cut(data):
             if self.lost.done():
                 return
             self.take(message)
-        violation = self._framer.violation
+        violation = self._dialect.framer.violation
         if violation is not None and not self.lost.done():
             self.lose(violation)
 
@@ -169,34 +163,7 @@ class StreamDispatcher:
         for task in self._answering:
             task.cancel()
 
-    def _first_cut(self, data: bytes) -> list[bytes]:
-        """Choose the framer by the first bytes, and feed it."""
-        self._start += data
-        framing = framing_of(self._start)
-        if framing is None:
-            return []
-        start, self._start = self._start, b""
-        if framing == "lengths":
-            self._framer = LengthFramer(self._max_message)
-            self._cut = self._first_with_length
-        else:
-            self._cut = self._framer.feed
-        return self._cut(start)
-
-    def _first_with_length(self, data: bytes) -> list[bytes]:
-        """Such a server usually reads lines as well: if it answers the line we sent, we go on with lines. One that
-        speaks before it has answered is answered in kind from there on."""
-        messages = self._framer.feed(data)
-        if messages:
-            self._cut = self._framer.feed
-            self._frame = as_line if self._is_reply(messages[0]) else with_length
-        return messages
-
-    def _is_reply(self, data: bytes) -> bool:
-        try:
-            message = read_message(data)
-        except ProtocolViolation:
-            return False
+    def _awaits(self, message: Message) -> bool:
         return message.method is None and normal_id(message.id) in self._pending
 
     def _gone(self, *, sent: bool) -> PeerError:
@@ -231,7 +198,7 @@ class StreamDispatcher:
             pending.dropped = True
         elif pending.request.cancel_on_abandon and self._outbox is not None and not self.lost.done():
             params = {"requestId": request_id, "reason": "the caller stopped waiting"}
-            data = self._frame(write_notification("notifications/cancelled", params))
+            data = self._dialect.frame(write_notification("notifications/cancelled", params))
             # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
             self._outbox.put(Outgoing(data, pending.permit))
 
@@ -315,6 +282,6 @@ class StreamDispatcher:
         if self._outbox.paused and len(self._answers) >= ANSWERS_WAITING:
             self.lose(ProtocolViolation("the server sends requests and does not read the answers"))
             return
-        answer = Outgoing(self._frame(data))
+        answer = Outgoing(self._dialect.frame(data))
         self._answers.append(answer)
         self._outbox.put(answer)
