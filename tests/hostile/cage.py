@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
+from bascule.config import ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport, Timeouts
 from bascule.config.transport import Transport
 from bascule.core.events import LinkChanged
 from bascule.core.outcome import ToolResult
@@ -38,7 +38,8 @@ async def beast(carrier: Carrier, name: str, trap: str) -> AsyncGenerator[Transp
         assert process.stdout is not None
         async with fail_after(20, "the start of a beast"):
             port = int(await process.stdout.readline())
-        yield StreamableHttpTransport(f"http://127.0.0.1:{port}/mcp", {"Authorization": SECRET})
+        kind = SseTransport if carrier == "sse" else StreamableHttpTransport
+        yield kind(f"http://127.0.0.1:{port}/mcp", {"Authorization": SECRET})
     finally:
         if process.returncode is None:
             process.kill()

@@ -11,8 +11,8 @@ from bascule.config import Timeouts
 from bascule.core.outcome import FailureKind
 from bascule.links.state import LinkState
 
-Carrier = Literal["stdio", "json", "events"]
-"""A child process; HTTP that answers in JSON; HTTP that answers in event streams."""
+Carrier = Literal["stdio", "json", "events", "sse"]
+"""A child process; HTTP that answers in JSON; HTTP that answers in event streams; the old HTTP with one stream."""
 
 MEBIBYTE = 1024 * 1024
 
@@ -65,7 +65,7 @@ def ends(
 
 
 def everywhere(ending: Ending) -> Mapping[Carrier, Ending]:
-    return {"stdio": ending, "json": ending, "events": ending}
+    return {"stdio": ending, "json": ending, "events": ending, "sse": ending}
 
 
 LOST, TIMEOUT, BROKEN = FailureKind.CONNECTION_ERROR, FailureKind.TIMEOUT, FailureKind.PROTOCOL_ERROR
@@ -78,6 +78,7 @@ SIZES = (
             "stdio": ends(BROKEN, "longer than"),
             "json": fails(BROKEN, "longer than"),
             "events": fails(BROKEN, "longer than"),
+            "sse": ends(BROKEN, "longer than"),
         },
     ),
     Inhabitant(
@@ -86,6 +87,7 @@ SIZES = (
             "stdio": ends(BROKEN, "longer than"),
             "json": fails(BROKEN, "longer than"),
             "events": fails(BROKEN, "longer than"),
+            "sse": ends(BROKEN, "longer than"),
         },
     ),
     Inhabitant(
@@ -94,6 +96,7 @@ SIZES = (
             "stdio": fails(BROKEN, "nests deeper", counted="garbage"),
             "json": fails(BROKEN, "nests deeper"),
             "events": fails(BROKEN, "nests deeper"),
+            "sse": fails(BROKEN, "nests deeper", counted="garbage"),
         },
     ),
     Inhabitant("a_gzip_bomb", {"json": fails(BROKEN, "compressed")}),
@@ -106,15 +109,16 @@ SIZES = (
 TIMES = (
     Inhabitant(
         "hanging_from_the_first_word",
-        everywhere(ends(LOST, "did not answer within")),
+        # Over HTTP+SSE the stream itself may be what was too slow.
+        {**everywhere(ends(LOST, "did not answer within")), "sse": ends(LOST, "within 0.4 s")},
         limits=replace(PATIENT, connect=0.4, probe=0.1),
     ),
     Inhabitant("hanging_at_the_listing", everywhere(ends(LOST, "timeouts.list")), limits=replace(PATIENT, list=0.4)),
     Inhabitant("hanging_after_the_question", everywhere(fails(TIMEOUT, "no reply to tools/call"))),
     Inhabitant("bytes_dripped_one_at_a_time", everywhere(fails(TIMEOUT, "no reply to tools/call"))),
     Inhabitant("stderr_without_end", {"stdio": fails(TIMEOUT)}),
-    Inhabitant("a_progress_storm", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT)}),
-    Inhabitant("events_without_end", {"events": fails(TIMEOUT, "without the reply")}),
+    Inhabitant("a_progress_storm", {"stdio": fails(TIMEOUT), "events": fails(TIMEOUT), "sse": fails(TIMEOUT)}),
+    Inhabitant("events_without_end", {"events": fails(TIMEOUT, "without the reply"), "sse": fails(TIMEOUT)}),
 )
 
 WORDS = (
@@ -124,6 +128,7 @@ WORDS = (
             "stdio": ends(BROKEN, "could not be read", counted="garbage"),
             "json": fails(TIMEOUT, "began and did not end"),
             "events": fails(BROKEN, "not a JSON-RPC message"),
+            "sse": ends(BROKEN, "could not be read", counted="garbage"),
         },
     ),
     Inhabitant(
@@ -132,6 +137,7 @@ WORDS = (
             "stdio": fails(TIMEOUT, counted="strays"),
             "json": fails(BROKEN, "not the reply", counted="strays"),
             "events": fails(LOST, "ended before the reply", counted="strays"),
+            "sse": fails(TIMEOUT, counted="strays"),
         },
     ),
     Inhabitant(
@@ -140,6 +146,7 @@ WORDS = (
             "stdio": Ending(None, counted="strays"),
             "json": fails(BROKEN, "not a JSON-RPC message"),
             "events": Ending(None),
+            "sse": Ending(None),
         },
     ),
     Inhabitant(
@@ -148,11 +155,16 @@ WORDS = (
             "stdio": fails(BROKEN, "not a JSON-RPC message", counted="garbage"),
             "json": fails(BROKEN, "not a JSON-RPC message"),
             "events": fails(BROKEN, "not a JSON-RPC message"),
+            "sse": fails(BROKEN, "not a JSON-RPC message", counted="garbage"),
         },
     ),
     Inhabitant(
         "requests_nobody_offered",
-        {"stdio": ends(BROKEN, "does not read the answers"), "events": fails(TIMEOUT, counted="notices_dropped")},
+        {
+            "stdio": ends(BROKEN, "does not read the answers"),
+            "events": fails(TIMEOUT, counted="notices_dropped"),
+            "sse": fails(TIMEOUT, counted="notices_dropped"),
+        },
     ),
     Inhabitant("a_painted_refusal", everywhere(fails(SAID_NO, "red"))),
     Inhabitant("a_painted_tool_error", everywhere(fails(SAID_NO, "red"))),
@@ -166,11 +178,25 @@ ENDINGS = (
             "stdio": ends(LOST, "exited with code 1"),
             "json": fails(LOST, "ended before the reply"),
             "events": fails(LOST, "ended before the reply"),
+            "sse": ends(LOST, "event stream"),
         },
     ),
     Inhabitant("a_closed_stdout", {"stdio": ends(LOST, "closed its stdout but still runs")}),
     Inhabitant("a_redirect_of_a_call_elsewhere", {"json": fails(LOST, "redirects to another server")}),
     Inhabitant("a_redirect_of_everything_elsewhere", {"json": ends(LOST, "redirects to another server")}),
+)
+
+STREAMS = (
+    Inhabitant("an_endpoint_elsewhere", {"sse": ends(LOST, "to another server")}),
+    Inhabitant(
+        "an_endpoint_that_never_comes",
+        {"sse": ends(LOST, "no endpoint")},
+        limits=replace(PATIENT, connect=0.4),
+    ),
+    Inhabitant("an_endpoint_without_end", {"sse": ends(LOST, "longer than")}),
+    Inhabitant("a_web_page_for_a_stream", {"sse": ends(LOST, "text/html")}),
+    Inhabitant("a_second_endpoint", {"sse": ends(BROKEN, "second endpoint")}),
+    Inhabitant("a_cut_stream", {"sse": ends(LOST, "event stream")}),
 )
 
 EXPLOSIVE = {"text": "a" * 60 + "!"}
@@ -186,4 +212,4 @@ SCHEMAS = (
     Inhabitant("a_remote_reference_for_results", everywhere(fails(DENIED, "ever fetched"))),
 )
 
-ZOO = (*SIZES, *TIMES, *WORDS, *ENDINGS, *SCHEMAS)
+ZOO = (*SIZES, *TIMES, *WORDS, *ENDINGS, *STREAMS, *SCHEMAS)

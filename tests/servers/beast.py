@@ -1,7 +1,8 @@
-"""A hostile server of the new era. It behaves until the method it is waiting for, and then misbehaves in one way.
+"""A hostile server. It behaves until the method it is waiting for, and then misbehaves in one way.
 
-Arguments: `stdio`, or `json` or `events` for HTTP (its port is then its first line of output); the name of the
-misbehaviour, one of `beast_ways`; and the URL of a trap, which nobody must ever ask.
+Arguments: `stdio`, or for HTTP (its port is then its first line of output) `json`, `events`, or `sse` for the old way
+with one event stream; the name of the misbehaviour, one of `beast_ways`; and the URL of a trap, which nobody must ever
+ask.
 """
 
 import json
@@ -11,9 +12,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, BinaryIO
 
-from beast_ways import END, WAYS, Ask, Head, Piece, Raw
+from beast_ways import CUT, END, WAYS, Ask, Head, Piece, Raw
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 ACT = {"name": "act", "description": "Does harm.", "inputSchema": {"type": "object"}}
@@ -23,6 +25,9 @@ def behaved(method: str) -> dict[str, Any]:
     match method:
         case "server/discover":
             return {"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHE}}
+        case "initialize":
+            info = {"name": "beast", "version": "1"}
+            return {"result": {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}}
         case "tools/list":
             return {"result": {"tools": [ACT], **CACHE}}
         case "tools/call":
@@ -43,8 +48,8 @@ class Mouth:
     """Puts pieces into the bytes of one carrier."""
 
     def __init__(self, carrier: str, write: Callable[[bytes], None]) -> None:
-        self._before = b"data: " if carrier == "events" else b""
-        self._after = {"stdio": b"\n", "json": b"", "events": b"\n\n"}[carrier]
+        self._before = b"data: " if carrier in {"events", "sse"} else b""
+        self._after = {"stdio": b"\n", "json": b"", "events": b"\n\n", "sse": b"\n\n"}[carrier]
         self._write = write
         self._within = False
 
@@ -121,6 +126,47 @@ def converse(connection: socket.socket, carrier: str, name: str, trap: str) -> N
             response.end()
 
 
+class EventStream:
+    """The one stream on which everything is said in the old way. A new client's replaces the last one's."""
+
+    def __init__(self, name: str, trap: str) -> None:
+        self._name = name
+        self._trap = trap
+        self._open: socket.socket | None = None
+
+    def converse(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection, connection.makefile("rb") as reader:
+            while (body := read_request(reader)) is not None:
+                if not body:
+                    self._begin(connection)
+                    threading.Event().wait()
+                connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                message = json.loads(body)
+                if "method" in message and "id" in message:
+                    self._say(pieces(message, "sse", self._name, self._trap))
+
+    def _begin(self, connection: socket.socket) -> None:
+        self._open = connection
+        methods, way = WAYS[self._name]
+        if "GET" in methods:
+            self._say(way(Ask(None, {}, "sse", self._trap)))
+        else:
+            self._say([Head("200 OK", {"Content-Type": "text/event-stream"}), Raw(b"event: endpoint\ndata: /say\n\n")])
+
+    def _say(self, said: Iterable[Piece]) -> None:
+        stream = self._open
+        assert stream is not None
+        mouth = Mouth("sse", stream.sendall)
+        for piece in said:
+            if piece is CUT:
+                stream.shutdown(socket.SHUT_RDWR)
+            elif isinstance(piece, Head):
+                lines = [f"HTTP/1.1 {piece.status}", *(f"{k}: {v}" for k, v in piece.headers.items()), "", ""]
+                stream.sendall("\r\n".join(lines).encode())
+            else:
+                mouth.say(piece)
+
+
 def read_request(reader: BinaryIO) -> bytes | None:
     """The body of the next request, or nothing at the end of the connection."""
     length = 0
@@ -134,10 +180,12 @@ def read_request(reader: BinaryIO) -> bytes | None:
 def serve_http(carrier: str, name: str, trap: str) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     print(listener.getsockname()[1], flush=True)
+    stream = EventStream(name, trap)
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=converse, args=(connection, carrier, name, trap), daemon=True).start()
+        serve = stream.converse if carrier == "sse" else partial(converse, carrier=carrier, name=name, trap=trap)
+        threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -57,7 +57,14 @@ class End:
 
 END = End()
 
-Piece = dict[str, Any] | bytes | Head | End
+
+class Cut:
+    """The end of an event stream, in the middle of whatever it was."""
+
+
+CUT = Cut()
+
+Piece = dict[str, Any] | bytes | Head | End | Cut
 """A whole message, a fragment of one, or one of the above."""
 
 Way = Callable[[Ask], Iterator[Piece]]
@@ -264,6 +271,53 @@ def a_redirect_of_a_call_elsewhere(ask: Ask) -> Iterator[Piece]:
 def a_redirect_of_everything_elsewhere(ask: Ask) -> Iterator[Piece]:
     yield Head("308 Permanent Redirect", {"Location": ask.trap})
     yield Raw()
+
+
+# Event streams of the old way. `GET` is the request for the stream itself.
+
+EVENTS = Head("200 OK", {"Content-Type": "text/event-stream"})
+
+
+@at("GET")
+def an_endpoint_elsewhere(ask: Ask) -> Iterator[Piece]:
+    yield EVENTS
+    yield Raw(f"event: endpoint\ndata: {ask.trap}/say\n\n".encode())
+    stay()
+
+
+@at("GET")
+def an_endpoint_that_never_comes(ask: Ask) -> Iterator[Piece]:
+    yield EVENTS
+    while True:
+        yield Raw(b": one moment\n\n")
+        time.sleep(0.002)
+
+
+@at("GET")
+def an_endpoint_without_end(ask: Ask) -> Iterator[Piece]:
+    yield EVENTS
+    yield Raw(b"event: endpoint\ndata: /")
+    while True:
+        yield Raw(b"x" * 65536)
+
+
+@at("GET")
+def a_web_page_for_a_stream(ask: Ask) -> Iterator[Piece]:
+    yield Head("200 OK", {"Content-Type": "text/html"})
+    while True:
+        yield Raw(b"<p>Welcome to nothing in particular.</p>" * 1000)
+
+
+@at("tools/call")
+def a_second_endpoint(ask: Ask) -> Iterator[Piece]:
+    yield Raw(f"event: endpoint\ndata: {ask.trap}/say\n\n".encode())
+    yield ask.text("done")
+
+
+@at("tools/call")
+def a_cut_stream(ask: Ask) -> Iterator[Piece]:
+    yield json.dumps(ask.text("as I was saying")).encode()[:40]
+    yield CUT
 
 
 # Schemas.

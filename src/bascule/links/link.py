@@ -13,7 +13,7 @@ from bascule.core.request import Request
 from bascule.links.brain import Brain
 from bascule.links.gate import StartGate
 from bascule.links.key import LinkKey
-from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, why_silent
+from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.state import USABLE, Condition, LinkState, failed
 from bascule.links.terms import Agreement, Era, Learned, Terms
 from bascule.links.ways import neither_way
@@ -221,13 +221,8 @@ class Link:
             async with asyncio.timeout(limit):
                 return await negotiate(dispatcher, self._plan.terms, era)
         except TimeoutError:
-            raise ConnectFailed(
-                f"the server did not answer within {limit:g} s",
-                where="connect",
-                cause=why_silent(dispatcher.kind),
-                fix="run its command in a terminal to see what it waits for; if it is only slow, raise "
-                "`timeouts.connect`",
-            ) from None
+            silence = never_answered(dispatcher.kind, limit)
+            raise ConnectFailed(silence.message, where="connect", cause=silence.cause, fix=silence.fix) from None
 
     async def _release(self) -> None:
         if self._brain is not None:

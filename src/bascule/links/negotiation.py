@@ -144,7 +144,7 @@ async def _handshake(dispatcher: Dispatcher, terms: Terms) -> Agreement:
             Request("initialize", params, terms.connect, phase="connect", cancel_on_abandon=False)
         )
     except ReplyTimeout as error:
-        raise _never_answered(dispatcher, terms) from error
+        raise never_answered(dispatcher.kind, terms.connect) from error
     agreement = read_handshake(result)
     dispatcher.adopt(agreement.version)
     await dispatcher.notify("notifications/initialized")
@@ -162,24 +162,17 @@ def _killed(error: ConnectionLost) -> ProbeKilled:
     return ProbeKilled(error.message, sent=error.sent, evidence=error.evidence, cause=error.cause, fix=error.fix)
 
 
-def why_silent(kind: str) -> str:
-    """The likely cause of a silence, by the kind of transport."""
-    if kind != "stdio":
-        return ""
-    return (
-        "it is still starting, it waits for something, or it reads only messages framed with `Content-Length`, which "
-        "MCP does not use and we never send unasked"
-    )
-
-
-def _never_answered(dispatcher: Dispatcher, terms: Terms) -> ReplyTimeout:
-    error = ReplyTimeout(
-        f"the server did not answer within {terms.connect:g} s",
-        phase="connect",
-        timeout=terms.connect,
-        fix="run its command in a terminal to see what it waits for; if it is only slow, raise `timeouts.connect`",
-    )
-    error.cause = why_silent(dispatcher.kind)
+def never_answered(kind: str, limit: float) -> ReplyTimeout:
+    """A silence, with its likely cause by the kind of transport."""
+    look = "check that the URL is that of an MCP server"
+    error = ReplyTimeout(f"the server did not answer within {limit:g} s", phase="connect", timeout=limit)
+    if kind == "stdio":
+        look = "run its command in a terminal to see what it waits for"
+        error.cause = (
+            "it is still starting, it waits for something, or it reads only messages framed with `Content-Length`, "
+            "which MCP does not use and we never send unasked"
+        )
+    error.fix = f"{look}; if it is only slow, raise `timeouts.connect`"
     return error
 
 

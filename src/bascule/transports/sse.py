@@ -48,6 +48,8 @@ class SseDispatcher(StreamDispatcher):
         self._dialect.frame = bytes
         self._located: asyncio.Future[None] = self._loop.create_future()
         """Done once it is known where to post, or that it never will be."""
+        self._standing = ""
+        """How far connecting has come, if that is where it stopped."""
         self._patience = asyncio.timeout(None)
         self._listening: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -87,7 +89,7 @@ class SseDispatcher(StreamDispatcher):
         await asyncio.shield(self._closing)
 
     def evidence(self) -> str:
-        return ""
+        return self._standing
 
     async def _connected(self) -> None:
         if self._listening is not None and not self._located.done():
@@ -110,6 +112,7 @@ class SseDispatcher(StreamDispatcher):
         try:
             response = await self._endpoint.stream()
             await self._check(response)
+            self._standing = "the server opened an event stream, and has named no endpoint on it"
             while chunk := await response.content.readany():
                 self._take_events(chunk)
                 if self.lost.done():
@@ -146,6 +149,7 @@ class SseDispatcher(StreamDispatcher):
             self.take(event.data)
 
     def _locate(self, told: bytes) -> None:
+        self._standing = ""
         if self._located.done():
             raise ProtocolViolation("the server named a second endpoint for one event stream", evidence=sample(told))
         self._endpoint.aim(told)

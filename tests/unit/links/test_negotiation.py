@@ -7,7 +7,7 @@ import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, PeerError, PeerRefused, ReplyTimeout
 from bascule.core.request import Request
-from bascule.links.negotiation import TURNED_AWAY, ProbeKilled, WayRefused, negotiate
+from bascule.links.negotiation import TURNED_AWAY, ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.terms import Agreement, Era
 from bascule.wire.stamp import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.links import TERMS
@@ -362,3 +362,10 @@ async def test_who_wants_the_new_era_alone_is_led_nowhere_else():
         await negotiate(Turning(404), TERMS, "new")
 
     assert not isinstance(caught.value, WayRefused)
+
+
+async def test_a_silent_child_may_be_one_that_wants_lengths_and_a_silent_url_is_not():
+    child, remote = never_answered("stdio", 5.0), never_answered("http", 5.0)
+
+    assert "Content-Length" in child.cause
+    assert (remote.cause, "URL" in remote.fix, "command" in remote.fix) == ("", True, False)

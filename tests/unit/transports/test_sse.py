@@ -55,6 +55,7 @@ async def test_opening_does_not_wait_for_a_slow_server_and_the_first_request_doe
         assert not sending.done()
         await peer.say(named("/late"))
         assert await sending == {"asked": "tools/call"}
+        assert link.evidence() == ""
 
 
 @pytest.mark.parametrize("told", ["messages?s=1", "/messages?s=1", "?s=1", "HERE/a%2Fb?s=%41"])
@@ -85,10 +86,14 @@ async def test_an_endpoint_that_is_no_url_is_refused(told: bytes):
 
 async def test_an_endpoint_that_never_comes_is_given_up_whatever_else_comes():
     dripping = stream_head() + b": still here\n\n" * 100 + b"event: ping\ndata: 1\n\n"
-    error = await failure(dripping, connect_timeout=0.2)
+    async with sse_peer(dripping) as peer, sse_link(peer, connect_timeout=1.0) as link:
+        with pytest.raises(PeerError) as caught:
+            await link.send(ask())
+        assert "has named no endpoint" in link.evidence()
+    error = caught.value
 
     assert isinstance(error, ConnectFailed)
-    assert "named no endpoint within 0.2 s" in error.message
+    assert "named no endpoint within 1 s" in error.message
     assert "/sse" in error.fix
 
 
