@@ -133,7 +133,7 @@ class Roster:
         condition = failed(error) if error is not None else link.condition if link is not None else None
         return ServerReport(
             name=server,
-            transport=link.kind if link is not None and link.older_way else config.transport.kind,
+            transport=(link is not None and link.older_way and link.kind) or config.transport.kind,
             state=condition.state if condition is not None else LinkState.CONFIGURED,
             reason=condition.reason if condition is not None else "",
             agreement=link.agreement if link is not None else None,
