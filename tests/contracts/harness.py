@@ -13,6 +13,7 @@ from typing import Any, Literal
 from bascule.config import (
     InProcessTransport,
     ServerConfig,
+    SseTransport,
     StdioTransport,
     StreamableHttpTransport,
     Timeouts,
@@ -25,7 +26,7 @@ from bascule.links.link import Link
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
 from servers.reference import Maker, built
-from support.http_servers import fastmcp_server, sdk_server, unix_asgi_server
+from support.http_servers import fastmcp_server, fastmcp_sse_server, sdk_server, sdk_sse_server, unix_asgi_server
 from support.links import a_link, a_plan
 from support.notebook import Notebook, notebook
 from support.servers import CAP, SERVERS
@@ -34,7 +35,7 @@ from support.ws_servers import sdk_ws_server
 TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=5)
 """Long enough for a peer that takes seconds to start on a busy machine. Tests of a limit name their own."""
 
-Carried = Literal["stdio", "http", "unix", "ws", "memory"]
+Carried = Literal["stdio", "http", "unix", "sse", "ws", "memory"]
 Era = Literal["old", "new"]
 
 VERSIONS: Mapping[Era, str] = {"old": "2025-11-25", "new": "2026-07-28"}
@@ -90,6 +91,13 @@ async def ws_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
 
 
 @asynccontextmanager
+async def sse_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    serve: Callable[[Any], AbstractAsyncContextManager[str]] = sdk_sse_server if maker == "sdk" else fastmcp_sse_server
+    async with serve(built(maker, notes)) as url:
+        yield SseTransport(url)
+
+
+@asynccontextmanager
 async def memory_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
     yield InProcessTransport(built(maker, notes))
 
@@ -100,6 +108,7 @@ HARNESSES: Mapping[Carried, Harness] = {
     "http": http_peer,
     "unix": unix_peer,
     "ws": ws_peer,
+    "sse": sse_peer,
     "memory": memory_peer,
 }
 

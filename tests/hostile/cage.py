@@ -38,7 +38,7 @@ async def beast(carrier: Carrier, name: str, trap: str) -> AsyncGenerator[Transp
         return
     with TemporaryDirectory(prefix="beast") as folder:
         async with started(program, *arguments, folder=folder) as url:
-            yield remote_transport(url, {"Authorization": SECRET}, "auto")
+            yield remote_transport(url, {"Authorization": SECRET}, "sse" if carrier == "sse" else "auto")
 
 
 @asynccontextmanager

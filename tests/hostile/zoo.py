@@ -12,9 +12,9 @@ from bascule.config import Timeouts
 from bascule.core.outcome import FailureKind
 from bascule.links.state import LinkState
 
-Carrier = Literal["stdio", "ws", "json", "unix", "events"]
-"""A child process; a WebSocket; HTTP that answers in JSON, on a port or on a socket file; HTTP that answers in event
-streams."""
+Carrier = Literal["stdio", "ws", "sse", "json", "unix", "events"]
+"""A child process; a WebSocket; the old HTTP with one event stream; HTTP that answers in JSON, on a port or on a socket
+file; HTTP that answers in event streams."""
 
 PATIENT = Timeouts(connect=10, reconnect=10, probe=8, list=10, call=10, close=0.2)
 """Enough for all that has to happen by itself, on however busy a machine."""
@@ -71,11 +71,14 @@ def on(
     json: Ending | None = None,
     events: Ending | None = None,
     ws: Ending | None = None,
+    sse: Ending | None = None,
 ) -> Mapping[Carrier, Ending]:
-    """An ending for each carrier. A WebSocket is a stream unless it has its own; a socket file answers in JSON."""
+    """An ending for each carrier. WebSockets and HTTP+SSE are streams unless they have their own; a socket file answers
+    in JSON."""
     endings: Mapping[Carrier, Ending | None] = {
         "stdio": stream,
         "ws": ws or stream,
+        "sse": sse or stream,
         "json": json,
         "unix": json,
         "events": events,
@@ -141,7 +144,8 @@ SIZES = (
 TIMES = (
     Inhabitant(
         "hanging_from_the_first_word",
-        everywhere(ends(LOST, "did not answer within")),
+        # Over HTTP+SSE the stream itself may be what was too slow.
+        {**everywhere(ends(LOST, "did not answer within")), "sse": ends(LOST, "within 0.4 s")},
         limits=replace(PATIENT, connect=0.4, probe=0.1),
     ),
     Inhabitant("hanging_at_the_listing", everywhere(ends(LOST, "timeouts.list")), limits=replace(PATIENT, list=0.4)),
@@ -149,7 +153,7 @@ TIMES = (
     Inhabitant("bytes_dripped_one_at_a_time", everywhere(fails(TIMEOUT, "no reply to tools/call"))),
     Inhabitant("stderr_without_end", {"stdio": fails(TIMEOUT)}),
     Inhabitant("a_progress_storm", on(stream=fails(TIMEOUT), events=fails(TIMEOUT))),
-    Inhabitant("events_without_end", on(events=fails(TIMEOUT, "without the reply"))),
+    Inhabitant("events_without_end", on(events=fails(TIMEOUT, "without the reply"), sse=fails(TIMEOUT))),
 )
 
 LISTINGS = (
@@ -186,7 +190,7 @@ REPLIES = (
     Inhabitant("a_reply_that_comes_too_late", everywhere(fails(TIMEOUT))),
     Inhabitant("log_messages_without_end", on(stream=fails(TIMEOUT), events=fails(TIMEOUT))),
     Inhabitant("a_new_listing_announced_without_end", on(stream=fails(TIMEOUT), events=fails(TIMEOUT))),
-    Inhabitant("pings_without_end", on(stream=ends(BROKEN), events=fails(TIMEOUT))),
+    Inhabitant("pings_without_end", on(stream=ends(BROKEN), sse=fails(TIMEOUT), events=fails(TIMEOUT))),
     Inhabitant("progress_of_every_wrong_shape", on(stream=Ending(None), events=Ending(None))),
 )
 
@@ -251,7 +255,11 @@ WORDS = (
     ),
     Inhabitant(
         "requests_nobody_offered",
-        on(stream=ends(BROKEN, "does not read the answers"), events=fails(TIMEOUT, counted="notices_dropped")),
+        on(
+            stream=ends(BROKEN, "does not read the answers"),
+            sse=fails(TIMEOUT, counted="notices_dropped"),
+            events=fails(TIMEOUT, counted="notices_dropped"),
+        ),
     ),
     Inhabitant("a_painted_refusal", everywhere(fails(SAID_NO, "red"))),
     Inhabitant("a_painted_tool_error", everywhere(fails(SAID_NO, "red"))),
@@ -264,6 +272,7 @@ ENDINGS = (
         on(
             stream=ends(LOST, "exited with code 1"),
             ws=ends(LOST, "without a closing frame"),
+            sse=ends(LOST, "event stream"),
             json=fails(LOST, "ended before the reply"),
             events=fails(LOST, "ended before the reply"),
         ),
@@ -295,6 +304,15 @@ SCHEMAS = (
     Inhabitant("a_type_that_does_not_exist", everywhere(fails(BROKEN, "not valid JSON Schema")), EXPLOSIVE),
 )
 
+STREAMS = (
+    Inhabitant("an_endpoint_elsewhere", on(sse=ends(LOST, "to another server"))),
+    Inhabitant("an_endpoint_that_never_comes", on(sse=ends(LOST, "no endpoint")), limits=replace(PATIENT, connect=0.4)),
+    Inhabitant("an_endpoint_without_end", on(sse=ends(LOST, "longer than"))),
+    Inhabitant("a_web_page_for_a_stream", on(sse=ends(LOST, "text/html"))),
+    Inhabitant("a_second_endpoint", on(sse=ends(BROKEN, "second endpoint"))),
+    Inhabitant("a_cut_stream", on(sse=ends(LOST, "event stream"))),
+)
+
 WEBSOCKETS = (
     Inhabitant("an_opening_answered_with_a_page", on(ws=ends(LOST, "HTTP 200"))),
     Inhabitant("an_opening_redirected_elsewhere", on(ws=ends(LOST, "redirects"))),
@@ -310,4 +328,4 @@ WEBSOCKETS = (
     Inhabitant("a_frame_of_no_known_kind", on(ws=ends(BROKEN, "broke the WebSocket protocol"))),
 )
 
-ZOO = (*SIZES, *TIMES, *LISTINGS, *REPLIES, *STAGES, *ANSWERS, *WORDS, *ENDINGS, *SCHEMAS, *WEBSOCKETS)
+ZOO = (*SIZES, *TIMES, *LISTINGS, *REPLIES, *STAGES, *ANSWERS, *WORDS, *ENDINGS, *SCHEMAS, *STREAMS, *WEBSOCKETS)

@@ -68,6 +68,13 @@ async def test_a_streamable_http_server_on_an_old_sdk(version: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("version", SDK_VERSIONS)
+async def test_a_server_with_an_event_stream_on_an_old_sdk(version: str, tmp_path: Path):
+    async with vintage(version, "sse") as port:
+        row = await check(tmp_path, {"url": f"http://127.0.0.1:{port}/sse"}, ADD)
+    assert row["transport"] == "sse"
+
+
+@pytest.mark.parametrize("version", SDK_VERSIONS)
 async def test_a_websocket_server_on_an_old_sdk(version: str, tmp_path: Path):
     async with vintage(version, "ws") as port:
         row = await check(tmp_path, {"url": f"ws://127.0.0.1:{port}/ws"}, ADD)
@@ -81,6 +88,12 @@ async def test_server_everything_over_stdio(tmp_path: Path):
 async def test_server_everything_over_streamable_http(tmp_path: Path):
     async with everything("streamableHttp") as port:
         await check(tmp_path, {"url": f"http://127.0.0.1:{port}/mcp"}, ECHO)
+
+
+async def test_server_everything_over_sse(tmp_path: Path):
+    async with everything("sse") as port:
+        row = await check(tmp_path, {"url": f"http://127.0.0.1:{port}/sse"}, ECHO)
+    assert row["transport"] == "sse"
 
 
 async def test_server_filesystem(tmp_path: Path):

@@ -1,8 +1,8 @@
-"""A hostile server of the new era. It behaves until the method it is waiting for, and then misbehaves in one way.
+"""A hostile server. It behaves until the method it is waiting for, and then misbehaves in one way.
 
 Arguments: how it is reached; the name of the misbehaviour, one of those in the `beast_` files beside it; and the URL of a
 trap, which nobody must ever ask. It is reached by `stdio`; by HTTP on a port, answering in `json` or in `events`; by HTTP on
-a socket file in the folder it runs in, `unix`; or by a WebSocket, `ws`. The address is its first line of output. With
+a socket file in the folder it runs in, `unix`; by the old HTTP with one event stream, `sse`; or by a WebSocket, `ws`. The address is its first line of output. With
 `ways` alone it only names them all.
 """
 
@@ -13,17 +13,19 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import beast_answers
 import beast_listings
 import beast_replies
+import beast_sse_ways
 import beast_ws_ways
-from beast_ways import END, WAYS, Ask, Head, Piece, Raw
+from beast_ways import CUT, END, WAYS, Ask, Head, Piece, Raw
 from beast_ws import serve_ws
 
-FILLED_BY = (beast_answers, beast_listings, beast_replies, beast_ws_ways)
+FILLED_BY = (beast_answers, beast_listings, beast_replies, beast_sse_ways, beast_ws_ways)
 """Each adds its ways to those there are."""
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -34,6 +36,9 @@ def behaved(method: str) -> dict[str, Any]:
     match method:
         case "server/discover":
             return {"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHE}}
+        case "initialize":
+            info = {"name": "beast", "version": "1"}
+            return {"result": {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}}
         case "tools/list":
             return {"result": {"tools": [ACT], **CACHE}}
         case "tools/call":
@@ -56,8 +61,8 @@ class Mouth:
     """Puts pieces into the bytes of one carrier."""
 
     def __init__(self, carrier: str, write: Callable[[bytes], None]) -> None:
-        self._before = b"data: " if carrier == "events" else b""
-        self._after = {"stdio": b"\n", "events": b"\n\n"}.get(carrier, b"")
+        self._before = b"data: " if carrier in {"events", "sse"} else b""
+        self._after = {"stdio": b"\n", "events": b"\n\n", "sse": b"\n\n"}.get(carrier, b"")
         self._write = write
         self._within = False
 
@@ -134,6 +139,47 @@ def converse(connection: socket.socket, carrier: str, name: str, trap: str) -> N
             response.end()
 
 
+class EventStream:
+    """The one stream on which everything is said in the old way. A new client's replaces the last one's."""
+
+    def __init__(self, name: str, trap: str) -> None:
+        self._name = name
+        self._trap = trap
+        self._open: socket.socket | None = None
+
+    def converse(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection, connection.makefile("rb") as reader:
+            while (body := read_request(reader)) is not None:
+                if not body:
+                    self._begin(connection)
+                    threading.Event().wait()
+                connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                message = json.loads(body)
+                if "method" in message and "id" in message:
+                    self._say(pieces(message, "sse", self._name, self._trap))
+
+    def _begin(self, connection: socket.socket) -> None:
+        self._open = connection
+        methods, way = WAYS[self._name]
+        if "GET" in methods:
+            self._say(way(Ask(None, {}, "sse", self._trap)))
+        else:
+            self._say([Head("200 OK", {"Content-Type": "text/event-stream"}), Raw(b"event: endpoint\ndata: /say\n\n")])
+
+    def _say(self, said: Iterable[Piece]) -> None:
+        stream = self._open
+        assert stream is not None
+        mouth = Mouth("sse", stream.sendall)
+        for piece in said:
+            if piece is CUT:
+                stream.shutdown(socket.SHUT_RDWR)
+            elif isinstance(piece, Head):
+                lines = [f"HTTP/1.1 {piece.status}", *(f"{k}: {v}" for k, v in piece.headers.items()), "", ""]
+                stream.sendall("\r\n".join(lines).encode())
+            else:
+                mouth.say(piece)
+
+
 def read_request(reader: BinaryIO) -> bytes | None:
     """The body of the next request, or nothing at the end of the connection."""
     length = 0
@@ -145,11 +191,13 @@ def read_request(reader: BinaryIO) -> bytes | None:
 
 
 def serve_http(listener: socket.socket, carrier: str, name: str, trap: str) -> None:
+    stream = EventStream(name, trap)
     while True:
         connection, _ = listener.accept()
         if listener.family != socket.AF_UNIX:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=converse, args=(connection, carrier, name, trap), daemon=True).start()
+        serve = stream.converse if carrier == "sse" else partial(converse, carrier=carrier, name=name, trap=trap)
+        threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
 
 def listen(carrier: str) -> socket.socket:

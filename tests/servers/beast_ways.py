@@ -57,7 +57,14 @@ class End:
 
 END = End()
 
-Piece = dict[str, Any] | bytes | Head | End
+
+class Cut:
+    """The end of an event stream, in the middle of whatever it was."""
+
+
+CUT = Cut()
+
+Piece = dict[str, Any] | bytes | Head | End | Cut
 """A whole message, a fragment of one, or one of the above."""
 
 Way = Callable[[Ask], Iterator[Piece]]

@@ -80,10 +80,24 @@ async def sdk_server(server: Any, **options: Any) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
+async def sdk_sse_server(server: Any, **options: Any) -> AsyncGenerator[str]:
+    """Serve the official SDK's `MCPServer` over HTTP+SSE. Gives the URL of its event stream."""
+    async with asgi_server(server.sse_app(**options)) as origin:
+        yield f"{origin}/sse"
+
+
+@asynccontextmanager
 async def fastmcp_server(server: Any, **options: Any) -> AsyncGenerator[str]:
     """Serve a FastMCP server. Gives the URL of its endpoint."""
     async with asgi_server(server.http_app(**options)) as origin:
         yield f"{origin}/mcp"
+
+
+@asynccontextmanager
+async def fastmcp_sse_server(server: Any) -> AsyncGenerator[str]:
+    """Serve a FastMCP server over HTTP+SSE. Gives the URL of its event stream."""
+    async with asgi_server(server.http_app(transport="sse")) as origin:
+        yield f"{origin}/sse"
 
 
 @asynccontextmanager

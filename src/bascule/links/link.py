@@ -2,20 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import randbytes
 from typing import Any
 
-from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost
+from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, LoginNeeded, PeerError
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.request import Request
 from bascule.links.brain import Brain
 from bascule.links.gate import StartGate
 from bascule.links.key import LinkKey
-from bascule.links.negotiation import ProbeKilled, negotiate
+from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.state import USABLE, Condition, LinkState, failed
-from bascule.links.terms import Agreement, Era, Terms
+from bascule.links.terms import Agreement, Era, Learned, Terms
+from bascule.links.ways import neither_way
 from bascule.transports.dispatcher import Counters, Dispatcher, is_new_era
 from bascule.wire.stamp import Stamp, new_stamp, old_stamp, traceparent
 
@@ -34,6 +35,12 @@ class LinkPlan:
     admit: Admit
     mask: Mask = field(default_factory=Mask)
     """Keeps the server's secrets out of why a link failed."""
+    older: Dial | None = None
+    """Another way to the server, usual before the protocol had the first. Tried where that one is turned away."""
+
+    def by_older_way(self) -> "LinkPlan":
+        """The plan without the way that is known to lead nowhere."""
+        return self if self.older is None else replace(self, dial=self.older, older=None)
 
 
 class Link:
@@ -47,6 +54,8 @@ class Link:
         self.listed: Any = None
         """What the link found when it was admitted, for whoever opened it to take."""
         self.first_start = True
+        self.older_way = False
+        """Whether the way that was usual before is the one that led to the server."""
         self._in_use = False
         self._plan = plan
         self._gate = gate
@@ -72,6 +81,18 @@ class Link:
     @property
     def ended(self) -> bool:
         return self._owner is not None and self._owner.done()
+
+    @property
+    def kind(self) -> str:
+        """The kind of transport that is spoken, once one is."""
+        return self._dispatcher.kind if self._dispatcher is not None else ""
+
+    @property
+    def learned(self) -> Learned:
+        """What the link has shown about its server."""
+        # Servers of the new era are asked first anyway; only the old era's answer saves a question.
+        old = self.agreement is not None and not is_new_era(self.agreement.version)
+        return Learned("old" if old else "auto", self.older_way)
 
     @property
     def counters(self) -> Counters:
@@ -157,11 +178,12 @@ class Link:
         terms = self._plan.terms
         limit = terms.connect if self.first_start else terms.reconnect
         try:
-            self.agreement = await self._agree(limit, self._era)
-        except ProbeKilled:
-            # Some old servers die of a method they do not know. A new one, asked in the old words, may live.
+            self.agreement = await self._agree_by_first_way(limit)
+        except WayRefused as refused:
+            if self._plan.older is None:
+                raise
             await self._release()
-            self.agreement = await self._agree(limit, "old")
+            self.agreement = await self._agree_by_older_way(limit, refused)
         version = self.agreement.version
         self.stamp = (
             new_stamp(version, terms.client_info, terms.capabilities) if is_new_era(version) else old_stamp(version)
@@ -170,22 +192,37 @@ class Link:
         self._brain = Brain(self._dispatcher, self.agreement, terms)
         return await self._plan.admit(self)
 
-    async def _agree(self, limit: float, era: Era) -> Agreement:
+    async def _agree_by_first_way(self, limit: float) -> Agreement:
+        try:
+            return await self._agree(self._plan.dial, limit, self._era)
+        except ProbeKilled:
+            # Some old servers die of a method they do not know. A new one, asked in the old words, may live.
+            await self._release()
+            return await self._agree(self._plan.dial, limit, "old")
+
+    async def _agree_by_older_way(self, limit: float, refused: WayRefused) -> Agreement:
+        assert self._plan.older is not None
+        try:
+            agreement = await self._agree(self._plan.older, limit, "old")
+        except LoginNeeded:
+            raise
+        except PeerError as error:
+            raise neither_way(refused, error) from error
+        self.older_way = True
+        return agreement
+
+    async def _agree(self, dial: Dial, limit: float, era: Era) -> Agreement:
         """Connect and negotiate. Waiting for our turn to start is not counted against the server."""
         async with self._gate.turn() as started:
-            self._dispatcher = dispatcher = self._plan.dial()
+            self._dispatcher = dispatcher = dial()
             started(dispatcher)
             await dispatcher.open()
         try:
             async with asyncio.timeout(limit):
                 return await negotiate(dispatcher, self._plan.terms, era)
         except TimeoutError:
-            raise ConnectFailed(
-                f"the server did not answer within {limit:g} s",
-                where="connect",
-                fix="run its command in a terminal to see what it waits for; if it is only slow, raise "
-                "`timeouts.connect`",
-            ) from None
+            silence = never_answered(dispatcher.kind, limit)
+            raise ConnectFailed(silence.message, where="connect", cause=silence.cause, fix=silence.fix) from None
 
     async def _release(self) -> None:
         if self._brain is not None:

@@ -26,11 +26,23 @@ class ProbeKilled(ConnectionLost):
     """The server died of the question in the new era's words. One made anew and asked in the old words may live."""
 
 
+class WayRefused(ConnectFailed):
+    """HTTP itself turned the handshake away, without a word of the protocol. Another way may lead in."""
+
+
+TURNED_AWAY = frozenset({400, 404, 405})
+"""Statuses with which a server that only speaks HTTP+SSE answers a POST to its event stream."""
+
+
 async def negotiate(dispatcher: Dispatcher, terms: Terms, era: Era) -> Agreement:
     """Agree within the caller's deadline. With `auto` the new era is asked for first; anything but clear evidence of it
-    leads to the old handshake. Raises `ProbeKilled` where asking itself ended the link."""
+    leads to the old handshake. Raises `ProbeKilled` where asking itself ended the link, `WayRefused` where nobody spoke
+    the protocol at all."""
     if era == "old":
-        return await _handshake(dispatcher, terms)
+        try:
+            return await _handshake(dispatcher, terms)
+        except PeerRefused as error:
+            raise _refused_handshake(error) from error
     probe = _start(_discover(dispatcher, terms, NEW_VERSIONS[-1]))
     try:
         agreement = await (_only_new(probe) if era == "new" else _either(dispatcher, terms, probe))
@@ -132,7 +144,7 @@ async def _handshake(dispatcher: Dispatcher, terms: Terms) -> Agreement:
             Request("initialize", params, terms.connect, phase="connect", cancel_on_abandon=False)
         )
     except ReplyTimeout as error:
-        raise _never_answered(terms) from error
+        raise never_answered(dispatcher.kind, terms.connect) from error
     agreement = read_handshake(result)
     dispatcher.adopt(agreement.version)
     await dispatcher.notify("notifications/initialized")
@@ -150,22 +162,28 @@ def _killed(error: ConnectionLost) -> ProbeKilled:
     return ProbeKilled(error.message, sent=error.sent, evidence=error.evidence, cause=error.cause, fix=error.fix)
 
 
-def _never_answered(terms: Terms) -> ReplyTimeout:
-    return ReplyTimeout(
-        f"the server did not answer within {terms.connect:g} s",
-        phase="connect",
-        timeout=terms.connect,
-        fix="run its command in a terminal to see what it waits for; if it is only slow, raise `timeouts.connect`",
-    )
+def never_answered(kind: str, limit: float) -> ReplyTimeout:
+    """A silence, with its likely cause by the kind of transport."""
+    look = "check that the URL is that of an MCP server"
+    error = ReplyTimeout(f"the server did not answer within {limit:g} s", phase="connect", timeout=limit)
+    if kind == "stdio":
+        look = "run its command in a terminal to see what it waits for"
+        error.cause = (
+            "it is still starting, it waits for something, or it reads only messages framed with `Content-Length`, "
+            "which MCP does not use and we never send unasked"
+        )
+    error.fix = f"{look}; if it is only slow, raise `timeouts.connect`"
+    return error
 
 
 def _refused_handshake(error: PeerRefused) -> ConnectFailed:
     status = f"HTTP {error.status}, " if error.status is not None else ""
-    return ConnectFailed(
+    kind = WayRefused if error.status in TURNED_AWAY and error.rpc_code == 0 else ConnectFailed
+    return kind(
         f"the server refused to start a session: {error.message}",
         where="initialize",
         evidence=f"{status}error {error.rpc_code}",
-        fix="check that this is an MCP server, and that its version is not older than 2024-11-05",
+        fix=error.fix or "check that this is an MCP server, and that its version is not older than 2024-11-05",
     )
 
 

@@ -18,6 +18,7 @@ class ServerPlan:
     dial: Dial
     admit: Admit
     mask: Mask = field(default_factory=Mask)
+    older: Dial | None = None
 
 
 class Plans:
@@ -32,4 +33,4 @@ class Plans:
             raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
         if isinstance(plan, BasculeError):
             raise plan
-        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask)
+        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask, plan.older)

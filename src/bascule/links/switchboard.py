@@ -7,8 +7,7 @@ from bascule.core.errors import ConnectionLost, PeerError
 from bascule.links.gate import StartGate
 from bascule.links.key import LinkKey
 from bascule.links.link import Link, LinkPlan
-from bascule.links.terms import Era
-from bascule.transports.dispatcher import is_new_era
+from bascule.links.terms import Learned
 
 
 class Switchboard:
@@ -20,7 +19,7 @@ class Switchboard:
         self._changed = changed
         self._links: dict[LinkKey, Link] = {}
         self._ending: set[Link] = set()
-        self._eras: dict[str, Era] = {}
+        self._learned: dict[str, Learned] = {}
         self._closed = False
 
     def ready(self, key: LinkKey) -> Link | None:
@@ -37,9 +36,9 @@ class Switchboard:
             await link.opened()
         except PeerError:
             # What is remembered may be what is wrong: the server can have been replaced by a newer one.
-            self._eras.pop(key.server, None)
+            self._learned.pop(key.server, None)
             raise
-        self._remember_era(link)
+        self._learned[key.server] = link.learned
         return link
 
     def links(self) -> Iterable[Link]:
@@ -68,14 +67,11 @@ class Switchboard:
             # It is dead but not yet cleaned up. Its owner finishes that; nobody but our own close has to wait for it.
             self._ending = {link for link in self._ending if not link.ended} | {previous}
         plan = self._plan_for(key)
-        era = self._eras.get(key.server, plan.terms.era) if plan.terms.era == "auto" else plan.terms.era
-        link = Link(plan, self._gate, era, self._changed)
+        learned = self._learned.get(key.server, Learned())
+        era = learned.era if plan.terms.era == "auto" else plan.terms.era
+        link = Link(plan.by_older_way() if learned.older_way else plan, self._gate, era, self._changed)
+        link.older_way = learned.older_way
         link.first_start = previous is None
         self._links[key] = link
         link.start()
         return link
-
-    def _remember_era(self, link: Link) -> None:
-        if link.agreement is not None:
-            # Servers of the new era are asked first anyway; only the old era's answer saves a question.
-            self._eras[link.key.server] = "auto" if is_new_era(link.agreement.version) else "old"

@@ -21,6 +21,14 @@ class Terms(msgspec.Struct, frozen=True):
     capabilities: Mapping[str, Any] = {}
 
 
+class Learned(msgspec.Struct, frozen=True):
+    """What linking to a server has shown about it, and saves questions the next time."""
+
+    era: Era = "auto"
+    older_way: bool = False
+    """Whether it is reached only by the way that was usual before (see `LinkPlan.older`)."""
+
+
 class Agreement(msgspec.Struct, frozen=True):
     """What was agreed with a server when the link opened."""
 

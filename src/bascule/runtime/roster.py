@@ -9,7 +9,7 @@ from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.config.transport import secrets_of
+from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError, ConnectFailed
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
@@ -27,7 +27,7 @@ from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.report import ServerReport
-from bascule.transports.factory import dispatcher_for
+from bascule.transports.factory import by_older_way, dispatcher_for
 
 STARTING = Principal("bascule", "start")
 """On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
@@ -133,7 +133,7 @@ class Roster:
         condition = failed(error) if error is not None else link.condition if link is not None else None
         return ServerReport(
             name=server,
-            transport=config.transport.kind,
+            transport=(link is not None and link.older_way and link.kind) or config.transport.kind,
             state=condition.state if condition is not None else LinkState.CONFIGURED,
             reason=condition.reason if condition is not None else "",
             agreement=link.agreement if link is not None else None,
@@ -185,16 +185,20 @@ def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | Ba
     if server.unavailable_reason is not None:
         return server.unavailable_reason
     limits = server.timeouts
+    # HTTP+SSE ended before the new era began.
+    old = isinstance(server.transport, SseTransport) and server.era == "auto"
     terms = Terms(
-        era=server.era,
+        era="old" if old else server.era,
         connect=limits.connect,
         reconnect=limits.reconnect,
         probe=limits.probe,
         close=limits.close,
         client_info=CLIENT_INFO,
     )
-    dial = partial(dispatcher_for, server, max_message=max_message, environ=os.environ)
-    return ServerPlan(terms, dial, partial(admit_by_listing, collect=Pages, timeout=limits.list), mask)
+    dial = partial(dispatcher_for, max_message=max_message, environ=os.environ)
+    admit = partial(admit_by_listing, collect=Pages, timeout=limits.list)
+    older = by_older_way(server)
+    return ServerPlan(terms, partial(dial, server), admit, mask, partial(dial, older) if older is not None else None)
 
 
 class Toolboxes:

@@ -1,6 +1,7 @@
 """Picks the transport for a server from its config. Each kind is imported only when a server of that kind is opened."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bascule.config import (
     InProcessTransport,
@@ -34,8 +35,11 @@ def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[s
             from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
 
             return MemoryDispatcher(process.server, max_message=max_message)
-        case SseTransport():
-            raise ConfigError("HTTP+SSE is not available in this version", fix="use the server's streamable HTTP URL")
+        case SseTransport() as sse:
+            from bascule.transports.sse import SseDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
+
+            headers = reveal_all(sse.headers)
+            return SseDispatcher(sse.url, headers, max_message=max_message, connect_timeout=server.timeouts.connect)
         case _:
             raise server.unavailable_reason or ConfigError(f"{server.name} has no transport")
 
@@ -48,6 +52,15 @@ def _http(http: StreamableHttpTransport | UnixSocketTransport, max_message: int,
         url, socket = f"http://localhost{http.path}", http.socket
         return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket)
     return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit)
+
+
+def by_older_way(server: ServerConfig) -> ServerConfig | None:
+    """The same server by the way that was usual before, where the config leaves open which of them it takes."""
+    match server.transport:
+        case StreamableHttpTransport(choice="auto") as http:
+            return replace(server, transport=SseTransport(http.url, http.headers))
+        case _:
+            return None
 
 
 def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str]) -> Dispatcher:

@@ -7,9 +7,9 @@ carries it among other things.
 import asyncio
 import itertools
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import ClientError, ClientResponse
 from aiohttp.hdrs import CONTENT_ENCODING
@@ -19,21 +19,17 @@ from bascule.core.jsonvalue import JsonObject, as_object, is_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
-from bascule.transports.http_body import Body
-from bascule.transports.http_endpoint import REDIRECTS, SESSION_HEADER, VERSION_HEADER, Endpoint
+from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
 from bascule.transports.http_exchange import Exchange
-from bascule.transports.http_failure import failure_of
 from bascule.transports.http_inbound import Inbound
 from bascule.transports.http_linger import Linger
+from bascule.transports.http_post import NOTIFY_TIMEOUT, post
 from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of, result_of, wrong_kind
 from bascule.transports.http_replystream import ReplyStream, answers
 from bascule.transports.http_stream import Answer, ServerStream
 from bascule.transports.progress import ProgressRelay
 from bascule.wire.jsonrpc import Message, RequestId, normal_id, read_message, write_notification, write_request
 from bascule.wire.sse import EventReader
-
-NOTIFY_TIMEOUT = 10.0
-"""Seconds for a server to accept a notification or an answer of ours. Nothing is computed for it, so this is long."""
 
 CANCEL_TIMEOUT = 2.0
 """Seconds for telling a server that we stopped waiting. It is a courtesy, and must not keep a link busy."""
@@ -43,8 +39,6 @@ SETTLE_TIMEOUT = 60.0
 
 LAST_MOMENT = 0.25
 """Seconds that closing sockets may take after the grace is spent."""
-
-T = TypeVar("T")
 
 
 class HttpDispatcher:
@@ -100,7 +94,8 @@ class HttpDispatcher:
             params = _with_token(params, request_id)
         self._pending[key] = exchange
         try:
-            return await self._run(exchange, write_request(request_id, request.method, params), self._reply)
+            self._check_open()
+            return await post(self._endpoint, exchange, write_request(request_id, request.method, params), self._reply)
         except (ReplyTimeout, asyncio.CancelledError):
             self._abandon(request_id, exchange)
             raise
@@ -139,35 +134,9 @@ class HttpDispatcher:
 
     # One exchange, from the write to the reply.
 
-    async def _run(
-        self, exchange: Exchange, data: bytes, read: Callable[[ClientResponse, Exchange], Awaitable[T]]
-    ) -> T:
+    def _check_open(self) -> None:
         if self.lost.done():
             raise ConnectionLost(self.lost.result().message, sent=False)
-        endpoint = self._endpoint
-        exchange.begin()
-        try:
-            body, headers = Body(data, exchange), exchange.request.headers
-            response = await endpoint.post(body, headers)
-            if response.status in REDIRECTS:
-                response = await endpoint.follow(response, body, headers)
-            try:
-                return await read(response, exchange)
-            except BaseException:
-                # Also the new era's way to say that we stopped waiting.
-                response.close()
-                raise
-        except asyncio.CancelledError:
-            if exchange.take_back():
-                raise exchange.failure(endpoint.address) from None
-            raise
-        except (ClientError, OSError) as error:
-            raise failure_of(error, exchange, endpoint.address) from error
-        except ProtocolViolation as violation:
-            violation.where = violation.where or endpoint.address
-            raise
-        finally:
-            exchange.end()
 
     async def _reply(self, response: ClientResponse, exchange: Exchange) -> JsonObject:
         request = exchange.request
@@ -247,7 +216,8 @@ class HttpDispatcher:
         exchange = Exchange(request, None, self._connect_timeout, self._deadlines.keep)
         self._posts.add(exchange)
         try:
-            await self._run(exchange, data, self._accepted)
+            self._check_open()
+            await post(self._endpoint, exchange, data, self._accepted)
         finally:
             self._posts.discard(exchange)
 

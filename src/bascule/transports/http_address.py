@@ -20,6 +20,7 @@ FRAMING = frozenset(
 """Headers that decide where a message ends. One from a config could make two requests of one."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VISIBLE = re.compile(r"[\x21-\x7e]{1,4096}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -89,8 +90,9 @@ def _sendable(configured: Mapping[str, str]) -> CIMultiDict[str]:
     return headers
 
 
-def redirect_target(url: URL, status: int, location: str | None) -> URL:
-    """Where to send the same body again. Raises `ConnectFailed` unless that is the same server and the same method."""
+def redirect_target(url: URL, status: int, location: str | None, *, asking: bool = False) -> URL:
+    """Where to send the same body again, or to ask again if only asking. Raises `ConnectFailed` unless that is the same
+    server and the same method."""
     target = _joined(url, location)
     if target is None:
         raise _refused(f"HTTP {status} without a usable Location", url, evidence=f"Location: {location!r:.200}")
@@ -101,7 +103,7 @@ def redirect_target(url: URL, status: int, location: str | None) -> URL:
             evidence=f"HTTP {status}, Location: {shown(target)}",
             fix=f"if that server is the one you mean, use URL {shown(target)}",
         )
-    if status not in {307, 308}:
+    if not asking and status not in {307, 308}:
         raise _refused(
             f"HTTP {status} would turn the request into a GET",
             url,
@@ -111,15 +113,38 @@ def redirect_target(url: URL, status: int, location: str | None) -> URL:
     return target
 
 
+def message_url(url: URL, told: bytes) -> URL:
+    """Where messages go, as the server told at this URL. Raises `ConnectFailed` unless that is the same server."""
+    text = told.decode("ascii", "replace").strip()
+    # As it was told, to the letter: it holds the name of our session, which means nothing to us.
+    target = _joined(url, text, encoded=True) if _VISIBLE.fullmatch(text) else None
+    if target is None:
+        raise ConnectFailed(
+            "the server told us to send messages to what is not a URL",
+            where=shown(url),
+            evidence=sample(told),
+            fix="check the path of the URL, or update the server",
+        )
+    if origin(target) != origin(url):
+        raise ConnectFailed(
+            f"the server told us to send messages to another server: from {origin(url)} to {origin(target)}",
+            where=shown(url),
+            evidence=f"endpoint: {shown(target)}",
+            cause="it does not know under which address it is reached, or it is not to be trusted",
+            fix=f"if that server is the one you mean, use a URL that begins with {origin(target)}",
+        )
+    return target
+
+
 def too_many_redirects(url: URL, count: int) -> ConnectFailed:
     return _refused(f"it redirected more than {count} times", url, evidence=f"last to {shown(url)}")
 
 
-def _joined(url: URL, location: str | None) -> URL | None:
+def _joined(url: URL, location: str | None, *, encoded: bool = False) -> URL | None:
     if not location:
         return None
     try:
-        target = url.join(URL(location))
+        target = url.join(URL(location, encoded=encoded))
     except ValueError:
         return None
     has_user = target.raw_user is not None or target.raw_password is not None

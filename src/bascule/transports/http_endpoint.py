@@ -11,6 +11,7 @@ from bascule.core.errors import ConnectFailed, ProtocolViolation
 from bascule.transports.dispatcher import is_new_era
 from bascule.transports.http_address import (
     base_headers,
+    message_url,
     parse_url,
     redirect_target,
     shown,
@@ -133,6 +134,20 @@ class Endpoint:
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
         return await self._open_session().get(self._url, headers=headers, allow_redirects=False)
+
+    async def stream(self) -> aiohttp.ClientResponse:
+        """Open the stream of HTTP+SSE, which may have moved within the same server."""
+        for _ in range(MAX_REDIRECTS + 1):
+            response = await self.get(None)
+            if response.status not in REDIRECTS:
+                return response
+            response.release()
+            self._url = redirect_target(self._url, response.status, response.headers.get("Location"), asking=True)
+        raise too_many_redirects(self._url, MAX_REDIRECTS)
+
+    def aim(self, told: bytes) -> None:
+        """Post from now on to where the server told us to, as long as that is the same server."""
+        self._url = message_url(self._url, told)
 
     async def delete(self) -> None:
         """End the old era's session at the server."""

@@ -9,15 +9,16 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
-from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.pending import Pending
+from bascule.wire.framing import as_line, too_long
 from bascule.wire.jsonrpc import (
     Message,
     RequestId,
@@ -48,10 +49,19 @@ ID_WITHIN = 200
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*[,}]')
 
 
+class Outlet(Protocol):
+    """Where messages leave, each asked for its permit in the step that hands it over."""
+
+    paused: bool
+
+    def put(self, message: Outgoing) -> None: ...
+
+
 class MessageDispatcher:
     """One conversation over one connection. Subclasses open and close it, and call `take` and `lose`.
 
-    What goes out is handed to them as lines, many in one piece: in JSON a line break is always escaped.
+    What goes out is handed to them as lines unless they frame it otherwise, many in one piece: in JSON a line break is
+    always escaped.
     """
 
     kind = "messages"
@@ -71,21 +81,23 @@ class MessageDispatcher:
         self._deadlines = Deadlines(self._pending.values)
         self._answering: set[asyncio.Task[None]] = set()
         self._answers: deque[Outgoing] = deque()
-        self._outbox: Outbox | None = None
+        self._outbox: Outlet | None = None
+        self._frame: Callable[[bytes], bytes] = as_line
+        """Puts a message of ours into the bytes that leave."""
         self._garbage_in_a_row = 0
 
     def connect_output(self, write: Callable[[bytes], None]) -> Outbox:
         """Where the bytes go, once there is such a place."""
-        self._outbox = Outbox(write)
-        return self._outbox
+        self._outbox = outbox = Outbox(write)
+        return outbox
 
     def pause_output(self) -> None:
         """The pipe is full: nothing more is handed over."""
-        if self._outbox is not None:
+        if isinstance(self._outbox, Outbox):
             self._outbox.pause()
 
     def resume_output(self) -> None:
-        if self._outbox is not None:
+        if isinstance(self._outbox, Outbox):
             self._outbox.resume()
 
     async def send(self, request: Request) -> JsonObject:
@@ -93,7 +105,7 @@ class MessageDispatcher:
         if outbox is None or self.lost.done():
             raise self._gone(sent=False)
         request_id, params = self._identify(request)
-        data = write_request(request_id, request.method, params) + b"\n"
+        data = self._frame(write_request(request_id, request.method, params))
         loop = self._loop
         deadline = loop.time() + request.timeout
         pending = Pending(request, data, loop.create_future(), deadline)
@@ -104,7 +116,7 @@ class MessageDispatcher:
         try:
             message = await pending.future
             if pending.relay is not None:
-                await pending.relay.settle(deadline - loop.time())
+                await pending.relay.settle(pending.deadline - loop.time())
         except (ReplyTimeout, asyncio.CancelledError):
             self._abandon(request_id, pending)
             raise
@@ -115,12 +127,12 @@ class MessageDispatcher:
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         if self._outbox is None or self.lost.done():
             raise self._gone(sent=False)
-        self._outbox.put(Outgoing(write_notification(method, params) + b"\n"))
+        self._outbox.put(Outgoing(self._frame(write_notification(method, params))))
 
     def adopt(self, version: str) -> None:
         """Such connections behave alike in both eras."""
 
-    def take(self, messages: Iterable[bytes]) -> None:
+    def take(self, messages: Iterable[bytes | bytearray]) -> None:
         """Take messages that arrived, each whole and within the cap."""
         for data in messages:
             if self.lost.done():
@@ -135,12 +147,7 @@ class MessageDispatcher:
 
     def overflow(self) -> None:
         """A message over the cap came. What follows it cannot be trusted."""
-        self.lose(
-            ProtocolViolation(
-                f"a message is longer than {self._max_message} bytes",
-                fix="if the server may send that much, raise `messages.max`",
-            )
-        )
+        self.lose(too_long(self._max_message))
 
     def lose(self, reason: PeerError) -> None:
         """No further message will come. Everyone who waits is told now, each whether their request had left."""
@@ -157,6 +164,8 @@ class MessageDispatcher:
 
     def _gone(self, *, sent: bool) -> PeerError:
         reason = self.lost.result() if self.lost.done() else ConnectionLost("the link is not open")
+        if isinstance(reason, ConnectFailed):
+            return reason
         if isinstance(reason, ProtocolViolation):
             violation = ProtocolViolation(reason.message, evidence=reason.evidence, fix=reason.fix)
             violation.sent = sent
@@ -185,9 +194,11 @@ class MessageDispatcher:
             pending.dropped = True
         elif pending.request.cancel_on_abandon and self._outbox is not None and not self.lost.done():
             params = {"requestId": request_id, "reason": "the caller stopped waiting"}
-            self._outbox.put(Outgoing(write_notification("notifications/cancelled", params) + b"\n"))
+            data = self._frame(write_notification("notifications/cancelled", params))
+            # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
+            self._outbox.put(Outgoing(data, pending.permit))
 
-    def _note_garbage(self, line: bytes, error: ProtocolViolation) -> None:
+    def _note_garbage(self, line: bytes | bytearray, error: ProtocolViolation) -> None:
         self.counters.garbage += 1
         self.counters.last_garbage = sample(line)
         self._garbage_in_a_row += 1
@@ -202,7 +213,7 @@ class MessageDispatcher:
                 )
             )
 
-    def _fail_whom_it_names(self, line: bytes, error: ProtocolViolation) -> None:
+    def _fail_whom_it_names(self, line: bytes | bytearray, error: ProtocolViolation) -> None:
         """A reply that cannot be read may still show whose it is, and they need not wait for another."""
         named = _ID.search(line, 0, ID_WITHIN)
         pending = self._pending.get(int(named[1])) if named is not None else None
@@ -267,6 +278,6 @@ class MessageDispatcher:
         if self._outbox.paused and len(self._answers) >= ANSWERS_WAITING:
             self.lose(ProtocolViolation("the server sends requests and does not read the answers"))
             return
-        answer = Outgoing(data + b"\n")
+        answer = Outgoing(self._frame(data))
         self._answers.append(answer)
         self._outbox.put(answer)

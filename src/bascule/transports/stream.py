@@ -1,7 +1,8 @@
-"""Messages as the lines of a byte stream: a child's pipes, or a server object in this process."""
+"""Messages on a byte stream, as lines or behind their length: a child's pipes, or a server object in this process."""
 
+from bascule.transports.dialect import Dialect
 from bascule.transports.messages import MessageDispatcher
-from bascule.wire.framing import LineFramer
+from bascule.wire.jsonrpc import Message, normal_id
 
 
 class StreamDispatcher(MessageDispatcher):
@@ -13,10 +14,17 @@ class StreamDispatcher(MessageDispatcher):
 
     def __init__(self, max_message: int) -> None:
         super().__init__(max_message)
-        self._framer = LineFramer(max_message)
+        self._dialect = Dialect(max_message, self._awaits)
 
     def feed(self, data: bytes) -> None:
-        """Take what arrived. Reading stops for good at a message over the cap."""
-        self.take(self._framer.feed(data))
-        if self._framer.overflowed:
-            self.overflow()
+        """Take what arrived. Reading stops for good at a message over the cap: what follows it cannot be trusted."""
+        dialect = self._dialect
+        messages = dialect.cut(data)
+        self._frame = dialect.frame
+        self.take(messages)
+        violation = dialect.framer.violation
+        if violation is not None:
+            self.lose(violation)
+
+    def _awaits(self, message: Message) -> bool:
+        return message.method is None and normal_id(message.id) in self._pending

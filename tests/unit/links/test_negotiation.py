@@ -7,7 +7,7 @@ import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, PeerError, PeerRefused, ReplyTimeout
 from bascule.core.request import Request
-from bascule.links.negotiation import ProbeKilled, negotiate
+from bascule.links.negotiation import TURNED_AWAY, ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.terms import Agreement, Era
 from bascule.wire.stamp import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.links import TERMS
@@ -316,3 +316,56 @@ async def test_every_message_a_real_server_got_is_well_formed(log: Path):
     await agreed("old", "--log", log)
 
     assert all(message.get("jsonrpc") == "2.0" for message in received(log) if "pid" not in message)
+
+
+# Turned away by HTTP itself
+
+
+class Turning(Loopback):
+    """Refuses everything in the same way, as an HTTP server does that does not know us."""
+
+    def __init__(self, status: int, rpc_code: int = 0) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self._refusal = PeerRefused("no", rpc_code=rpc_code, status=status, fix="check the path")
+
+    async def send(self, request: Request) -> dict[str, Any]:
+        self.asked.append(request.method)
+        raise self._refusal
+
+
+@pytest.mark.parametrize("status", sorted(TURNED_AWAY))
+@pytest.mark.parametrize(("era", "asked"), [("auto", ["server/discover", "initialize"]), ("old", ["initialize"])])
+async def test_a_handshake_turned_away_by_http_alone_is_told_apart(status: int, era: Era, asked: list[str]):
+    peer = Turning(status)
+    with pytest.raises(WayRefused) as caught:
+        await negotiate(peer, TERMS, era)
+
+    assert peer.asked == asked
+    assert f"HTTP {status}" in caught.value.evidence
+    assert caught.value.fix == "check the path"
+
+
+@pytest.mark.parametrize(("status", "rpc_code"), [(400, -32600), (404, -32601), (500, 0), (406, 0), (429, 0)])
+@pytest.mark.parametrize("era", ["auto", "old"])
+async def test_a_refusal_in_the_words_of_the_protocol_or_with_another_status_is_none(
+    status: int, rpc_code: int, era: Era
+):
+    with pytest.raises(ConnectFailed) as caught:
+        await negotiate(Turning(status, rpc_code), TERMS, era)
+
+    assert not isinstance(caught.value, WayRefused)
+
+
+async def test_who_wants_the_new_era_alone_is_led_nowhere_else():
+    with pytest.raises(ConnectFailed) as caught:
+        await negotiate(Turning(404), TERMS, "new")
+
+    assert not isinstance(caught.value, WayRefused)
+
+
+async def test_a_silent_child_may_be_one_that_wants_lengths_and_a_silent_url_is_not():
+    child, remote = never_answered("stdio", 5.0), never_answered("http", 5.0)
+
+    assert "Content-Length" in child.cause
+    assert (remote.cause, "URL" in remote.fix, "command" in remote.fix) == ("", True, False)

@@ -9,13 +9,13 @@ from bascule.links.plans import Plans, ServerPlan
 from support.links import BOB, TERMS, a_key, admit_all
 from support.streams import Loopback
 
-PLAN = ServerPlan(TERMS, Loopback, admit_all)
+PLAN = ServerPlan(TERMS, Loopback, admit_all, older=lambda: Loopback(1))
 
 
 def test_a_plan_is_the_servers_with_the_key_it_was_asked_for():
     plans = Plans({"files": PLAN, "other": ServerPlan(TERMS, Loopback, admit_all)})
     for key in (a_key("files"), a_key("files", Lane.SEALED), a_key("files", principal=BOB)):
-        assert plans.plan_for(key) == LinkPlan(key, PLAN.terms, PLAN.dial, PLAN.admit, PLAN.mask)
+        assert plans.plan_for(key) == LinkPlan(key, PLAN.terms, PLAN.dial, PLAN.admit, PLAN.mask, PLAN.older)
 
 
 def test_a_server_that_cannot_be_linked_to_raises_its_reason():

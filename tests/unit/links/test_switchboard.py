@@ -3,6 +3,8 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,14 @@ from bascule.links.key import LinkKey
 from bascule.links.link import Link, LinkPlan
 from bascule.links.state import LinkState
 from bascule.links.switchboard import Switchboard
+from bascule.transports.http import HttpDispatcher
+from bascule.transports.sse import SseDispatcher
 from bascule.transports.stdio import StdioDispatcher
 from support.children import children
+from support.http_servers import http_reply
 from support.links import ALICE, BOB, Journal, a_key, a_plan
-from support.servers import methods, pids, received, stdio
+from support.servers import CAP, methods, pids, received, stdio
+from support.sse_servers import SsePeer, working_peer
 from support.streams import a_request
 from support.waiting import fail_after
 
@@ -273,3 +279,40 @@ async def test_a_server_replaced_by_one_of_the_other_era_is_asked_anew(log: Path
 
         assert link.agreement is not None
         assert link.agreement.version == "2026-07-28"
+
+
+# The older way
+
+
+def by_url(peer: SsePeer) -> Plans:
+    """As a config with a URL and no setting gives it."""
+
+    def plan(key: LinkKey) -> LinkPlan:
+        first = partial(HttpDispatcher, peer.url, {}, max_message=CAP, connect_timeout=10.0)
+        older = partial(SseDispatcher, peer.url, {}, max_message=CAP, connect_timeout=10.0)
+        return replace(a_plan(first, key), older=older)
+
+    return plan
+
+
+async def test_the_way_that_led_to_a_server_is_remembered():
+    async with working_peer() as peer, switchboard(by_url(peer)) as board:
+        await board.lease(KEY)
+        tried = len(peer.server.asked)
+        link = await board.lease(a_key(principal=BOB))
+
+        assert (link.kind, link.older_way) == ("sse", True)
+        assert {asked.method for asked in peer.server.asked if asked.path == "/sse"} == {"POST", "GET"}
+        assert [asked.method for asked in peer.server.asked[tried:] if asked.path == "/sse"] == ["GET"]
+
+
+async def test_a_remembered_way_is_forgotten_when_it_fails():
+    async with working_peer() as peer, switchboard(by_url(peer)) as board:
+        await board.lease(KEY)
+        works, peer.opening = peer.opening, http_reply(b"gone", "410 Gone", "text/plain")
+        with pytest.raises(ConnectFailed, match="opened no event stream"):
+            await board.lease(a_key(principal=BOB))
+        peer.opening, tried = works, len(peer.server.asked)
+        await board.lease(a_key(principal=BOB))
+
+        assert [asked.method for asked in peer.server.asked[tried:] if asked.path == "/sse"] == ["POST", "POST", "GET"]

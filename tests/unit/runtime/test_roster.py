@@ -11,7 +11,7 @@ import pytest
 import bascule
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
-from bascule.config import RuntimeConfig, ServerConfig, SseTransport
+from bascule.config import RuntimeConfig, ServerConfig, SseTransport, StreamableHttpTransport
 from bascule.config.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectFailed, StoreError
 from bascule.core.events import CatalogChanged
@@ -27,6 +27,7 @@ from support.children import children
 from support.links import ALICE, BOB, a_key
 from support.runtime import Events, a_tool, obeying, roster_of, running, stand_in
 from support.servers import pids, received
+from support.sse_servers import working_peer
 from support.waiting import fail_after
 
 WORK = a_key("work")
@@ -278,14 +279,20 @@ async def test_a_server_the_config_could_not_describe_says_why():
     assert report.notes == ("odd",)
 
 
-async def test_a_transport_that_is_not_there_yet_is_a_failure_of_that_server_alone(log: Path):
-    async with a_roster(
-        ServerConfig(name="far", transport=SseTransport(url="http://127.0.0.1:9/sse")), obeying(log)
-    ) as roster:
-        far, work = [await roster.settle(ALICE, name, Lane.OPEN) for name in ("far", "work")]
+async def test_a_server_reached_by_the_older_way_is_shown_as_what_is_spoken():
+    async with working_peer() as peer:
+        auto, named = StreamableHttpTransport(peer.url), SseTransport(peer.url)
+        async with a_roster(ServerConfig("auto", auto), ServerConfig("named", named)) as roster:
+            reports = [await roster.settle(ALICE, name, Lane.OPEN) for name in ("auto", "named")]
 
-    assert (far.state, work.state) == (LinkState.FAILED, LinkState.READY)
-    assert "not available in this version" in far.reason
+    assert [(report.transport, report.state) for report in reports] == [("sse", LinkState.READY)] * 2
+
+
+async def test_a_server_of_http_with_sse_is_never_asked_in_the_words_of_the_new_era():
+    async with working_peer() as peer, a_roster(ServerConfig("old", SseTransport(peer.url))) as roster:
+        await roster.settle(ALICE, "old", Lane.OPEN)
+
+    assert peer.messages[0]["method"] == "initialize"
 
 
 async def test_a_listing_that_cannot_be_kept_fails_that_server(log: Path):

@@ -20,13 +20,15 @@ from bascule.config import (
 from bascule.config.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectionLost
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.factory import dispatcher_for
+from bascule.transports.factory import by_older_way, dispatcher_for
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.memory import MemoryDispatcher
+from bascule.transports.sse import SseDispatcher
 from bascule.transports.stdio import StdioDispatcher
 from bascule.transports.ws import WebSocketDispatcher
 from support.http_servers import Asked, http_reply, raw_server, raw_unix_server, result_body
 from support.servers import opened
+from support.sse_servers import sse_peer
 from support.streams import a_request
 from support.waiting import fail_after
 from support.ws_servers import ws_server
@@ -65,6 +67,7 @@ async def test_each_transport_has_its_dispatcher():
         StdioDispatcher: StdioTransport(command="work"),
         HttpDispatcher: StreamableHttpTransport(url="http://127.0.0.1:9/mcp"),
         WebSocketDispatcher: WebSocketTransport(url="ws://127.0.0.1:9/mcp"),
+        SseDispatcher: SseTransport(url="http://127.0.0.1:9/sse"),
         MemoryDispatcher: InProcessTransport(object()),
     }
 
@@ -77,11 +80,13 @@ async def test_a_dispatcher_opens_nothing_by_being_made(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_http_with_sse_is_refused_with_what_to_use_instead():
-    with pytest.raises(ConfigError, match="not available in this version") as caught:
-        made(SseTransport(url="http://127.0.0.1:9/sse"))
+def test_only_where_the_config_leaves_it_open_is_there_an_older_way():
+    auto, http = (StreamableHttpTransport("http://h.test/x", {"X-Key": "k"}, choice) for choice in ("auto", "http"))
+    older = by_older_way(ServerConfig(name="work", transport=auto, era="old"))
 
-    assert "streamable HTTP" in caught.value.fix
+    assert older == ServerConfig(name="work", transport=SseTransport("http://h.test/x", {"X-Key": "k"}), era="old")
+    for transport in (http, SseTransport("http://h.test/x"), StdioTransport(command="work")):
+        assert by_older_way(ServerConfig(name="work", transport=transport)) is None
 
 
 def test_a_server_without_a_transport_raises_its_own_reason():
@@ -186,3 +191,12 @@ async def test_a_websocket_is_opened_with_the_configured_headers_within_the_conf
             assert "longer than 1000 bytes" in (await dispatcher.lost).message
 
     assert seen == [f"Bearer {TOKEN}"]
+
+
+async def test_configured_headers_reach_a_server_of_http_with_sse_too():
+    async with sse_peer() as peer:
+        transport = SseTransport(url=peer.url, headers={"Authorization": Secret(f"Bearer {TOKEN}")})
+        async with opened(made(transport)) as dispatcher:
+            await dispatcher.send(a_request("initialize"))
+
+    assert {asked.headers["authorization"] for asked in peer.server.asked} == {f"Bearer {TOKEN}"}

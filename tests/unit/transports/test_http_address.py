@@ -4,6 +4,7 @@ from yarl import URL
 from bascule.core.errors import ConnectFailed
 from bascule.transports.http_address import (
     base_headers,
+    message_url,
     origin,
     parse_url,
     redirect_target,
@@ -160,3 +161,43 @@ def test_a_target_with_another_scheme_is_another_server():
 
 def test_a_loop_of_redirects_is_told():
     assert "more than 3 times" in str(too_many_redirects(HERE, 3))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_whoever_only_asks_may_follow_any_redirect_on_the_same_server(status: int):
+    assert redirect_target(HERE, status, "/sse/", asking=True) == URL("https://h.test/sse/")
+    with pytest.raises(ConnectFailed, match="another server"):
+        redirect_target(HERE, status, "https://other.test/sse/", asking=True)
+
+
+@pytest.mark.parametrize(
+    ("told", "url"),
+    [
+        (b"/messages?s=a%2Fb%2Bc", "https://h.test/messages?s=a%2Fb%2Bc"),
+        (b"messages/", "https://h.test/messages/"),
+        (b"?s=1", "https://h.test/mcp?s=1"),
+        (b"https://h.test:443/m", "https://h.test/m"),
+        (b" /m ", "https://h.test/m"),
+    ],
+)
+def test_messages_go_where_the_server_says_on_the_same_server(told: bytes, url: str):
+    found = message_url(HERE, told)
+    assert (origin(found), found.raw_path_qs) == (origin(URL(url)), url.removeprefix("https://h.test"))
+
+
+@pytest.mark.parametrize(
+    "told", [b"http://h.test/m", b"https://h.test:444/m", b"//other.test/m", b"https://h.test.evil/m"]
+)
+def test_messages_never_go_to_another_server(told: bytes):
+    with pytest.raises(ConnectFailed, match="another server") as failed:
+        message_url(HERE, told)
+
+    assert not failed.value.sent
+
+
+@pytest.mark.parametrize(
+    "told", [b"", b"\r\n", b"a b", b"/\xc3\xa4", b"data:,x", b"https://me:pw@h.test/m", b"/" * 5000]
+)
+def test_what_is_no_plain_url_is_no_place_for_messages(told: bytes):
+    with pytest.raises(ConnectFailed, match="not a URL"):
+        message_url(HERE, told)

@@ -1,10 +1,11 @@
 import tracemalloc
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bascule.wire.framing import LineFramer
+from bascule.wire.framing import Framer, LengthFramer, LineFramer, as_line, framing_of, with_length
 
 CAP = 64
 
@@ -17,7 +18,7 @@ def chunks(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(ends)]
 
 
-def fed(framer: LineFramer, pieces: list[bytes]) -> list[bytes]:
+def fed(framer: Framer, pieces: list[bytes]) -> list[bytes]:
     return [message for piece in pieces for message in framer.feed(piece)]
 
 
@@ -28,7 +29,7 @@ def test_however_a_stream_is_cut_it_holds_the_same_messages(sent: list[bytes], p
     at_once, in_pieces = LineFramer(CAP), LineFramer(CAP)
 
     assert fed(in_pieces, chunks(data, places)) == at_once.feed(data)
-    assert in_pieces.overflowed == at_once.overflowed
+    assert bool(in_pieces.violation) == bool(at_once.violation)
 
 
 @settings(deadline=None)
@@ -37,7 +38,7 @@ def test_messages_come_out_as_they_went_in(sent: list[bytes], places: list[int])
     framer = LineFramer(CAP + 1)
 
     assert fed(framer, chunks(b"".join(line + b"\n" for line in sent), places)) == sent
-    assert not framer.overflowed
+    assert framer.violation is None
 
 
 def test_a_message_is_not_given_before_its_newline():
@@ -56,14 +57,14 @@ def test_a_line_as_long_as_the_cap_passes():
 
     assert framer.feed(b"1234\n12") == [b"1234"]
     assert framer.feed(b"34\n") == [b"1234"]
-    assert not framer.overflowed
+    assert framer.violation is None
 
 
 def test_a_line_over_the_cap_ends_reading_but_not_what_came_before_it():
     framer = LineFramer(4)
 
     assert framer.feed(b"1234\n12345\n1\n") == [b"1234"]
-    assert framer.overflowed
+    assert framer.violation is not None
     assert framer.feed(b"1\n") == []
 
 
@@ -71,9 +72,9 @@ def test_a_line_that_never_ends_is_given_up_at_the_cap_and_not_held():
     framer = LineFramer(4)
 
     assert fed(framer, [b"12", b"34"]) == []
-    assert not framer.overflowed
+    assert framer.violation is None
     assert framer.feed(b"5") == []
-    assert framer.overflowed
+    assert framer.violation is not None
     assert not framer._held
 
 
@@ -81,7 +82,7 @@ def test_the_cap_counts_one_line_and_not_the_stream():
     framer = LineFramer(4)
 
     assert fed(framer, [b"12", b"34\n"] * 100) == [b"1234"] * 100
-    assert not framer.overflowed
+    assert framer.violation is None
 
 
 def test_eight_mebibytes_in_small_chunks_are_one_message():
@@ -103,3 +104,102 @@ def test_a_line_in_tiny_pieces_is_held_in_about_its_own_size():
         tracemalloc.stop()
 
     assert held < 4 * 200_000
+
+
+# Lengths
+
+
+def framed(*messages: bytes, end: bytes = b"\r\n", more: bytes = b"") -> bytes:
+    return b"".join(b"Content-Length: %d" % len(m) + end + more + end + m for m in messages)
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(min_size=1, max_size=CAP), max_size=8), cuts, st.sampled_from([b"\r\n", b"\n"]))
+def test_however_a_stream_of_lengths_is_cut_it_holds_what_went_in(sent: list[bytes], places: list[int], end: bytes):
+    framer = LengthFramer(CAP)
+
+    assert fed(framer, chunks(framed(*sent, end=end), places)) == sent
+    assert framer.violation is None
+
+
+def test_other_headers_and_empty_messages_are_skipped_and_case_does_not_matter():
+    framer = LengthFramer(CAP)
+    data = b"content-type: application/json\r\nCONTENT-LENGTH:2\r\n\r\n{}" + framed(b"", b"[]", more=b"X: y\r\n")
+
+    assert framer.feed(data) == [b"{}", b"[]"]
+
+
+def test_newlines_after_a_message_are_forgiven():
+    framer = LengthFramer(CAP)
+
+    assert framer.feed(framed(b"{}") + b"\n" + framed(b"[]") + b"\r\n\r\n" + framed(b"1")) == [b"{}", b"[]", b"1"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "says"),
+    [
+        (b"Content-Length: -5", "not a number"),
+        (b"Content-Length: +5", "not a number"),
+        (b"Content-Length: 0x5", "not a number"),
+        (b"Content-Length: ", "not a number"),
+        (b"Content-Length: 1 1", "not a number"),
+        ("Content-Length: \u0665".encode(), "not a number"),
+        (b"Content-Length: 2\r\nContent-Length: 2", "two Content-Length"),
+        (b"Content-Type: application/json", "no Content-Length"),
+        (b"Content-Length: 2\r\nlistening on port 80", "not a header"),
+        (b"Content-Length: 65", "longer than 64 bytes"),
+        (b"Content-Length: " + b"9" * 1000, "longer than 64 bytes"),
+    ],
+)
+def test_headers_that_mean_nothing_or_too_much_end_reading_but_not_what_came_before(headers: bytes, says: str):
+    framer = LengthFramer(CAP)
+
+    assert framer.feed(framed(b"{}") + headers + b"\r\n\r\n{}" + framed(b"[]")) == [b"{}"]
+    assert framer.violation is not None
+    assert says in framer.violation.message
+    assert framer.feed(framed(b"[]")) == []
+
+
+@pytest.mark.parametrize("piece", [b"Content-Length-of-nothing", b"x: y\r\n"])
+def test_headers_without_end_are_given_up_and_not_held(piece: bytes):
+    framer = LengthFramer(8 * 1024 * 1024)
+    fed(framer, [piece] * 5000)
+
+    assert framer.violation is not None
+    assert "headers" in framer.violation.message
+    assert not framer._held
+
+
+def test_a_length_of_leading_zeros_is_a_length():
+    assert LengthFramer(CAP).feed(b"Content-Length: 0000000000000000000000002\r\n\r\n{}") == [b"{}"]
+
+
+def test_a_message_behind_a_length_is_held_in_about_its_own_size():
+    framer = LengthFramer(10_000_000)
+    framer.feed(b"Content-Length: 400000\r\n\r\n")
+    tracemalloc.start()
+    try:
+        for number in range(100_000):
+            framer.feed(bytes((65 + number % 26, 66)))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert held < 4 * 200_000
+
+
+@pytest.mark.parametrize("start", [b"Content-Length: 5", b"content-length:5", b"CONTENT-TYPE: x", b"Content-Length:"])
+def test_headers_show_in_the_first_bytes(start: bytes):
+    assert framing_of(start) == "lengths"
+    assert all(framing_of(start[:size]) is None for size in range(12))
+
+
+@pytest.mark.parametrize(
+    "start", [b"{", b"\n", b" Content-Length: 5", b"Contents:", b"Content-Lengthy: 5", b"[info] up"]
+)
+def test_anything_else_is_lines(start: bytes):
+    assert framing_of(start) == "lines"
+
+
+def test_what_is_framed_in_either_way_is_read_back():
+    assert LineFramer(CAP).feed(as_line(b"{}")) == LengthFramer(CAP).feed(with_length(b"{}")) == [b"{}"]

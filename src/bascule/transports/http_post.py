@@ -1,0 +1,48 @@
+"""One POST, from asking for leave to reading what came of it, with whatever goes wrong told in our errors."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from aiohttp import ClientError, ClientResponse
+
+from bascule.core.errors import ProtocolViolation
+from bascule.transports.http_body import Body
+from bascule.transports.http_endpoint import REDIRECTS, Endpoint
+from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_failure import failure_of
+
+NOTIFY_TIMEOUT = 10.0
+"""Seconds for a server to accept a notification or an answer of ours. Nothing is computed for it, so this is long."""
+
+ExchangeT = TypeVar("ExchangeT", bound=Exchange)
+T = TypeVar("T")
+
+
+async def post(
+    endpoint: Endpoint, exchange: ExchangeT, data: bytes, read: Callable[[ClientResponse, ExchangeT], Awaitable[T]]
+) -> T:
+    """Send a message, and give what `read` makes of the response."""
+    exchange.begin()
+    try:
+        body, headers = Body(data, exchange), exchange.request.headers
+        response = await endpoint.post(body, headers)
+        if response.status in REDIRECTS:
+            response = await endpoint.follow(response, body, headers)
+        try:
+            return await read(response, exchange)
+        except BaseException:
+            # Also the new era's way to say that we stopped waiting.
+            response.close()
+            raise
+    except asyncio.CancelledError:
+        if exchange.take_back():
+            raise exchange.failure(endpoint.address) from None
+        raise
+    except (ClientError, OSError) as error:
+        raise failure_of(error, exchange, endpoint.address) from error
+    except ProtocolViolation as violation:
+        violation.where = violation.where or endpoint.address
+        raise
+    finally:
+        exchange.end()
