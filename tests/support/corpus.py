@@ -27,7 +27,8 @@ class Package:
 
     @property
     def label(self) -> str:
-        return self.name.rpartition("/")[2].replace(".", "-")[-32:].lstrip("-0123456789")
+        """A name for a server: the end of the package's, which is what tells them apart."""
+        return self.name.replace("/", "-").replace(".", "-")[-32:].lstrip("@-0123456789")
 
     @property
     def home(self) -> Path:
@@ -64,7 +65,7 @@ MANY = (
     Package("@playwright/mcp", "0.0.83"),
     Package("@notionhq/notion-mcp-server", "2.5.2", env={"NOTION_TOKEN": "ntn_dummy"}),
     Package("mcp-server-kubernetes", "4.1.7"),
-    Package("@sentry/mcp-server", "0.36.0", ("--access-token=dummy",)),
+    Package("@sentry/mcp-server", "0.36.0", env={"SENTRY_ACCESS_TOKEN": DUMMY}),
     Package("@mapbox/mcp-server", "0.2.0", env={"MAPBOX_ACCESS_TOKEN": "pk.eyJ1IjoiZHVtbXkifQ.dummy"}),
     Package("@modelcontextprotocol/server-gitlab", "2025.4.25", env={"GITLAB_PERSONAL_ACCESS_TOKEN": DUMMY}),
     Package("@modelcontextprotocol/server-slack", "2025.4.25", env={"SLACK_BOT_TOKEN": DUMMY, "SLACK_TEAM_ID": DUMMY}),
