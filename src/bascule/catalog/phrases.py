@@ -139,6 +139,17 @@ PHRASES = (
     ),
 )
 
+_FIRST_WORDS = tuple(dict.fromkeys(word for phrase in PHRASES for word in phrase.needs[0]))
+
+
+def may_speak(text: str) -> bool:
+    """Whether any phrase may be in a folded text. Most texts have none of the words."""
+    for word in _FIRST_WORDS:
+        if word in text:
+            return any(phrase.may_be_in(text) for phrase in PHRASES)
+    return False
+
+
 BLOB = 200
 """Characters of a stretch of encoded data. The longest names and addresses of real tools have half as many."""
 

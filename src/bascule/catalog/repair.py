@@ -2,8 +2,9 @@
 wants; each is put right on its own, with a note, or is unusable on its own, with the reason."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from bascule.catalog.schema_place import Unmendable
 from bascule.catalog.schema_repair import mended_schema
@@ -16,8 +17,7 @@ _COMBINING = frozenset({"type", "$ref", "anyOf", "oneOf", "allOf", "not", "if", 
 """Words by which a schema without a type may still say for what it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
+class Mended(msgspec.Struct, frozen=True):
     """What a definition says. Parts that had nothing wrong are the very objects that came."""
 
     description: str

@@ -60,9 +60,6 @@ def mended_schema(schema: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
 def _mended(schema: JsonObject, place: Place) -> JsonObject:
     changed: JsonObject = {}
     for word, value in schema.items():
-        # Nearly all words of nearly all schemas are these, and fine.
-        if isinstance(value, str) and (word in _TEXTS or (word == "type" and value in TYPES)):
-            continue
         rule = RULES.get(word)
         if rule is None:
             continue
@@ -78,6 +75,14 @@ def _mended(schema: JsonObject, place: Place) -> JsonObject:
         for habit in HABITS:
             mended = habit(mended, place)
     return mended
+
+
+def _is_plain(schema: JsonObject) -> bool:
+    """Whether a schema says no more than its type and what it is for, as most properties do. Spares them the rules."""
+    for word, value in schema.items():
+        if not isinstance(value, str) or (word not in _TEXTS and (word != "type" or value not in TYPES)):
+            return False
+    return True
 
 
 def _text(value: Any, word: str, place: Place) -> Any:
@@ -263,7 +268,10 @@ def _schema_by_name(value: Any, word: str, place: Place) -> Any:
     if not is_object(value):
         raise place.unmendable(f"`{word}` is not an object but {value!r:.40}")
     here = place.below(word)
-    meant = {name: _member(each, word, here.below(name)) for name, each in value.items()}
+    meant = {
+        name: each if is_object(each) and _is_plain(each) else _member(each, word, here.below(name))
+        for name, each in value.items()
+    }
     return value if all(map(_is, meant.values(), value.values())) else meant
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from bascule.catalog.folding import folded, is_disguised
-from bascule.catalog.phrases import PHRASES, Phrase, blob_in
+from bascule.catalog.phrases import PHRASES, blob_in, may_speak
 from bascule.catalog.texts import NAME_OF, Text, texts_of
 from bascule.core.finding import Finding, FindingKind, Severity
 from bascule.core.hidden import BIDI, CONTROL, HIDDEN, ORDINARY, escaped
@@ -45,7 +45,7 @@ def screened_definition(definition: JsonObject) -> tuple[Finding, ...]:
     encoded = _encode(definition)
     whole = encoded.decode()
     # Nearly every definition is plain ASCII without a suspicious word, and need not be taken apart.
-    if _is_plain(encoded) and not any(_suspects(folded(whole))) and blob_in(whole) is None:
+    if _is_plain(encoded) and not may_speak(whole.lower()) and blob_in(whole) is None:
         return ()
     return screened(texts_of(definition))
 
@@ -72,18 +72,14 @@ def _is_plain(encoded: bytes) -> bool:
     return encoded.isascii() and not any(escape in encoded for escape in _ESCAPES)
 
 
-def _suspects(text: str) -> Iterator[Phrase]:
-    return (phrase for phrase in PHRASES if phrase.may_be_in(text))
-
-
 def _found(where: str, text: str) -> Iterator[Finding]:
     if not text.isascii() or not text.isprintable():
         yield from _hidden(where, text)
         if (where.startswith(NAME_OF) or _NAMES.search(where)) and is_disguised(text):
             yield _disguised(where, text)
     plain = folded(text)
-    for phrase in _suspects(plain):
-        match = phrase.find(plain)
+    for phrase in PHRASES:
+        match = phrase.find(plain) if phrase.may_be_in(plain) else None
         if match is not None:
             yield Finding(FindingKind.INSTRUCTION, _place(where), f"{phrase.says}: {_excerpt(match)}")
     blob = None if _ICON.search(where) else blob_in(text)
