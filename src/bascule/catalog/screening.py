@@ -18,6 +18,10 @@ from bascule.core.jsonvalue import JsonObject
 MAX_FINDINGS = 20
 """Findings told of one tool. Texts that hide something beyond those are counted, which is cheaper."""
 
+MAX_READ = 100_000
+"""Characters read of one text. The interpreter is held for as long as one search takes; that a text has more is a
+finding of its own, so that nothing is hidden by being far down."""
+
 _SHOWN = 8
 """Characters shown of those that hide in one text."""
 
@@ -43,6 +47,8 @@ _ICON = re.compile(r"(?:^|\.)icons\[\d+\]\.src$")
 def screened_definition(definition: JsonObject) -> tuple[Finding, ...]:
     """What is found in any text of a tool's definition, known field or not."""
     encoded = _encode(definition)
+    if len(encoded) > MAX_READ:
+        return screened(texts_of(definition))
     whole = encoded.decode()
     # Nearly every definition is plain ASCII without a suspicious word, and need not be taken apart.
     if _is_plain(encoded) and not may_speak(whole.lower()) and blob_in(whole) is None:
@@ -58,7 +64,7 @@ def screened(texts: Iterable[Text]) -> tuple[Finding, ...]:
         if len(told) < MAX_FINDINGS:
             told += _found(where, text)
         else:
-            more += HIDDEN.search(text) is not None
+            more += HIDDEN.search(text, 0, MAX_READ) is not None
     if more:
         told.append(Finding(FindingKind.MORE, "other places", f"{more:,} more texts hide something"))
     return tuple(told)
@@ -73,6 +79,13 @@ def _is_plain(encoded: bytes) -> bool:
 
 
 def _found(where: str, text: str) -> Iterator[Finding]:
+    if len(text) > MAX_READ and not _ICON.search(where):
+        evidence = f"{len(text):,} characters, of which the first {MAX_READ:,} were read"
+        yield Finding(FindingKind.BLOB, _place(where), evidence, Severity.CAUTION)
+    yield from _found_in(where, text[:MAX_READ])
+
+
+def _found_in(where: str, text: str) -> Iterator[Finding]:
     if not text.isascii() or not text.isprintable():
         yield from _hidden(where, text)
         if (where.startswith(NAME_OF) or _NAMES.search(where)) and is_disguised(text):

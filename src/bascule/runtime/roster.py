@@ -156,7 +156,8 @@ class Roster:
         prefix, exposed = self.servers[name].tool_prefix, self.exposures[name].permits
         read = partial(catalog_listing, name, prefix, pages, previous, exposed, instructions)
         # Thousands of tools take a second to read, in which nobody else would be served.
-        listing, _ = await asyncio.to_thread(read) if pages.size > LARGE_LISTING else read()
+        large = pages.size + len(instructions) > LARGE_LISTING
+        listing, _ = await asyncio.to_thread(read) if large else read()
         if listing is not self._listings.get((principal, name)):
             self._listings[principal, name] = self._latest[name] = listing
             self.version += 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.screening import MAX_FINDINGS, screened, screened_definition
+from bascule.catalog.screening import MAX_FINDINGS, MAX_READ, screened, screened_definition
 from bascule.core.finding import FindingKind, Severity
 from bascule.core.hidden import HIDDEN
 
@@ -156,10 +156,17 @@ def test_encoded_data_is_a_caution_but_in_an_icon():
 
 
 def test_one_text_has_one_finding_of_a_kind_however_often_it_hides():
-    (finding,) = screened([("description", "a\u200b" * 500_000)])
+    (finding,) = screened([("description", "a\u200b" * (MAX_READ // 2))])
 
-    assert "500,000 characters, such as U+200B" in finding.evidence
+    assert "50,000 characters, such as U+200B" in finding.evidence
     assert len(finding.evidence) < 400
+
+
+def test_a_text_too_long_to_be_read_whole_is_a_finding_whatever_it_says():
+    (finding,) = screened_definition({"name": "x", "description": "word " * MAX_READ + "\u200b"})
+
+    assert (finding.kind, finding.where) == (FindingKind.BLOB, "description")
+    assert "500,001 characters" in finding.evidence
 
 
 def test_many_findings_are_counted_and_not_told():
