@@ -4,7 +4,7 @@ READY := .venv/.ready
 SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
 WORKERS := 2
-SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour)
+SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration/test_texts_of_real_servers.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo test check lint bench soak conformance docs

@@ -106,6 +106,7 @@ async def test_list_as_json_has_its_documented_shape(folder: Path):
         "digest",
         "description",
         "status",
+        "findings",
     }
     assert tools["work_greet"]["permissions"] == ["connect", "write"]
     assert tools["work_greet"]["status"] == "exposed"

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from bascule.catalog.cost import bound_of
 from bascule.catalog.digest import tool_digest
+from bascule.catalog.repair import mend, takes_objects
+from bascule.catalog.screening import screened_definition
 from bascule.catalog.validation import Validator
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array, is_object
+from bascule.core.jsonvalue import JsonObject, as_object, is_array
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 HeaderMap = Mapping[tuple[str, ...], str]
@@ -25,45 +26,36 @@ class Entry:
     results: Validator | None = None
     """None if the tool promises nothing about its results."""
     headers: HeaderMap = field(default_factory=dict[tuple[str, ...], str])
-    notes: tuple[str, ...] = ()
-    """Sloppiness that we put right."""
 
 
 def make_entry(definition: JsonObject, key: ToolKey, name: str, *, exposed: bool = True) -> Entry:
     """Catalogue one definition under its exposed name. `exposed` says whether the operator lets it be seen."""
-    notes: list[str] = []
-    schema = _input_schema(definition.get("inputSchema"), notes)
-    output = _output_schema(definition.get("outputSchema"), notes)
-
-    def spec(status: ToolStatus, problem: str) -> ToolSpec:
-        return ToolSpec(
-            name=name,
-            key=key,
-            digest=tool_digest(definition),
-            description=as_text(definition.get("description")) or "",
-            title=as_text(definition.get("title")),
-            input_schema=schema,
-            output_schema=output,
-            annotations=as_object(definition.get("annotations")),
-            status=status,
-            problem=problem,
-        )
-
+    mended = mend(definition)
     hidden = _why_hidden(definition, exposed=exposed)
-    if hidden:
-        return Entry(spec(ToolStatus.HIDDEN, hidden), notes=tuple(notes))
-    checks = _checks(schema, output)
-    if isinstance(checks, str):
-        return Entry(spec(ToolStatus.UNUSABLE, checks), notes=tuple(notes))
-    arguments, results, headers = checks
-    return Entry(spec(ToolStatus.EXPOSED, ""), arguments, results, headers, tuple(notes))
+    checks = "" if hidden else mended.problem or _checks(mended.input_schema, mended.output_schema)
+    refused = checks if isinstance(checks, str) else ""
+    spec = ToolSpec(
+        name=name,
+        key=key,
+        digest=tool_digest(definition),
+        description=mended.description,
+        title=mended.title,
+        input_schema=mended.input_schema,
+        output_schema=mended.output_schema,
+        annotations=mended.annotations,
+        status=ToolStatus.HIDDEN if hidden else ToolStatus.UNUSABLE if refused else ToolStatus.EXPOSED,
+        problem=hidden or refused,
+        notes=mended.notes,
+        # Nobody is shown a hidden tool.
+        findings=() if hidden else screened_definition(definition),
+    )
+    return Entry(spec) if isinstance(checks, str) else Entry(spec, *checks)
 
 
 def _checks(schema: JsonObject, output: JsonObject | None) -> tuple[Validator, Validator | None, HeaderMap] | str:
     """What calls are checked against, or why there can be none."""
-    kind = schema["type"]
-    if kind != "object" and "object" not in as_array(kind):
-        return f"its input schema is for {str(kind)[:40]!r}, but arguments are always an object"
+    if not takes_objects(schema):
+        return f"its input schema is for {str(schema['type'])[:40]!r}, but arguments are always an object"
     bound = bound_of(schema)
     if isinstance(bound, str):
         return f"its input schema cannot be used: {bound}"
@@ -76,22 +68,6 @@ def _checks(schema: JsonObject, output: JsonObject | None) -> tuple[Validator, V
     if isinstance(output_bound, str):
         return f"its output schema cannot be used: {output_bound}"
     return Validator(schema, bound), Validator(output, output_bound), headers
-
-
-def _input_schema(given: Any, notes: list[str]) -> JsonObject:
-    if not is_object(given):
-        notes.append("it has no input schema; any arguments are passed on")
-        return {"type": "object"}
-    if "type" not in given:
-        notes.append("its input schema has no type; it is taken to be for an object")
-        return {**given, "type": "object"}
-    return given
-
-
-def _output_schema(given: Any, notes: list[str]) -> JsonObject | None:
-    if given is not None and not is_object(given):
-        notes.append("its output schema is not an object, and is ignored")
-    return given if is_object(given) else None
 
 
 def _why_hidden(definition: JsonObject, *, exposed: bool) -> str:

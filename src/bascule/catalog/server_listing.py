@@ -7,6 +7,8 @@ from bascule.catalog.digest import listing_digest, tool_digest
 from bascule.catalog.entry import Entry, make_entry
 from bascule.catalog.listing import Pages
 from bascule.catalog.naming import exposed_names
+from bascule.catalog.screening import screened
+from bascule.core.finding import Finding
 from bascule.core.tool import ToolKey, ToolStatus
 
 
@@ -34,7 +36,10 @@ class ServerListing:
     problems: tuple[str, ...] = ()
     """Tools that cannot be used, and why."""
     notes: tuple[str, ...] = ()
+    """What was put right in its tools' definitions."""
     instructions: str = ""
+    findings: tuple[Finding, ...] = ()
+    """What its instructions hide, or say to the model against the user."""
     set_aside: tuple[str, ...] = ()
     """Those of the problems that come from definitions which are not in the catalog at all."""
     last_seen: dict[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
@@ -75,8 +80,9 @@ def catalog_listing(
         entries=entries,
         digest=listing_digest(digests, instructions),
         problems=pages.problems + _unusable(entries),
-        notes=tuple(f"{name}: {note}" for name, entry in entries.items() for note in entry.notes),
+        notes=tuple(f"{name}: {note}" for name, entry in entries.items() for note in entry.spec.notes),
         instructions=instructions,
+        findings=screened([("instructions", instructions)]),
         set_aside=pages.problems,
         last_seen=seen,
     )

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bascule.catalog.entry import Entry
+from bascule.catalog.lookalikes import lookalikes
 from bascule.catalog.naming import collision_problem
 from bascule.catalog.server_listing import ServerListing
 from bascule.catalog.suggest import nearest_names
 from bascule.core.errors import UnknownTool
+from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus
 
 
@@ -17,8 +19,11 @@ class Toolbox:
 
     __slots__ = ("_all", "_collisions", "_entries", "_exposed")
 
-    def __init__(self, listings: Iterable[ServerListing] = ()) -> None:
-        entries = [entry for listing in listings for entry in listing.entries.values()]
+    def __init__(self, listings: Iterable[ServerListing] = (), *, refuse: bool = False) -> None:
+        """`refuse` says whether tools with findings are kept from agents."""
+        listed = [entry for listing in listings for entry in listing.entries.values()]
+        alike = lookalikes(entry.spec for entry in listed)
+        entries = [_judged(entry, alike.get(entry.spec.key), refuse=refuse) for entry in listed]
         self._entries, self._collisions = _table(entries)
         self._all = tuple(self._status(entry.spec) for entry in entries)
         self._exposed = tuple(spec for spec in self._all if spec.status is ToolStatus.EXPOSED)
@@ -55,6 +60,22 @@ class Toolbox:
         if problem is None or spec.status is ToolStatus.HIDDEN:
             return spec
         return replace(spec, status=ToolStatus.COLLIDING, problem=problem)
+
+
+def _judged(entry: Entry, alike: Finding | None, *, refuse: bool) -> Entry:
+    """The entry with what is found only among others. If findings are refused it has no validator, so that no way to a
+    call is left, whatever a rule may say."""
+    spec = entry.spec if alike is None else replace(entry.spec, findings=(*entry.spec.findings, alike))
+    if refuse and spec.findings and spec.status is ToolStatus.EXPOSED:
+        return Entry(replace(spec, status=ToolStatus.QUARANTINED, problem=refusal_of(spec.findings)))
+    return entry if spec is entry.spec else replace(entry, spec=spec)
+
+
+def refusal_of(findings: tuple[Finding, ...]) -> str:
+    """Why a tool is kept from agents, and what an operator can do."""
+    first, *others = findings
+    more = f" (and {len(others)} more)" if others else ""
+    return f"its texts were refused, {first}{more}; `catalog: {{screen: flag}}` would accept them"
 
 
 def _table(entries: Iterable[Entry]) -> tuple[Mapping[str, Entry], Mapping[str, str]]:

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import explain_failure
+from bascule.cli.explain import explain_failure, json_line
 from bascule.cli.opening import agent_session
 from bascule.core.errors import UsageError
+from bascule.core.hidden import escaped
 from bascule.core.jsonvalue import as_object, is_object
 from bascule.core.outcome import Outcome, ToolResult
 
@@ -79,13 +80,14 @@ def _json(text: str, name: str) -> Any:
 
 def show_text(outcome: Outcome) -> None:
     if isinstance(outcome, ToolResult):
-        print(outcome.text)
+        # A terminal obeys what it is sent; a program gets the text as it is.
+        print(escaped(outcome.text) if sys.stdout.isatty() else outcome.text)
     else:
         print(explain_failure(outcome), file=sys.stderr)
 
 
 def show_json(outcome: Outcome) -> None:
-    print(msgspec.json.encode(as_shape(outcome)).decode())
+    print(json_line(as_shape(outcome)))
 
 
 def as_shape(outcome: Outcome) -> dict[str, Any]:

@@ -7,16 +7,20 @@ from collections.abc import Iterator
 import msgspec
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import legible
+from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import acting_for
 from bascule.config.load import load_file
 from bascule.config.locate import locate
 from bascule.config.model import RuntimeConfig
 from bascule.config.state import state_folder
 from bascule.core.errors import BasculeError, ConfigError
+from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
+
+SHOWN = 5
+"""Lines of evidence. `bascule inspect` has them all."""
 
 MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
 
@@ -35,7 +39,7 @@ async def run(options: argparse.Namespace) -> int:
     checks = await examine(options)
     ok = all(check.status != "fail" for check in checks)
     if options.json:
-        print(msgspec.json.encode({"ok": ok, "checks": checks}).decode())
+        print(json_line({"ok": ok, "checks": checks}))
     else:
         for check in checks:
             print(legible("\n".join(lines(check))))
@@ -75,11 +79,33 @@ def server_checks(report: ServerReport, specs: tuple[ToolSpec, ...]) -> Iterator
     yield Check(subject, "warn" if report.reason else "ok", report.reason or took)
     for note in report.notes:
         yield Check(subject, "warn", note)
+    if report.repairs:
+        told = f"{len(report.repairs)} sloppy parts of its definitions were put right"
+        yield Check(subject, "warn", told, "\n".join(report.repairs[:SHOWN]), "report this to the author of the server")
+    if report.findings:
+        yield _found(subject, report.findings, report.name)
     for spec in specs:
-        if spec.key.server == report.name and spec.status not in {ToolStatus.EXPOSED, ToolStatus.HIDDEN}:
-            yield Check(f"tool {spec.name}", "warn", f"{spec.status}: {spec.problem}")
+        if spec.key.server == report.name:
+            yield from tool_checks(spec)
     if report.change is not None:
         yield Check(subject, "warn", _told(report), fix=f"look at it with `bascule inspect {report.name}`")
+
+
+def tool_checks(spec: ToolSpec) -> Iterator[Check]:
+    if spec.status not in {ToolStatus.EXPOSED, ToolStatus.HIDDEN}:
+        yield Check(f"tool {spec.name}", "warn", f"{spec.status}: {spec.problem}")
+    if spec.findings:
+        yield _found(f"tool {spec.name}", spec.findings, spec.name)
+
+
+def _found(subject: str, findings: tuple[Finding, ...], name: str) -> Check:
+    return Check(
+        subject,
+        "warn",
+        "its texts may mislead a model",
+        "\n".join(map(str, findings[:SHOWN])),
+        f"read them with `bascule inspect {name}`; block what you do not trust under `tools`",
+    )
 
 
 def failed(subject: str, error: BasculeError) -> Check:

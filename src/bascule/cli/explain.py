@@ -1,8 +1,13 @@
 """An error as a person reads it: what failed, where, the evidence, the likely cause, the fix."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
 
 from bascule.core.errors import BasculeError, ConfigError
+from bascule.core.finding import Finding
+from bascule.core.hidden import escaped, escaped_json
 from bascule.core.outcome import ToolFailure
 
 
@@ -27,7 +32,21 @@ def as_json(error: BasculeError) -> dict[str, str]:
 
 def legible(text: str) -> str:
     """A server's words as they may be printed: what would move the cursor, or hide from the eye, shows as an escape."""
-    return "".join(c if c == "\n" or c.isprintable() else repr(c)[1:-1] for c in text.expandtabs(4))
+    return escaped("".join(c if c == "\n" or _prints(c) else repr(c)[1:-1] for c in text.expandtabs(4)))
+
+
+def json_line(shape: Any) -> str:
+    """A value as JSON on one line, in which nothing hides."""
+    return escaped_json(msgspec.json.encode(shape).decode())
+
+
+def finding_shapes(findings: Iterable[Finding]) -> list[dict[str, str]]:
+    return [msgspec.to_builtins(finding) for finding in findings]
+
+
+def _prints(character: str) -> bool:
+    """A joiner does not print, but where it belongs it may stay: `escaped` decides."""
+    return character.isprintable() or character == "\u200d"
 
 
 def _told(head: str, parts: tuple[tuple[str, str], ...]) -> str:

@@ -8,9 +8,10 @@ import msgspec
 
 from bascule.catalog.signature import signature
 from bascule.cli import exit_codes
-from bascule.cli.explain import as_json
+from bascule.cli.explain import as_json, finding_shapes, json_line
 from bascule.cli.opening import agent_session
 from bascule.core.errors import UnknownTool
+from bascule.core.hidden import escaped
 from bascule.core.rendering import render_structured
 from bascule.core.tool import ToolSpec
 from bascule.runtime.report import ServerReport
@@ -21,10 +22,10 @@ async def run(options: argparse.Namespace) -> int:
     async with agent_session(options) as session:
         shape = await known_of(session, options.name)
     if options.json:
-        print(msgspec.json.encode(shape).decode())
+        print(json_line(shape))
     else:
         told = {key: value for key, value in msgspec.to_builtins(shape).items() if value not in (None, "", [], {})}
-        print(render_structured(told, "yaml"))
+        print(escaped(render_structured(told, "yaml")))
     failed = "error" in shape and shape["error"] is not None
     return exit_codes.UNREACHABLE if failed else exit_codes.OK
 
@@ -57,9 +58,14 @@ def server_shape(report: ServerReport, tools: list[ToolSpec]) -> dict[str, Any]:
         "capabilities": _plain(agreement.capabilities) if agreement is not None else None,
         "instructions": agreement.instructions if agreement is not None else "",
         "notes": list(report.notes),
+        "repairs": list(report.repairs),
+        "findings": finding_shapes(report.findings),
         "changed_since_last_run": _change(report),
         "error": as_json(report.error) if report.error is not None else None,
-        "tools": [{"name": spec.name, "status": spec.status, "problem": spec.problem} for spec in tools],
+        "tools": [
+            {"name": spec.name, "status": spec.status, "problem": spec.problem, "findings": len(spec.findings)}
+            for spec in tools
+        ],
     }
 
 
@@ -73,6 +79,8 @@ def tool_shape(spec: ToolSpec) -> dict[str, Any]:
         "description": spec.description,
         "status": spec.status,
         "problem": spec.problem,
+        "repairs": list(spec.notes),
+        "findings": finding_shapes(spec.findings),
         "permissions": sorted(spec.permissions),
         "digest": spec.digest,
         "annotations": _plain(spec.annotations),

@@ -4,10 +4,8 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from bascule.cli import exit_codes
-from bascule.cli.explain import as_json, explain, legible
+from bascule.cli.explain import as_json, explain, finding_shapes, json_line, legible
 from bascule.cli.opening import agent_session
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.state import LinkState
@@ -33,7 +31,7 @@ async def run(options: argparse.Namespace) -> int:
         if options.json:
             reports = [report async for report in session.connecting()]
             shape = as_shape(session.servers(), session.toolbox.all_specs())
-            print(msgspec.json.encode(shape).decode())
+            print(json_line(shape))
         else:
             reports = await _show_as_they_settle(session)
     return exit_codes.UNREACHABLE if any(r.required and r.error is not None for r in reports) else exit_codes.OK
@@ -75,6 +73,11 @@ def _show(console: "Console", report: ServerReport, specs: Iterable[ToolSpec]) -
     console.print(head)
     for note in report.notes:
         console.print(Text(f"  note: {note}", "dim"))
+    if report.repairs:
+        told = f"{len(report.repairs)} sloppy parts of its definitions were put right"
+        console.print(Text(f"  note: {told}; `bascule inspect {report.name}` shows them", "dim"))
+    for finding in report.findings:
+        console.print(Text(f"  ! {legible(str(finding))}", "yellow"))
     if report.error is not None:
         console.print(Text("\n".join(f"  {line}" for line in explain(report.error).split("\n"))))
     elif report.reason:
@@ -88,12 +91,17 @@ def _tool_line(spec: ToolSpec) -> Any:
 
     if spec.status is not ToolStatus.EXPOSED:
         return Text(f"  {spec.name:<40} {spec.status}: {legible(spec.problem)}", "yellow")
-    return Text.assemble((f"  {spec.name:<40}", "cyan"), " ", first_line(spec.description))
+    mark = f"! {_counted(spec)}; " if spec.findings else ""
+    return Text.assemble((f"  {spec.name:<40}", "cyan"), " ", (mark, "yellow"), first_line(spec.description))
+
+
+def _counted(spec: ToolSpec) -> str:
+    return f"{len(spec.findings)} finding{'s' if len(spec.findings) > 1 else ''}"
 
 
 def first_line(text: str, width: int = 100) -> str:
     """The start of a description, on one line, without what could move the cursor."""
-    line = "".join(c for c in text.strip().split("\n")[0] if c.isprintable())
+    line = legible(text.strip().split("\n")[0])
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
@@ -121,6 +129,7 @@ def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> dict
                 "digest": spec.digest,
                 "description": spec.description,
                 "status": spec.status,
+                "findings": finding_shapes(spec.findings),
             }
             for spec in specs
             if spec.status in _SHOWN

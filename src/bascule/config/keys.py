@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bascule.config.model import ERAS, LINKS_STARTING, MESSAGE_MAX, STYLES
+from bascule.config.model import ERAS, LINKS_STARTING, MESSAGE_MAX, SCREENS, STYLES
 
 
 class Kind(StrEnum):
@@ -108,7 +108,7 @@ TOP_KEYS = _by_name(
     Key("links.starting", Kind.COUNT, LINKS_STARTING),
     Key("messages.max", Kind.SIZE, MESSAGE_MAX),
     _later("catalog.lock", Kind.CHOICE, "auto", ("auto", "required", "off")),
-    _later("catalog.screen", Kind.CHOICE, "flag", ("flag", "refuse")),
+    Key("catalog.screen", Kind.CHOICE, "flag", SCREENS),
     _later("catalog.search_above", Kind.COUNT),
     _later("results.presets", default={}),
     _later("workspace.root", Kind.TEXT),

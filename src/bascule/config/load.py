@@ -18,7 +18,12 @@ from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.shapes import SHAPES, Shape, shape_of
 from bascule.core.jsonvalue import JsonObject, is_object
 
-_FIELDS = {"links.starting": "links_starting", "messages.max": "message_max", "store": "store"}
+_FIELDS = {
+    "links.starting": "links_starting",
+    "messages.max": "message_max",
+    "store": "store",
+    "catalog.screen": "screen",
+}
 """Keys beside the servers, and the fields of the model they fill."""
 
 
@@ -72,7 +77,7 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
     values = read_values(TOP_KEYS, entry, problems)
     settings = {field: values[key] for key, field in _FIELDS.items()}
     keys = {field: key for key, field in _FIELDS.items()}
-    for flaw in runtime_flaws(**settings):
+    for flaw in runtime_flaws(**{field: value for field, value in settings.items() if field != "screen"}):
         key = keys[str(flaw.path[0])]
         problems.add(entry[key].path if key in entry else (*path, key), flaw.text)
     return settings

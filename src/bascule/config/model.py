@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Era = Literal["auto", "old", "new"]
 ERAS = ("auto", "old", "new")
 STYLES = ("yaml", "json")
+Screen = Literal["flag", "refuse"]
+SCREENS = ("flag", "refuse")
 
 MESSAGE_MAX = 8 * 1024 * 1024
 """Longest message we accept unless told otherwise. Results with images reach a few megabytes."""
@@ -112,6 +114,8 @@ class RuntimeConfig:
     """Bytes."""
     store: str | None = None
     """Path or URL of the database. None: a file in the state folder."""
+    screen: Screen = "flag"
+    """What becomes of tools with findings: shown as such, or kept from agents."""
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()
@@ -122,6 +126,7 @@ class RuntimeConfig:
             "RuntimeConfig",
             chain(
                 runtime_flaws(links_starting=self.links_starting, message_max=self.message_max, store=self.store),
+                choice_flaws("screen", self.screen, SCREENS),
                 [Flaw(("servers", name), "stands under another name than its own") for name in misnamed],
             ),
         )

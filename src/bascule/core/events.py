@@ -49,6 +49,8 @@ class CatalogChanged(msgspec.Struct, frozen=True):
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     at: float
+    findings: tuple[str, ...] = ()
+    """What its new and changed texts hide, or say to the model."""
 
 
 Event = ToolInvoked | LinkChanged | CatalogChanged

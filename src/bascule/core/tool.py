@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from bascule.core.finding import Finding
 from bascule.core.permission import UNDECLARED, Permission
 
 
@@ -32,7 +33,8 @@ class ToolStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool: its exposed name, where it lives, and its definition as the server gave it."""
+    """One tool: its exposed name, where it lives, and its definition as the server gave it, put right where it was
+    sloppy."""
 
     name: str
     key: ToolKey
@@ -46,3 +48,7 @@ class ToolSpec:
     status: ToolStatus = ToolStatus.EXPOSED
     problem: str = ""
     """Why the status is not EXPOSED, and what to do about it."""
+    notes: tuple[str, ...] = ()
+    """What was put right in its definition."""
+    findings: tuple[Finding, ...] = ()
+    """What its texts hide, or say to the model."""

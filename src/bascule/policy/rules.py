@@ -34,7 +34,7 @@ def tool_is_usable(facts: Facts) -> Refusal | None:
 
 _FIXES = {
     ToolStatus.COLLIDING: "set `prefix` on one of the servers",
-    ToolStatus.QUARANTINED: "look at what changed, and approve it",
+    ToolStatus.QUARANTINED: "look at it with `bascule inspect`, then accept it or block it",
     ToolStatus.UNUSABLE: "report the problem to the author of the server",
 }
 

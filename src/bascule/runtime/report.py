@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bascule.core.errors import BasculeError
 from bascule.core.events import CatalogChanged
+from bascule.core.finding import Finding
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
 
@@ -23,6 +24,10 @@ class ServerReport:
     """From asking for the server to knowing how it stands."""
     error: BasculeError | None = None
     notes: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    """What was put right in its tools' definitions."""
+    findings: tuple[Finding, ...] = ()
+    """What its instructions hide, or say to the model."""
     required: bool = False
     change: CatalogChanged | None = None
     """What its listing had become since the last run."""

@@ -54,7 +54,8 @@ class Roster:
         plans = Plans({name: _plan(server, cap, self.masks[name]) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
-        self._toolboxes = Toolboxes()
+        self._refuse = config.screen == "refuse"
+        self._toolboxes = Toolboxes(refuse=self._refuse)
         self._reading: set[asyncio.Task[None]] = set()
         self._listings: dict[tuple[Principal, str], ServerListing] = {}
         self._latest: dict[str, ServerListing] = {}
@@ -137,10 +138,12 @@ class Roster:
             state=condition.state if condition is not None else LinkState.CONFIGURED,
             reason=condition.reason if condition is not None else "",
             agreement=link.agreement if link is not None else None,
-            tools=_exposed(listing) if listing is not None and error is None else 0,
+            tools=_exposed(listing, refuse=self._refuse) if listing is not None and error is None else 0,
             seconds=self._seconds.get((principal, server), 0.0),
             error=error,
             notes=config.notes,
+            repairs=listing.notes if listing is not None else (),
+            findings=listing.findings if listing is not None else (),
             required=config.required,
             change=self.memory.changes.get(server),
         )
@@ -153,7 +156,8 @@ class Roster:
         prefix, exposed = self.servers[name].tool_prefix, self.exposures[name].permits
         read = partial(catalog_listing, name, prefix, pages, previous, exposed, instructions)
         # Thousands of tools take a second to read, in which nobody else would be served.
-        listing, _ = await asyncio.to_thread(read) if pages.size > LARGE_LISTING else read()
+        large = pages.size + len(instructions) > LARGE_LISTING
+        listing, _ = await asyncio.to_thread(read) if large else read()
         if listing is not self._listings.get((principal, name)):
             self._listings[principal, name] = self._latest[name] = listing
             self.version += 1
@@ -176,8 +180,9 @@ def raise_for_required(reports: Iterable[ServerReport]) -> None:
             ) from error
 
 
-def _exposed(listing: ServerListing) -> int:
-    return sum(entry.spec.status is ToolStatus.EXPOSED for entry in listing.entries.values())
+def _exposed(listing: ServerListing, *, refuse: bool) -> int:
+    specs = (entry.spec for entry in listing.entries.values())
+    return sum(spec.status is ToolStatus.EXPOSED and not (refuse and spec.findings) for spec in specs)
 
 
 def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | BasculeError:
@@ -204,7 +209,8 @@ def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | Ba
 class Toolboxes:
     """One toolbox for all agent sessions that see the same listings: they are large, and mostly the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, refuse: bool = False) -> None:
+        self._refuse = refuse
         self._made: dict[tuple[int, ...], tuple[Toolbox, tuple[ServerListing, ...]]] = {}
 
     def of(self, listings: tuple[ServerListing, ...]) -> Toolbox:
@@ -214,7 +220,7 @@ class Toolboxes:
             if len(self._made) >= MOST_TOOLBOXES:
                 self._made.pop(next(iter(self._made)))
             # The listings are kept beside it, so that none of their ids can come to mean another one.
-            found = self._made[key] = (Toolbox(listings), listings)
+            found = self._made[key] = (Toolbox(listings, refuse=self._refuse), listings)
         return found[0]
 
 

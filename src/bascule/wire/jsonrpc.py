@@ -13,7 +13,7 @@ from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
 RequestId = int | str
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Any message: a request has a method and an id, a notification a method, a reply an id and a result or error."""
 
     id: Any = None
@@ -21,9 +21,15 @@ class Message(msgspec.Struct, frozen=True):
     params: Any = None
     result: Any = msgspec.UNSET
     error: Any = msgspec.UNSET
+    jsonrpc: Any = None
+
+
+class _WithMore(Message, frozen=True, forbid_unknown_fields=False):
+    """A message with fields that we do not know, and leave unread."""
 
 
 _decode = msgspec.json.Decoder(Message).decode
+_decode_with_more = msgspec.json.Decoder(_WithMore).decode
 _encode = msgspec.json.Encoder().encode
 
 SAMPLE = 120
@@ -42,16 +48,25 @@ def read_message(data: bytes | bytearray) -> Message:
     if nests_deeper_than(data, MAX_DEPTH):
         raise ProtocolViolation(f"a message nests deeper than {MAX_DEPTH} levels", evidence=sample(data))
     try:
-        return _decode(data) if len(data) < LARGE else _decode_large(data)
+        return _parse(data) if len(data) < LARGE else _parse_large(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolViolation(f"not a JSON-RPC message: {error}", evidence=sample(data)) from None
 
 
-def _decode_large(data: bytes | bytearray) -> Message:
+def _parse(data: bytes | bytearray) -> Message:
+    try:
+        return _decode(data)
+    except msgspec.ValidationError:
+        # The parser skips what is not asked for without a look at its bytes, and only text in UTF-8 is JSON.
+        str(data, "utf-8")
+        return _decode_with_more(data)
+
+
+def _parse_large(data: bytes | bytearray) -> Message:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _decode(data)
+        return _parse(data)
     finally:
         if collecting:
             gc.enable()

@@ -57,7 +57,7 @@ def test_a_missing_input_schema_takes_any_object(schema: Any):
     entry = entry_of(inputSchema=schema)
 
     assert entry.spec.input_schema == {"type": "object"}
-    assert "no input schema" in entry.notes[0]
+    assert "no input schema" in entry.spec.notes[0]
     assert entry.arguments is not None
     assert entry.arguments.is_valid({"anything": 1})
 
@@ -66,7 +66,7 @@ def test_an_input_schema_without_a_type_is_for_an_object():
     entry = entry_of(inputSchema={"properties": {"a": {"type": "string"}}})
 
     assert entry.spec.input_schema == {"type": "object", "properties": {"a": {"type": "string"}}}
-    assert "no type" in entry.notes[0]
+    assert "no type" in entry.spec.notes[0]
 
 
 @pytest.mark.parametrize("kind", ["object", ["object", "null"]])
@@ -74,7 +74,7 @@ def test_an_input_schema_that_takes_objects_will_do(kind: Any):
     assert entry_of(inputSchema={"type": kind}).spec.status is ToolStatus.EXPOSED
 
 
-@pytest.mark.parametrize("kind", ["string", ["array", "null"], {"x": 1}])
+@pytest.mark.parametrize("kind", ["string", ["array", "null"]])
 def test_an_input_schema_that_takes_no_object_makes_the_tool_unusable(kind: Any):
     entry = entry_of(inputSchema={"type": kind})
 
@@ -94,14 +94,14 @@ def test_a_schema_that_costs_too_much_makes_the_tool_unusable(field: str):
 
 def test_a_tool_without_an_output_schema_promises_nothing():
     assert entry_of().results is None
-    assert entry_of(outputSchema=None).notes == ()
+    assert entry_of(outputSchema=None).spec.notes == ()
 
 
 def test_an_output_schema_that_is_no_object_is_ignored_and_noted():
     entry = entry_of(outputSchema=["x"])
 
     assert entry.results is None
-    assert "output schema" in entry.notes[0]
+    assert "output schema" in entry.spec.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_a_bad_header_makes_the_tool_unusable():
 
 def test_nothing_is_compiled_before_it_is_needed():
     """A schema that is none is found out by the first call; cataloguing thousands of tools must not wait for that."""
-    assert entry_of(inputSchema={"type": "object", "minProperties": -1}).spec.status is ToolStatus.EXPOSED
+    assert entry_of(inputSchema={"type": "object", "patternProperties": {"(": True}}).spec.status is ToolStatus.EXPOSED

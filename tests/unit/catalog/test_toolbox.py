@@ -117,3 +117,47 @@ def test_an_unusable_tool_is_found_but_not_shown():
     assert [spec.name for spec in box.specs()] == ["files_read"]
     assert box.resolve("files_costly").spec.status is ToolStatus.UNUSABLE
     assert [spec.status for spec in box.all_specs()] == [ToolStatus.EXPOSED, ToolStatus.UNUSABLE]
+
+
+HIDING = {"name": "hides", "description": "a\u200bb", "inputSchema": {"type": "object"}}
+
+
+def test_findings_change_nothing_unless_they_are_refused():
+    listing = listing_of("files", HIDING, "read")
+    entry = listing.entries["hides"]
+
+    assert Toolbox([listing]).resolve("files_hides") is entry
+    assert len(Toolbox([listing]).specs()) == 2
+
+
+def test_where_findings_are_refused_the_tool_is_quarantined_and_has_nothing_to_be_called_by():
+    box = Toolbox([listing_of("files", HIDING, "read")], refuse=True)
+    entry = box.resolve("files_hides")
+
+    assert [spec.name for spec in box.specs()] == ["files_read"]
+    assert (entry.spec.status, entry.arguments) == (ToolStatus.QUARANTINED, None)
+    assert "invisible in description" in entry.spec.problem
+    assert "screen: flag" in entry.spec.problem
+
+
+def test_a_tool_that_is_unusable_anyway_stays_so():
+    broken = {**HIDING, "inputSchema": {"type": "string"}}
+
+    assert Toolbox([listing_of("files", broken)], refuse=True).all_specs()[0].status is ToolStatus.UNUSABLE
+
+
+def test_a_hidden_tool_is_not_screened():
+    (spec,) = Toolbox([listing_of("files", HIDING, hidden=("hides",))], refuse=True).all_specs()
+
+    assert (spec.status, spec.findings) == (ToolStatus.HIDDEN, ())
+
+
+@pytest.mark.parametrize("refuse", [False, True])
+def test_a_name_like_anothers_is_a_finding_of_the_one_in_disguise(refuse: bool):
+    box = Toolbox([listing_of("a", "read_file"), listing_of("b", "1ist", "list", prefix="")], refuse=refuse)
+    specs = {spec.key.tool: spec for spec in box.all_specs()}
+
+    assert "looks like b/list" in specs["1ist"].findings[0].evidence
+    assert specs["list"].findings == specs["read_file"].findings == ()
+    assert specs["1ist"].status is (ToolStatus.QUARANTINED if refuse else ToolStatus.EXPOSED)
+    assert (box.resolve("1ist").arguments is None) is refuse

@@ -4,9 +4,10 @@ import json
 import sys
 from pathlib import Path
 
-from bascule.cli.doctor_command import Check, lines, server_checks
+from bascule.cli.doctor_command import SHOWN, Check, lines, server_checks
 from bascule.core.errors import ConnectFailed
 from bascule.core.events import CatalogChanged
+from bascule.core.finding import Finding, FindingKind
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
@@ -82,3 +83,18 @@ async def test_a_state_folder_that_cannot_be_written_is_told(tmp_path: Path):
     assert ran.code == 3
     assert ran.json["checks"][-1]["subject"] == "state"
     assert "BSC-650" in ran.json["checks"][-1]["message"]
+
+
+def test_findings_and_repairs_are_warnings_with_their_evidence():
+    finding = Finding(FindingKind.BIDI, "description", "U+202E")
+    report = ServerReport(
+        "files", "stdio", LinkState.READY, agreement=AGREED, repairs=("x: mended",), findings=(finding,)
+    )
+    spec = ToolSpec("files_x", ToolKey("files", "x"), "d", findings=(finding,) * 9)
+    _, repaired, said, tool = server_checks(report, (spec,))
+
+    assert (repaired.status, repaired.evidence) == ("warn", "x: mended")
+    assert (said.subject, said.evidence) == ("server files", "bidi in description: U+202E")
+    assert (tool.subject, tool.status) == ("tool files_x", "warn")
+    assert tool.evidence.count("\n") == SHOWN - 1
+    assert "bascule inspect files_x" in tool.fix

@@ -1,7 +1,10 @@
 """Errors as people read them."""
 
-from bascule.cli.explain import as_json, explain, explain_failure, legible
+import json
+
+from bascule.cli.explain import as_json, explain, explain_failure, finding_shapes, json_line, legible
 from bascule.core.errors import ConfigError, ConnectFailed
+from bascule.core.finding import Finding, FindingKind
 from bascule.core.outcome import FailureKind, ToolFailure
 
 
@@ -58,4 +61,20 @@ def test_a_servers_words_cannot_pass_for_a_line_of_ours():
     assert explain_failure(ToolFailure(FailureKind.TOOL_ERROR, "BSC-701", "bad\x1b[31m\n  fix: x")).split("\n") == [
         "BSC-701  tool_error: bad\\x1b[31m",
         "              fix: x",
+    ]
+
+
+def test_what_prints_and_cannot_be_seen_is_shown_as_an_escape_but_where_it_belongs():
+    assert legible("a\u3164b\ufe0f 👩\u200d💻 ⚠\ufe0f") == "a\\u3164b\\ufe0f 👩\u200d💻 ⚠\ufe0f"
+
+
+def test_a_json_line_hides_nothing_and_means_the_same():
+    line = json_line({"a\u200b": "\x7f\u202e\U000e0041é"})
+    assert line == '{"a\\u200b":"\\u007f\\u202e\\udb40\\udc41é"}'
+    assert json.loads(line) == {"a\u200b": "\x7f\u202e\U000e0041é"}
+
+
+def test_a_finding_is_shown_whole():
+    assert finding_shapes([Finding(FindingKind.BIDI, "title", "x")]) == [
+        {"kind": "bidi", "where": "title", "evidence": "x", "severity": "danger"}
     ]

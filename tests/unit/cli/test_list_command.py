@@ -103,7 +103,7 @@ async def test_the_command_itself_lists(tmp_path: Path):
 
 def test_a_description_is_cut_to_one_harmless_line():
     assert first_line("  Reads.\nSecond line.") == "Reads."
-    assert first_line("a\x1b[2Jb\u202ec") == "a[2Jbc"
+    assert first_line("a\x1b[2Jb\u202ec") == "a\\x1b[2Jb\\u202ec"
     assert first_line("") == ""
     assert first_line("x" * 100) == "x" * 100
     assert first_line("x" * 101) == "x" * 99 + "…"
@@ -169,6 +169,7 @@ def test_a_shape_has_exactly_the_documented_keys():
                 "digest": "digest",
                 "description": "Acts.",
                 "status": "exposed",
+                "findings": [],
             }
         ],
     }

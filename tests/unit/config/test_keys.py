@@ -1,11 +1,16 @@
 """The table of keys: whole, and in agreement with the model."""
 
 from dataclasses import fields
+from pathlib import Path
 
+import pytest
+
+from bascule.config import load_file
 from bascule.config.keys import SERVER_KEYS, TOP_KEYS, Kind, below, siblings
 from bascule.config.kinds import _READERS
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.transport import StdioTransport, StreamableHttpTransport
+from bascule.core.errors import ConfigError
 
 NOW = {
     "command",
@@ -39,8 +44,9 @@ def test_every_key_of_a_server_is_in_the_table():
     assert {name for name, key in SERVER_KEYS.items() if not key.available} == LATER
 
 
-def test_three_keys_beside_the_servers_are_available():
-    assert {name for name, key in TOP_KEYS.items() if key.available} == {"links.starting", "messages.max", "store"}
+def test_four_keys_beside_the_servers_are_available():
+    available = {name for name, key in TOP_KEYS.items() if key.available}
+    assert available == {"links.starting", "messages.max", "store", "catalog.screen"}
 
 
 def test_the_tables_beside_the_servers_are_all_there():
@@ -93,3 +99,19 @@ def test_no_key_is_both_a_value_and_a_table():
 def test_what_may_be_written_at_a_place_is_known():
     assert siblings(SERVER_KEYS, "tools.") == {"allow", "block"}
     assert {key.name for key in below(TOP_KEYS, "links")} == {"links.max", "links.starting"}
+
+
+@pytest.mark.parametrize(("written", "meant"), [("", "flag"), ("catalog: {screen: refuse}\n", "refuse")])
+def test_what_becomes_of_findings_is_the_operators_choice(tmp_path: Path, written: str, meant: str):
+    file = tmp_path / "bascule.yaml"
+    file.write_text(f"mcp_servers: {{}}\n{written}")
+
+    assert load_file(file, {}).screen == meant
+
+
+def test_a_word_that_is_no_choice_is_told(tmp_path: Path):
+    file = tmp_path / "bascule.yaml"
+    file.write_text("mcp_servers: {}\ncatalog: {screen: refus}\n")
+
+    with pytest.raises(ConfigError, match=r"catalog\.screen.*refuse"):
+        load_file(file, {})

@@ -100,6 +100,7 @@ def test_a_runtime_has_its_defaults():
     config = RuntimeConfig(servers={"files": server()})
 
     assert (config.links_starting, config.message_max, config.store, config.path) == (8, 8 * 1024**2, None, None)
+    assert config.screen == "flag"
 
 
 def test_the_servers_of_a_runtime_cannot_be_replaced():
@@ -117,7 +118,9 @@ def test_a_server_stands_under_its_own_name():
         RuntimeConfig(servers={"other": server()})
 
 
-@pytest.mark.parametrize(("field", "value"), [("links_starting", 0), ("message_max", 1), ("store", "postgresql://x")])
+@pytest.mark.parametrize(
+    ("field", "value"), [("links_starting", 0), ("message_max", 1), ("store", "postgresql://x"), ("screen", "maybe")]
+)
 def test_settings_out_of_bounds_are_refused(field: str, value: Any):
     with pytest.raises(ConfigError, match=field):
         replace(RuntimeConfig(servers={}), **{field: value})

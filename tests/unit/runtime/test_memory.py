@@ -6,7 +6,7 @@ from typing import Any
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.core.sensitivity import Lane
-from bascule.runtime.memory import ListingMemory
+from bascule.runtime.memory import MAX_FINDINGS, ListingMemory
 from bascule.store.interface import Store
 from bascule.store.sqlite import SqliteStore
 
@@ -60,3 +60,22 @@ async def test_configs_and_lanes_are_remembered_apart(tmp_path: Path):
     assert await remembering(store, "/b").note(Lane.OPEN, listing(tool("read"))) is not None
     assert await remembering(store).note(Lane.SEALED, listing(tool("read"))) is not None
     await store.close()
+
+
+async def test_a_change_tells_the_findings_of_what_is_new(tmp_path: Path):
+    store = SqliteStore(tmp_path / "db")
+    first = await remembering(store).note(Lane.OPEN, listing(tool("read", "a\u200bb"), tool("write")))
+    second = await remembering(store).note(Lane.OPEN, listing(tool("read", "a\u200bb"), tool("write", "\u202e")))
+    await store.close()
+    assert first is not None
+    assert second is not None
+    assert [told.partition(" ")[0] for told in first.findings] == ["read:"]
+    assert [told.partition(" ")[0] for told in second.findings] == ["write:"]
+
+
+async def test_of_very_many_findings_a_change_tells_some(tmp_path: Path):
+    store = SqliteStore(tmp_path / "db")
+    change = await remembering(store).note(Lane.OPEN, listing(*(tool(f"t{n}", "\u200b") for n in range(300))))
+    await store.close()
+    assert change is not None
+    assert len(change.findings) == MAX_FINDINGS

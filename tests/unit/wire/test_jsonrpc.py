@@ -182,3 +182,14 @@ def test_a_malformed_error_is_still_an_error(error: Any):
 def test_an_error_without_words_is_told_by_its_code():
     assert refusal({"code": -1, "message": ""}, phase="call").message == "the server answered with error -1"
     assert refusal({"code": "x"}, phase="call").rpc_code == 0
+
+
+def test_fields_we_do_not_know_are_left_unread():
+    message = read_message('{"jsonrpc":"2.0","id":1,"result":{},"vendor":{"é":[1]}}'.encode())
+    assert (message.id, message.result) == (1, {})
+
+
+@pytest.mark.parametrize("data", [b'{"id":1,"result":{},"vendor":"\xe5"}', b'{"jsonrpc":"\xff","id":1,"result":{}}'])
+def test_bytes_that_are_no_text_are_refused_even_where_nobody_reads_them(data: bytes):
+    with pytest.raises(ProtocolViolation, match="not a JSON-RPC message"):
+        read_message(data)
