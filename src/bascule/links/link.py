@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import randbytes
 from typing import Any
 
@@ -10,10 +11,10 @@ from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.request import Request
-from bascule.links.brain import Brain
 from bascule.links.gate import StartGate
 from bascule.links.key import LinkKey
 from bascule.links.negotiation import ProbeKilled, negotiate
+from bascule.links.reception import OnQuestion
 from bascule.links.state import USABLE, Condition, LinkState, failed
 from bascule.links.terms import Agreement, Era, Terms
 from bascule.transports.dispatcher import Counters, Dispatcher, is_new_era
@@ -34,6 +35,8 @@ class LinkPlan:
     admit: Admit
     mask: Mask = field(default_factory=Mask)
     """Keeps the server's secrets out of why a link failed."""
+    answer: OnQuestion | None = None
+    """Answers what the server asks of us. Without it, everything is refused."""
 
 
 class Link:
@@ -53,7 +56,6 @@ class Link:
         self._era: Era = era
         self._changed = changed
         self._dispatcher: Dispatcher | None = None
-        self._brain: Brain | None = None
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = loop.create_future()
         self._closing: asyncio.Future[None] = loop.create_future()
@@ -163,12 +165,18 @@ class Link:
             await self._release()
             self.agreement = await self._agree(limit, "old")
         version = self.agreement.version
-        self.stamp = (
-            new_stamp(version, terms.client_info, terms.capabilities) if is_new_era(version) else old_stamp(version)
-        )
-        assert self._dispatcher is not None
-        self._brain = Brain(self._dispatcher, self.agreement, terms)
+        if is_new_era(version):
+            self.stamp = new_stamp(version, terms.client_info, terms.capabilities)
+        else:
+            self.stamp = old_stamp(version)
+            self._listen_to_questions()
         return await self._plan.admit(self)
+
+    def _listen_to_questions(self) -> None:
+        """Only servers of the old era send requests of their own; those of the new one ask in their results."""
+        assert self._dispatcher is not None
+        if self._plan.answer is not None:
+            self._dispatcher.on_request = partial(self._plan.answer, self.key)
 
     async def _agree(self, limit: float, era: Era) -> Agreement:
         """Connect and negotiate. Waiting for our turn to start is not counted against the server."""
@@ -188,9 +196,6 @@ class Link:
             ) from None
 
     async def _release(self) -> None:
-        if self._brain is not None:
-            await self._brain.close()
-            self._brain = None
         if self._dispatcher is not None:
             await self._dispatcher.close(self._plan.terms.close)
 

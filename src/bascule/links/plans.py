@@ -7,6 +7,7 @@ from bascule.core.errors import BasculeError, UsageError
 from bascule.core.masking import Mask
 from bascule.links.key import LinkKey
 from bascule.links.link import Admit, Dial, LinkPlan
+from bascule.links.reception import OnQuestion
 from bascule.links.terms import Terms
 
 
@@ -18,6 +19,7 @@ class ServerPlan:
     dial: Dial
     admit: Admit
     mask: Mask = field(default_factory=Mask)
+    answer: OnQuestion | None = None
 
 
 class Plans:
@@ -32,4 +34,4 @@ class Plans:
             raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
         if isinstance(plan, BasculeError):
             raise plan
-        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask)
+        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask, plan.answer)

@@ -7,16 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
+from bascule.transports.dispatcher import Response
 from bascule.transports.stream import GARBAGE_LIMIT
 from bascule.wire.depth import MAX_DEPTH
+from support.runtime import settled
 from support.streams import Leave, Loopback, a_request
 from support.waiting import fail_after
-
-
-async def settled() -> None:
-    """Let everything that can happen now happen."""
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 async def asked(stream: Loopback, count: int = 1, **terms: Any) -> list["asyncio.Task[dict[str, Any]]"]:
@@ -226,9 +222,9 @@ async def test_after_the_link_is_lost_nothing_the_peer_sends_is_heard():
     stream = Loopback()
     heard: list[str] = []
 
-    async def answer(method: str, _: Any) -> dict[str, Any]:
+    async def answer(method: str, _: Any) -> Response:
         heard.append(method)
-        return {}
+        return Response({})
 
     stream.on_request = answer
     stream.on_notice = lambda method, _: heard.append(method)
