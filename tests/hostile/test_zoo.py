@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bascule import Accept
 from bascule.cli.explain import explain, explain_failure
 from bascule.config import RuntimeConfig, ServerConfig
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure
@@ -56,7 +57,9 @@ async def a_scene(stack: AsyncExitStack, inhabitant: Inhabitant, carrier: Carrie
     transport = await stack.enter_async_context(beast(carrier, inhabitant.name, trapped.url))
     hostile = ServerConfig("beast", transport, timeouts=inhabitant.limits)
     servers = {"beast": hostile, "neighbour": neighbour()}
-    runtime = await stack.enter_async_context(Runtime(RuntimeConfig(servers), sinks=[watch]))
+    # Somebody answers, so that it is not for want of an answer that questions come to nothing.
+    answering = Runtime(RuntimeConfig(servers), sinks=[watch], on_elicit=lambda _: Accept())
+    runtime = await stack.enter_async_context(answering)
     session = runtime.session("alice", "s-1")
     await session.settle("neighbour")
     return Scene(session, watch, trapped)

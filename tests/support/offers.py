@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bascule.config import ServerConfig
+from bascule.config import ServerConfig, StdioTransport
 from support.scenarios import scripted
 
 CACHE = {"ttlMs": 60_000, "cacheScope": "private", "resultType": "complete"}
@@ -56,3 +56,9 @@ def offering(
         **(scenario or {}),
     }
     return scripted(folder, life, name=name, **config)
+
+
+def command_of(server: ServerConfig) -> dict[str, Any]:
+    """The same, as a config file names it."""
+    assert isinstance(server.transport, StdioTransport)
+    return {"command": server.transport.command, "args": [*server.transport.args], "timeouts": {"close": 1}}

@@ -20,22 +20,22 @@ templates that fit almost everything."""
 class Library:
     """The offers of several servers, merged. Frozen: a changed listing makes a new library."""
 
-    __slots__ = ("_by_name", "_collisions", "_offers", "all_prompts", "prompts", "resources")
+    __slots__ = ("_by_name", "_collisions", "all_prompts", "offers", "prompts", "resources")
 
     def __init__(self, offers: Iterable[ServerOffers] = ()) -> None:
-        self._offers = tuple(offers)
+        self.offers = tuple(offers)
         self.resources: tuple[ResourceSpec, ...] = tuple(
-            spec for held in self._offers for spec in (*held.resources.values(), *held.templates.values())
+            spec for held in self.offers for spec in (*held.resources.values(), *held.templates.values())
         )
-        self._by_name, self._collisions = _table(prompt for held in self._offers for prompt in held.prompts)
-        self.all_prompts = tuple(self._status(prompt) for held in self._offers for prompt in held.prompts)
+        self._by_name, self._collisions = _table(prompt for held in self.offers for prompt in held.prompts)
+        self.all_prompts = tuple(self._status(prompt) for held in self.offers for prompt in held.prompts)
         """Every prompt, each with its status and what is wrong with it."""
         self.prompts = tuple(prompt for prompt in self.all_prompts if prompt.status is ToolStatus.EXPOSED)
         """The prompts an agent is shown."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(f"{held.server}: {problem}" for held in self._offers for problem in held.problems)
+        return tuple(f"{held.server}: {problem}" for held in self.offers for problem in held.problems)
 
     def prompt(self, name: str) -> PromptSpec:
         found = self._by_name.get(name)
@@ -45,7 +45,7 @@ class Library:
 
     def server_of(self, uri: str) -> str:
         """The one server that lists this URI, or else the one whose template it fits. Raises `UnknownResource`."""
-        servers = tuple(held.server for held in self._offers if uri in held.resources) or self._fitting(uri)
+        servers = tuple(held.server for held in self.offers if uri in held.resources) or self._fitting(uri)
         if len(servers) == 1:
             return servers[0]
         raise self._undecided(uri, servers)
@@ -58,7 +58,7 @@ class Library:
     def _fitting(self, uri: str) -> tuple[str, ...]:
         left = MAX_COMPARED
         fitting: list[str] = []
-        for held in self._offers:
+        for held in self.offers:
             for pattern in held.patterns.values():
                 if not uri.startswith(pattern.prefix):
                     continue
@@ -75,7 +75,7 @@ class Library:
         if servers:
             message = f"{shown} could be of {' or '.join(servers)}"
             return UnknownResource(message, servers=servers, fix="say which with `server`")
-        having = tuple(held.server for held in self._offers if held.resources or held.templates)
+        having = tuple(held.server for held in self.offers if held.resources or held.templates)
         hint = f"; resources are offered by {', '.join(having)}" if having else "; no server offers any"
         fix = "say with `server` which one to ask" if having else "run `bascule list --resources`"
         return UnknownResource(f"no server lists {shown}{hint}", servers=having, fix=fix)

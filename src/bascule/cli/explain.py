@@ -30,6 +30,12 @@ def legible(text: str) -> str:
     return "".join(c if c == "\n" or c.isprintable() else repr(c)[1:-1] for c in text.expandtabs(4))
 
 
+def first_line(text: str, width: int = 100) -> str:
+    """The start of a description, on one line, without what could move the cursor."""
+    line = "".join(c for c in text.strip().split("\n")[0] if c.isprintable())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
 def _told(head: str, parts: tuple[tuple[str, str], ...]) -> str:
     return legible("\n".join([*_indented(head), *_labelled(parts)]))
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import as_json, explain, legible
+from bascule.cli.explain import as_json, explain, first_line, legible
+from bascule.cli.offers import offers_shape, show_offers, wanted
 from bascule.cli.opening import agent_session
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.state import LinkState
@@ -33,9 +34,13 @@ async def run(options: argparse.Namespace) -> int:
         if options.json:
             reports = [report async for report in session.connecting()]
             shape = as_shape(session.servers(), session.toolbox.all_specs())
+            if wanted(options):
+                shape |= offers_shape(await session.library(), wanted(options))
             print(msgspec.json.encode(shape).decode())
         else:
             reports = await _show_as_they_settle(session)
+            if wanted(options):
+                show_offers(await session.library(), wanted(options))
     return exit_codes.UNREACHABLE if any(r.required and r.error is not None for r in reports) else exit_codes.OK
 
 
@@ -89,12 +94,6 @@ def _tool_line(spec: ToolSpec) -> Any:
     if spec.status is not ToolStatus.EXPOSED:
         return Text(f"  {spec.name:<40} {spec.status}: {legible(spec.problem)}", "yellow")
     return Text.assemble((f"  {spec.name:<40}", "cyan"), " ", first_line(spec.description))
-
-
-def first_line(text: str, width: int = 100) -> str:
-    """The start of a description, on one line, without what could move the cursor."""
-    line = "".join(c for c in text.strip().split("\n")[0] if c.isprintable())
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> dict[str, Any]:

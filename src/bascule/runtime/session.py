@@ -102,18 +102,18 @@ class AgentSession:
         return self._executor.carry(self._standing, TOOL_CALL, call)
 
     async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
-        """The resources, and templates of such, of all servers that can be reached. They are kept for as long as their
-        server says, or its link lasts; `refresh` asks anew."""
+        """The resources, and templates of such, of all servers that can be reached. A `required` one that cannot
+        raises. They are kept for as long as their server says, or its link lasts; `refresh` asks anew."""
+        await self.connect()
         return (await self.library(refresh=refresh)).resources
 
     async def prompts(self, *, refresh: bool = False) -> tuple[PromptSpec, ...]:
         """The prompts of all servers that can be reached, kept like resources."""
+        await self.connect()
         return (await self.library(refresh=refresh)).prompts
 
     async def library(self, *, refresh: bool = False) -> Library:
-        """Resources and prompts together, with what is wrong with some of them. A `required` server that cannot be
-        reached raises."""
-        await self.connect()
+        """Resources and prompts together, with what is wrong with some of them."""
         return await self._shelf.library(refresh=refresh)
 
     def read(

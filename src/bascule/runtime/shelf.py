@@ -44,6 +44,7 @@ class Shelf:
         self._executor = executor
         self._held: dict[str, Held] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self._library = Library()
         self._listings = {listed: listing(listed, partial(self._find_listing, listed)) for listed in CAPABILITIES}
         self.reading = reading(self._find_resource)
         self.prompting = prompting(self._find_prompt)
@@ -56,7 +57,7 @@ class Shelf:
         unsettled = roster.unsettled(standing.principal)
         await asyncio.gather(*(roster.settle(standing.principal, name, lane) for name in unsettled))
         reachable = [name for name in roster.servers if roster.has_listed(standing.principal, name)]
-        return Library(await asyncio.gather(*(self._offers(name, refresh=refresh) for name in reachable)))
+        return self._merged(await asyncio.gather(*(self._offers(name, refresh=refresh) for name in reachable)))
 
     async def _held_library(self) -> Library:
         """The same, where what is held counts as long as its link does."""
@@ -64,7 +65,13 @@ class Shelf:
         names = standing.roster.servers
         if any(name not in self._held and standing.roster.error_of(standing.principal, name) is None for name in names):
             return await self.library()
-        return Library(held.offers for held in self._held.values())
+        return self._merged([held.offers for held in self._held.values()])
+
+    def _merged(self, offers: list[ServerOffers]) -> Library:
+        """One library for as long as nothing changes: it may be large."""
+        if [*map(id, offers)] != [*map(id, self._library.offers)]:
+            self._library = Library(offers)
+        return self._library
 
     async def _offers(self, server: str, *, refresh: bool) -> ServerOffers:
         async with self._turns.setdefault(server, asyncio.Lock()):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.cli.call_command import Word, as_shape, read_pairs, show_json, show_text, typed
+from bascule.cli.call_command import Word, as_shape, read_pairs, typed
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
@@ -73,16 +73,3 @@ def test_a_failure_has_its_documented_shape():
         "retriable": None,
         "fix": "ask",
     }
-
-
-def test_a_result_goes_to_stdout_and_a_failure_to_stderr(capsys: pytest.CaptureFixture[str]):
-    show_text(RESULT)
-    show_text(ToolFailure(FailureKind.DENIED, "BSC-300", "no"))
-    shown = capsys.readouterr()
-    assert shown.out == "hi\n"
-    assert "BSC-300" in shown.err
-
-
-def test_json_goes_to_stdout_either_way(capsys: pytest.CaptureFixture[str]):
-    show_json(ToolFailure(FailureKind.DENIED, "BSC-300", "no"))
-    assert capsys.readouterr().out.startswith('{"ok":false')

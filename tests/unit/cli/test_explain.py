@@ -1,6 +1,6 @@
 """Errors as people read them."""
 
-from bascule.cli.explain import as_json, explain, explain_failure, legible
+from bascule.cli.explain import as_json, explain, explain_failure, first_line, legible
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.outcome import FailureKind, ToolFailure
 
@@ -59,3 +59,11 @@ def test_a_servers_words_cannot_pass_for_a_line_of_ours():
         "BSC-701  tool_error: bad\\x1b[31m",
         "              fix: x",
     ]
+
+
+def test_a_description_is_cut_to_one_harmless_line():
+    assert first_line("  Reads.\nSecond line.") == "Reads."
+    assert first_line("a\x1b[2Jb\u202ec") == "a[2Jbc"
+    assert first_line("") == ""
+    assert first_line("x" * 100) == "x" * 100
+    assert first_line("x" * 101) == "x" * 99 + "…"

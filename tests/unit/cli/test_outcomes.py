@@ -1,0 +1,28 @@
+"""Outcomes as commands show them."""
+
+import pytest
+
+from bascule.cli.outcomes import failure_shape, show, taken
+from bascule.core.outcome import FailureKind, ResourceResult, ToolFailure, ToolResult
+from bascule.core.sensitivity import Lane
+
+RESULT = ToolResult({"content": [{"type": "text", "text": "hi"}]}, "files", "read", Lane.OPEN, {"send": 0.5})
+FAILURE = ToolFailure(FailureKind.DENIED, "BSC-300", "no")
+
+
+def test_a_result_goes_to_stdout_and_a_failure_to_stderr(capsys: pytest.CaptureFixture[str]):
+    show(RESULT, {}, as_json=False)
+    show(FAILURE, {}, as_json=False)
+    shown = capsys.readouterr()
+    assert shown.out == "hi\n"
+    assert "BSC-300" in shown.err
+
+
+def test_json_goes_to_stdout_either_way(capsys: pytest.CaptureFixture[str]):
+    show(FAILURE, failure_shape(FAILURE), as_json=True)
+    assert capsys.readouterr().out.startswith('{"ok":false')
+
+
+def test_times_are_milliseconds():
+    outcome = ResourceResult({"contents": []}, "files", "a://1", Lane.OPEN, {"send": 0.5, "read": 0.25})
+    assert taken(outcome) == {"lane": "open", "ms": 750.0, "steps": {"send": 500.0, "read": 250.0}}
