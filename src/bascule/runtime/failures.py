@@ -97,7 +97,7 @@ def _to_visit(refused: PeerRefused | None) -> list[str]:
     if refused is None or refused.rpc_code != URL_ELICITATION_REQUIRED:
         return []
     asked = [as_object(one) for one in as_array(as_object(refused.data).get("elicitations"))[:MOST_ADDRESSES]]
-    return [f"{str(one.get('message', ''))[:200]}: {str(one.get('url', ''))[:500]}" for one in asked]
+    return [f"{str(one.get('url', ''))[:500]} ({str(one.get('message', ''))[:200]})" for one in asked]
 
 
 def _over_http(refused: PeerRefused | None) -> str:

@@ -89,7 +89,7 @@ def test_where_a_person_has_to_go_first_is_shown():
     asked = [{"mode": "url", "message": "Please log in", "url": "https://example.test/in", "elicitationId": "1"}] * 9
     error = PeerRefused("URL elicitation required", rpc_code=-32042, data={"elicitations": asked})
     failure = failure_of(error, "files", "read", Lane.OPEN, {})
-    assert failure.evidence.split("\n") == ["Please log in: https://example.test/in"] * 5
+    assert failure.evidence.split("\n") == ["https://example.test/in (Please log in)"] * 5
     assert "open the address" in failure.fix
 
 
