@@ -156,7 +156,7 @@ class StreamDispatcher:
         request_id = request.request_id
         if request_id is None:
             request_id = next(self._ids)
-            while request_id in self._pending:  # the SDK gives some of its requests ids of its own
+            while request_id in self._pending:  # callers may bring ids of their own
                 request_id = next(self._ids)
         elif normal_id(request_id) in self._pending:
             raise ValueError(f"request id {request_id!r} is in flight already")

@@ -94,12 +94,13 @@ async def test_a_server_that_knows_no_templates_has_none(tmp_path: Path):
 
 async def test_pages_are_followed_and_a_list_without_end_is_a_problem_of_its_own(tmp_path: Path):
     pages = [result(prompts=[{"name": "one"}], nextCursor="2"), result(prompts=[{"name": "two"}])]
-    endless = [result(resources=[], nextCursor="same")]
+    endless = [result(resources=[{"uri": "a://1"}], nextCursor="same")]
     server = offering(tmp_path, scenario={"prompts/list": pages, "resources/list": endless})
     async with at_work(server) as session:
         library = await session.library()
 
     assert [spec.name for spec in library.prompts] == ["work_one", "work_two"]
+    assert library.resources == ()
     assert "work: its resources could not be listed: the server gave the same cursor twice" in library.problems[0]
     cursors = [m["params"].get("cursor") for m in received(log_of(tmp_path)) if m.get("method") == "prompts/list"]
     assert cursors == [None, "2"]
@@ -201,6 +202,13 @@ async def test_a_session_that_has_seen_private_data_reads_nothing_more(tmp_path:
 
     assert asked(tmp_path) == before
     assert all(not event.outcome.ok for event in events.requests[-7:])
+
+
+async def test_the_setting_for_tools_says_nothing_of_resources_and_prompts(tmp_path: Path):
+    async with at_work(offering(tmp_path, uris=("a://1",), prompts=(GREET,), allow=())) as session:
+        assert await session.tools() == ()
+        assert (await session.read("a://1")).ok
+        assert (await session.prompt("work_greet", {"who": "Ada"})).ok
 
 
 async def test_labels_on_a_resource_are_findings(tmp_path: Path, events: Events):
