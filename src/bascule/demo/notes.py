@@ -26,8 +26,8 @@ class Notebook:
         return {"contents": [{"uri": ALL, "mimeType": "text/plain", "text": text}]}
 
     def summary(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        style = (params.get("arguments") or {}).get("style", "short")
-        text = f"Write a {style} summary of these notes:\n" + "\n".join(self._notes)
+        arguments: dict[str, Any] = params.get("arguments") or {}
+        text = f"Write a {arguments.get('style', 'short')} summary of these notes:\n" + "\n".join(self._notes)
         return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
 

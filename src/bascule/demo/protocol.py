@@ -35,9 +35,8 @@ class Server:
         self.name = name
         self.tools = {tool.name: tool for tool in tools}
         self.others: Answers = {"ping": lambda _: {}, **others}
-        self.capabilities: dict[str, Any] = {
-            word: {} for word in ("tools", *(method.split("/")[0] for method in others))
-        }
+        offered = ("tools", *(method.partition("/")[0] for method in others))
+        self.capabilities: dict[str, Any] = {word: {} for word in offered}
 
 
 def serve(name: str, tools: tuple[Tool, ...], others: Answers | None = None) -> None:
