@@ -3,18 +3,44 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bascule.core.outcome import Outcome, ToolFailure, ToolResult
+    from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
+    from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
 
 __version__ = "0.1.0"
 
-__all__ = ["AgentSession", "Outcome", "Runtime", "ToolFailure", "ToolResult", "__version__"]
+__all__ = [
+    "Accept",
+    "AgentSession",
+    "Cancel",
+    "CompletionResult",
+    "Decline",
+    "Elicitation",
+    "Outcome",
+    "PromptResult",
+    "ResourceResult",
+    "Runtime",
+    "Sampled",
+    "Sampling",
+    "ToolFailure",
+    "ToolResult",
+    "__version__",
+]
 
 _HOMES = {
+    "Accept": "bascule.core.answer",
     "AgentSession": "bascule.runtime.session",
+    "Cancel": "bascule.core.answer",
+    "CompletionResult": "bascule.core.outcome",
+    "Decline": "bascule.core.answer",
+    "Elicitation": "bascule.core.answer",
     "Outcome": "bascule.core.outcome",
+    "PromptResult": "bascule.core.outcome",
+    "ResourceResult": "bascule.core.outcome",
     "Runtime": "bascule.runtime.runtime",
+    "Sampled": "bascule.core.answer",
+    "Sampling": "bascule.core.answer",
     "ToolFailure": "bascule.core.outcome",
     "ToolResult": "bascule.core.outcome",
 }

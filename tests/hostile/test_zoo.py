@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bascule import Accept
 from bascule.cli.explain import explain, explain_failure
 from bascule.config import RuntimeConfig, ServerConfig
 from bascule.config.model import MESSAGE_MAX
@@ -65,7 +66,9 @@ async def a_scene(stack: AsyncExitStack, inhabitant: Inhabitant, carrier: Carrie
     transport = await stack.enter_async_context(beast(carrier, inhabitant.name, trapped.url))
     hostile = ServerConfig("beast", transport, timeouts=inhabitant.limits)
     servers = {"beast": hostile, "neighbour": neighbour()}
-    runtime = await stack.enter_async_context(Runtime(RuntimeConfig(servers), sinks=[watch]))
+    # Somebody answers, so that it is not for want of an answer that questions come to nothing.
+    answering = Runtime(RuntimeConfig(servers), sinks=[watch], on_elicit=lambda _: Accept())
+    runtime = await stack.enter_async_context(answering)
     session = runtime.session("alice", "s-1")
     await session.settle("neighbour")
     return Scene(session, watch, trapped)
@@ -116,7 +119,10 @@ async def check_link(scene: Scene, ending: Ending) -> None:
     if report.error is not None:
         check_legible(explain(report.error))
     if ending.counted:
-        assert getattr(scene.counters, ending.counted) > 0
+        async with fail_after(10, f"{ending.counted} being counted"):
+            while not getattr(scene.counters, ending.counted):
+                # What the beast says beside its reply may arrive later than that.
+                assert (await scene.session.call("neighbour_echo", {"message": "still here"})).ok
 
 
 def check_legible(told: str) -> None:

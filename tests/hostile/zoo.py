@@ -328,4 +328,33 @@ WEBSOCKETS = (
     Inhabitant("a_frame_of_no_known_kind", on(ws=ends(BROKEN, "broke the WebSocket protocol"))),
 )
 
-ZOO = (*SIZES, *TIMES, *LISTINGS, *REPLIES, *STAGES, *ANSWERS, *WORDS, *ENDINGS, *SCHEMAS, *STREAMS, *WEBSOCKETS)
+QUESTIONS = (
+    Inhabitant("questions_in_rounds_without_end", everywhere(fails(BROKEN, "in more than 8 rounds"))),
+    Inhabitant("to_be_asked_again_without_end", everywhere(fails(TIMEOUT))),
+    Inhabitant(
+        "a_state_of_ten_megabytes",
+        on(stream=ends(BROKEN, "longer than"), json=fails(BROKEN, "longer than"), events=fails(BROKEN, "longer than")),
+    ),
+    Inhabitant("a_state_of_a_megabyte", everywhere(fails(BROKEN, "requestState has 1,000,000 characters"))),
+    Inhabitant("a_thousand_questions_at_once", everywhere(fails(BROKEN, "it has 1,000 questions"))),
+    Inhabitant("a_question_nobody_offered", everywhere(fails(BROKEN, "'roots/list', which was never offered"))),
+    Inhabitant("a_question_with_an_explosive_schema", everywhere(fails(BROKEN, "a schema cannot be used"))),
+    Inhabitant("a_question_with_a_remote_schema", everywhere(fails(BROKEN, "ever fetched"))),
+    Inhabitant("an_address_to_run", everywhere(fails(BROKEN, "no browser should open"))),
+    Inhabitant("an_address_to_visit", everywhere(fails(BROKEN, "in more than 8 rounds"))),
+)
+
+ZOO = (
+    *SIZES,
+    *TIMES,
+    *LISTINGS,
+    *REPLIES,
+    *STAGES,
+    *ANSWERS,
+    *WORDS,
+    *ENDINGS,
+    *SCHEMAS,
+    *STREAMS,
+    *WEBSOCKETS,
+    *QUESTIONS,
+)

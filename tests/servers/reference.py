@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 Maker = Literal["sdk", "fastmcp"]
@@ -94,6 +95,8 @@ def sdk_server(tools: Tools) -> Any:
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.shared.exceptions import MCPError
 
+    from servers.generous import offer_sdk
+
     server = MCPServer("reference", log_level="CRITICAL")
 
     async def counting(to: int, ctx: Context[Any, Any]) -> str:
@@ -112,12 +115,15 @@ def sdk_server(tools: Tools) -> Any:
     for tool in (*tools.all(), stall, fail, refuse):
         server.add_tool(tool)
     server.add_tool(counting, name="count")
+    offer_sdk(server)
     return server
 
 
 def fastmcp_server(tools: Tools) -> Any:
     from fastmcp import Context, FastMCP
     from fastmcp.exceptions import ToolError
+
+    from servers.generous import offer_fastmcp
 
     server = FastMCP("reference", middleware=[_refusing()])
 
@@ -137,6 +143,7 @@ def fastmcp_server(tools: Tools) -> Any:
     for tool in (*tools.all(), stall, fail, refuse):
         server.tool(tool)
     server.tool(counting, name="count")
+    offer_fastmcp(server)
     return server
 
 
@@ -161,5 +168,7 @@ def built(maker: Maker, notes: str) -> Any:
 
 
 if __name__ == "__main__":
+    # As a script it stands alone, and finds its neighbours as the tests do.
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     address, chosen = sys.argv[1:]
     built("sdk" if chosen == "sdk" else "fastmcp", address).run("stdio")

@@ -6,14 +6,15 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bascule.compliance.ratchet import Ratchet
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
+from bascule.core.answer import OnElicit, OnSample
 from bascule.core.errors import ConnectionLost
-from bascule.core.events import ToolInvoked
+from bascule.core.events import QuestionAnswered, RequestEnded, ToolInvoked
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
+from bascule.core.outcome import FailureKind, Outcome, Result, ToolFailure, ToolResult
 from bascule.core.request import Request
 from bascule.runtime.roster import Roster
 from bascule.runtime.runtime import Runtime
@@ -21,6 +22,8 @@ from bascule.runtime.session import AgentSession
 from support.servers import argv, pids, received
 from support.streams import Loopback
 from support.waiting import fail_after
+
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 TIMEOUTS = Timeouts(connect=15, probe=10, list=10, call=10, close=1)
 """Long enough for a slow machine; tests of a limit shorten that one."""
@@ -54,6 +57,14 @@ class Events(list[Any]):
         return [event for event in self if isinstance(event, ToolInvoked)]
 
     @property
+    def requests(self) -> list[RequestEnded]:
+        return [event for event in self if isinstance(event, RequestEnded)]
+
+    @property
+    def answers(self) -> list[QuestionAnswered]:
+        return [event for event in self if isinstance(event, QuestionAnswered)]
+
+    @property
     def call(self) -> ToolInvoked:
         """The one event of the one call that was made."""
         (event,) = self.calls
@@ -61,19 +72,27 @@ class Events(list[Any]):
 
 
 @asynccontextmanager
-async def running(*servers: ServerConfig, events: Events | None = None, **config: Any) -> AsyncGenerator[Runtime]:
+async def running(
+    *servers: ServerConfig,
+    events: Events | None = None,
+    on_elicit: OnElicit | None = None,
+    on_sample: OnSample | None = None,
+    **config: Any,
+) -> AsyncGenerator[Runtime]:
     """A runtime for the length of the block, which must not hang."""
     sinks = [] if events is None else [events.append]
     named = {server.name: server for server in servers}
-    made = Runtime(RuntimeConfig(servers=named, **config), sinks=sinks)
+    made = Runtime(RuntimeConfig(servers=named, **config), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
     async with fail_after(20, "the life of a runtime"), made as runtime:
         yield runtime
 
 
 @asynccontextmanager
-async def at_work(*servers: ServerConfig, events: Events | None = None) -> AsyncGenerator[AgentSession]:
+async def at_work(
+    *servers: ServerConfig, events: Events | None = None, **callbacks: Any
+) -> AsyncGenerator[AgentSession]:
     """An agent session, and a runtime around it."""
-    async with running(*servers, events=events) as runtime:
+    async with running(*servers, events=events, **callbacks) as runtime:
         yield runtime.session("alice", "s-1")
 
 
@@ -112,7 +131,13 @@ def good(outcome: Outcome) -> ToolResult:
     return outcome
 
 
-def bad(outcome: Outcome, kind: FailureKind) -> ToolFailure:
+def well(outcome: AnyResult | ToolFailure) -> AnyResult:
+    """A result of any kind."""
+    assert not isinstance(outcome, ToolFailure), outcome
+    return outcome
+
+
+def bad(outcome: Result | ToolFailure, kind: FailureKind) -> ToolFailure:
     assert isinstance(outcome, ToolFailure), outcome
     assert outcome.kind is kind, outcome
     return outcome

@@ -99,11 +99,11 @@ def _entries(
 ) -> dict[str, Entry]:
     kept = {} if previous is None else _kept(previous, pages)
     entries: dict[str, Entry] = {}
-    for tool, name in exposed_names(server, prefix, pages.tools).items():
+    for tool, name in exposed_names(server, prefix, pages.definitions).items():
         entry = kept.get(tool)
         # Another tool that came or went may have changed what this one is called.
         if entry is None or entry.spec.name != name:
-            entry = make_entry(pages.tools[tool], ToolKey(server, tool), name, exposed=exposed(tool))
+            entry = make_entry(pages.definitions[tool], ToolKey(server, tool), name, exposed=exposed(tool))
         entries[tool] = entry
     return entries
 
@@ -113,9 +113,10 @@ def _kept(previous: ServerListing, pages: Pages) -> dict[str, Entry]:
     return {
         tool: entry
         for tool, entry in previous.entries.items()
-        if tool in pages.tools
+        if tool in pages.definitions
         and (
-            previous.last_seen[tool] == pages.fingerprints[tool] or entry.spec.digest == tool_digest(pages.tools[tool])
+            previous.last_seen[tool] == pages.fingerprints[tool]
+            or entry.spec.digest == tool_digest(pages.definitions[tool])
         )
     }
 

@@ -1,19 +1,17 @@
 """`bascule call`: one governed call, its result on stdout, anything else on stderr."""
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import explain_failure, json_line
 from bascule.cli.opening import agent_session
+from bascule.cli.outcomes import failure_shape, show, taken
 from bascule.core.errors import UsageError
-from bascule.core.hidden import escaped
 from bascule.core.jsonvalue import as_object, is_object
-from bascule.core.outcome import Outcome, ToolResult
+from bascule.core.outcome import Outcome, ToolFailure
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -22,9 +20,8 @@ async def run(options: argparse.Namespace) -> int:
         spec = await session.find(options.tool)
         arguments = typed(given, spec.input_schema if spec is not None else {})
         outcome = await session.call(options.tool, arguments, timeout=options.timeout)
-    show = show_json if options.json else show_text
-    show(outcome)
-    return exit_codes.OK if isinstance(outcome, ToolResult) else exit_codes.BY_KIND[outcome.kind]
+    show(outcome, as_shape(outcome), as_json=options.json)
+    return exit_codes.of_outcome(outcome)
 
 
 class Word(str):
@@ -78,37 +75,15 @@ def _json(text: str, name: str) -> Any:
         raise UsageError(f"{name} is not JSON: {error}", fix=f"quote text inside it: {name}:='\"text\"'") from None
 
 
-def show_text(outcome: Outcome) -> None:
-    if isinstance(outcome, ToolResult):
-        # A terminal obeys what it is sent; a program gets the text as it is.
-        print(escaped(outcome.text) if sys.stdout.isatty() else outcome.text)
-    else:
-        print(explain_failure(outcome), file=sys.stderr)
-
-
-def show_json(outcome: Outcome) -> None:
-    print(json_line(as_shape(outcome)))
-
-
 def as_shape(outcome: Outcome) -> dict[str, Any]:
     """The outcome in its documented JSON shape."""
-    if isinstance(outcome, ToolResult):
-        return {
-            "ok": True,
-            "text": outcome.text,
-            "structured": outcome.structured,
-            "server": outcome.server,
-            "tool": outcome.tool,
-            "lane": outcome.lane,
-            "ms": round(sum(outcome.steps.values()) * 1000, 3),
-            "steps": {step: round(seconds * 1000, 3) for step, seconds in outcome.steps.items()},
-        }
+    if isinstance(outcome, ToolFailure):
+        return failure_shape(outcome)
     return {
-        "ok": False,
-        "kind": outcome.kind,
-        "code": outcome.code,
-        "message": outcome.message,
-        "tool_code": outcome.tool_code,
-        "retriable": outcome.retriable,
-        "fix": outcome.fix,
+        "ok": True,
+        "text": outcome.text,
+        "structured": outcome.structured,
+        "server": outcome.server,
+        "tool": outcome.tool,
+        **taken(outcome),
     }

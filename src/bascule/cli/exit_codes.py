@@ -1,7 +1,7 @@
 """What the command's exit code says."""
 
 from bascule.core.errors import BasculeError, ConfigError, PeerError, Refused, UsageError
-from bascule.core.outcome import FailureKind
+from bascule.core.outcome import FailureKind, Result, ToolFailure
 
 OK = 0
 TOOL_FAILED = 1
@@ -22,6 +22,10 @@ BY_KIND = {
     FailureKind.DENIED: DENIED,
     FailureKind.ABORTED: ABORTED,
 }
+
+
+def of_outcome(outcome: Result | ToolFailure) -> int:
+    return BY_KIND[outcome.kind] if isinstance(outcome, ToolFailure) else OK
 
 
 def of_error(error: BasculeError) -> int:

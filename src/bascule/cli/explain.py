@@ -49,6 +49,12 @@ def _prints(character: str) -> bool:
     return character.isprintable() or character == "\u200d"
 
 
+def first_line(text: str, width: int = 100) -> str:
+    """The start of a description, on one line, without what could move the cursor."""
+    line = legible(text.strip().split("\n")[0])
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
 def _told(head: str, parts: tuple[tuple[str, str], ...]) -> str:
     return legible("\n".join([*_indented(head), *_labelled(parts)]))
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import as_json, explain, finding_shapes, json_line, legible
+from bascule.cli.explain import as_json, explain, finding_shapes, first_line, json_line, legible
+from bascule.cli.offers import offers_shape, show_offers, wanted
 from bascule.cli.opening import agent_session
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.state import LinkState
@@ -31,9 +32,13 @@ async def run(options: argparse.Namespace) -> int:
         if options.json:
             reports = [report async for report in session.connecting()]
             shape = as_shape(session.servers(), session.toolbox.all_specs())
+            if wanted(options):
+                shape |= offers_shape(await session.library(), wanted(options))
             print(json_line(shape))
         else:
             reports = await _show_as_they_settle(session)
+            if wanted(options):
+                show_offers(await session.library(), wanted(options))
     return exit_codes.UNREACHABLE if any(r.required and r.error is not None for r in reports) else exit_codes.OK
 
 
@@ -97,12 +102,6 @@ def _tool_line(spec: ToolSpec) -> Any:
 
 def _counted(spec: ToolSpec) -> str:
     return f"{len(spec.findings)} finding{'s' if len(spec.findings) > 1 else ''}"
-
-
-def first_line(text: str, width: int = 100) -> str:
-    """The start of a description, on one line, without what could move the cursor."""
-    line = legible(text.strip().split("\n")[0])
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from bascule.cli.terminal import person_at_the_terminal
 from bascule.config.load import load_file
 from bascule.config.locate import locate
 from bascule.runtime.runtime import Runtime
@@ -20,7 +21,8 @@ async def agent_session(options: argparse.Namespace) -> AsyncGenerator[AgentSess
     for note in config.notes:
         print(f"note: {note}", file=sys.stderr)
     # A command shows how every server stands, also when a required one fails, so it does not prove them beforehand.
-    async with Runtime(config, prove_required=False) as runtime:
+    on_elicit = person_at_the_terminal(sys.stdin, sys.stderr)
+    async with Runtime(config, prove_required=False, on_elicit=on_elicit) as runtime:
         user, session = acting_for(options)
         yield runtime.session(user, session)
 

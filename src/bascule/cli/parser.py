@@ -6,7 +6,15 @@ from math import inf
 _LIST_EXAMPLES = """examples:
   bascule list                        every tool of every server in the config of this folder
   bascule list --config ~/.mcp.json   the same for another file
+  bascule list --resources --prompts  what the servers offer beside tools as well
   bascule list --json | jq .tools     for programs"""
+
+_READ_EXAMPLES = """examples:
+  bascule read notes://today
+  bascule read file:///data/a.txt --server files    where several servers could be meant, or none lists it"""
+
+_PROMPT_EXAMPLES = """examples:
+  bascule prompt notes_summary style=short"""
 
 _INSPECT_EXAMPLES = """examples:
   bascule inspect everything            a server: how it stands, what it says of itself, its tools
@@ -44,8 +52,18 @@ def build_parser() -> argparse.ArgumentParser:
         _add_common(command)
         return command
 
-    add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
+    listing = add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
+    listing.add_argument("--resources", action="store_true", help="list resources and their templates too")
+    listing.add_argument("--prompts", action="store_true", help="list prompts too")
     _add_call(add("call", "call one tool", _CALL_EXAMPLES))
+    read = add("read", "read one resource", _READ_EXAMPLES)
+    read.add_argument("uri", metavar="URI", help="the resource's URI, as `bascule list --resources` shows it")
+    read.add_argument("--server", metavar="NAME", help="the server to ask; default: the one that lists it")
+    _add_timeout(read)
+    prompt = add("prompt", "fill in one prompt", _PROMPT_EXAMPLES)
+    prompt.add_argument("name", metavar="NAME", help="the exposed name, as `bascule list --prompts` shows it")
+    prompt.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; its value is text")
+    _add_timeout(prompt)
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
     add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
@@ -63,6 +81,10 @@ def _add_call(command: argparse.ArgumentParser) -> None:
     command.add_argument("tool", metavar="TOOL", help="the exposed name, as `bascule list` shows it")
     command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; KEY:=JSON for other than text")
     command.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
+    _add_timeout(command)
+
+
+def _add_timeout(command: argparse.ArgumentParser) -> None:
     command.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long to wait for the result")
 
 

@@ -1,4 +1,4 @@
-"""A tool call as it comes through any door."""
+"""A request as it comes through any door."""
 
 from typing import Any
 
@@ -15,3 +15,16 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     timeout: float | None = None
     """Seconds; None for what is configured."""
     on_progress: OnProgress | None = None
+
+
+class Inquiry(msgspec.Struct, frozen=True):
+    """Any other request: a resource to read, a prompt to fill in, a page of a listing, an argument to complete."""
+
+    name: str
+    """What it is about: a URI, a prompt's exposed name, the server whose listing is wanted."""
+    arguments: dict[str, Any]
+    timeout: float | None = None
+    """Seconds; None for what is configured."""
+    on_progress: OnProgress | None = None
+    server: str | None = None
+    """The server to ask, where the caller named one."""

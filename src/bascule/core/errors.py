@@ -4,7 +4,9 @@ BasculeError
 ├── ConfigError            BSC-100  the operator's: the config is wrong
 ├── UsageError             BSC-200  the caller's
 │   ├── UnknownTool        BSC-201
-│   └── InvalidArguments   BSC-202
+│   ├── InvalidArguments   BSC-202
+│   ├── UnknownResource    BSC-203
+│   └── UnknownPrompt      BSC-204
 ├── Refused                BSC-300  the rules said no
 ├── PeerError              BSC-400  the server's, or the way to it
 │   ├── ConnectFailed      BSC-401
@@ -67,6 +69,26 @@ class InvalidArguments(UsageError):
     """The arguments do not fit the tool's input schema; nothing was sent."""
 
     code = "BSC-202"
+
+
+class UnknownResource(UsageError):
+    """It is not known which server this resource is of. `servers` are those it could be of."""
+
+    code = "BSC-203"
+
+    def __init__(self, message: str, *, servers: tuple[str, ...] = (), fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.servers = servers
+
+
+class UnknownPrompt(UsageError):
+    """No exposed prompt has this name. `nearest` are names that look like it."""
+
+    code = "BSC-204"
+
+    def __init__(self, message: str, *, nearest: tuple[str, ...] = (), fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.nearest = nearest
 
 
 class Refused(BasculeError):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from bascule.core.jsonvalue import is_array, is_object
-from bascule.core.outcome import Outcome
+from bascule.core.outcome import Outcome, Result, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 
@@ -30,6 +30,37 @@ class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     source: Literal["mcp", "native"] = "mcp"
 
 
+class RequestEnded(msgspec.Struct, frozen=True):
+    """A request other than a tool call ended, whichever way. There is exactly one of these per request."""
+
+    method: str
+    subject: str
+    """What it was about, as the caller named it."""
+    server: str
+    principal: Principal
+    lane: Lane
+    outcome: Result | ToolFailure
+    arguments: Mapping[str, str]
+    """Each argument by its shape, never its value."""
+    steps: Mapping[str, float]
+    at: float
+    findings: tuple[str, ...] = ()
+
+
+class QuestionAnswered(msgspec.Struct, frozen=True):
+    """A server asked something in the middle of a request, and this became of it. What was said is not here."""
+
+    method: str
+    server: str
+    principal: Principal
+    lane: Lane
+    answer: str
+    """`accept`, `decline`, `cancel`, `sampled`, or `refused`."""
+    reason: str
+    """Why it was refused."""
+    at: float
+
+
 class LinkChanged(msgspec.Struct, frozen=True):
     """A link moved from one state to another."""
 
@@ -51,9 +82,11 @@ class CatalogChanged(msgspec.Struct, frozen=True):
     at: float
     findings: tuple[str, ...] = ()
     """What its new and changed texts hide, or say to the model."""
+    kind: Literal["tools", "resources", "prompts"] = "tools"
+    """What was listed."""
 
 
-Event = ToolInvoked | LinkChanged | CatalogChanged
+Event = ToolInvoked | RequestEnded | QuestionAnswered | LinkChanged | CatalogChanged
 Sink = Callable[[Any], None]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.rendering import Style, render
+from bascule.core.jsonvalue import as_text
+from bascule.core.rendering import Style, render, render_block, render_contents
 from bascule.core.sensitivity import Lane
 
 
@@ -58,6 +59,89 @@ class ToolResult(msgspec.Struct, frozen=True, dict=True):
         return CallToolResult.model_validate({"content": self.raw.get("content", [])}).content
 
 
+class ResourceResult(msgspec.Struct, frozen=True, dict=True):
+    """What a resource holds. `raw` is the reply as it was parsed."""
+
+    raw: dict[str, Any]
+    server: str
+    uri: str
+    lane: Lane
+    steps: Mapping[str, float]
+
+    @property
+    def ok(self) -> bool:
+        return True
+
+    @property
+    def contents(self) -> list[dict[str, Any]]:
+        """Each with its `uri`, and `text` or, in base64, `blob`."""
+        return self.raw["contents"]
+
+    @cached_property
+    def text(self) -> str:
+        """Rendered for a model."""
+        return "\n".join(render_contents(part) for part in self.contents)
+
+
+class PromptResult(msgspec.Struct, frozen=True, dict=True):
+    """A prompt filled in: messages to begin a conversation with."""
+
+    raw: dict[str, Any]
+    server: str
+    prompt: str
+    """The server's own name for it."""
+    lane: Lane
+    steps: Mapping[str, float]
+
+    @property
+    def ok(self) -> bool:
+        return True
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Each with its `role` and its `content`, one block."""
+        return self.raw["messages"]
+
+    @property
+    def description(self) -> str:
+        return as_text(self.raw.get("description")) or ""
+
+    @cached_property
+    def text(self) -> str:
+        """Rendered for a person to read."""
+        return "\n\n".join(f"{said.get('role')}: {render_block(said.get('content'))}" for said in self.messages)
+
+
+class CompletionResult(msgspec.Struct, frozen=True):
+    """What an argument could be completed to."""
+
+    raw: dict[str, Any]
+    server: str
+    lane: Lane
+    steps: Mapping[str, float]
+    values: tuple[str, ...]
+    """At most a hundred."""
+    total: int | None = None
+    has_more: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return True
+
+
+class PageResult(msgspec.Struct, frozen=True):
+    """One page of a listing."""
+
+    raw: dict[str, Any]
+    server: str
+    lane: Lane
+    steps: Mapping[str, float]
+
+    @property
+    def ok(self) -> bool:
+        return True
+
+
 class ToolFailure(msgspec.Struct, frozen=True):
     """Why a request has no result. `cause` is the structured content the tool sent with its error, whole."""
 
@@ -66,6 +150,7 @@ class ToolFailure(msgspec.Struct, frozen=True):
     message: str
     server: str = ""
     tool: str = ""
+    """What the request was about, in the server's own name: a tool, a prompt, or a resource's URI."""
     lane: Lane = Lane.OPEN
     steps: Mapping[str, float] = {}
     tool_code: str | int | float | None = None
@@ -84,3 +169,7 @@ class ToolFailure(msgspec.Struct, frozen=True):
 
 
 Outcome = ToolResult | ToolFailure
+"""Of a tool call."""
+
+Result = ToolResult | ResourceResult | PromptResult | CompletionResult | PageResult
+"""Of any request that went well."""

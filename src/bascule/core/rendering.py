@@ -42,13 +42,14 @@ def render_block(block: Any) -> str:
     if kind in {"image", "audio"}:
         return f"[{kind} {block.get('mimeType', 'of unknown type')}, {_decoded_size(block.get('data'))} bytes]"
     if kind == "resource":
-        return _render_resource(as_object(block.get("resource")))
+        return render_contents(as_object(block.get("resource")))
     if kind == "resource_link":
         return f"[link {block.get('uri')}]"
     return msgspec.json.encode(block).decode()
 
 
-def _render_resource(resource: dict[str, Any]) -> str:
+def render_contents(resource: dict[str, Any]) -> str:
+    """What a resource holds, or that it holds what cannot be read."""
     text = as_text(resource.get("text"))
     return text if text is not None else f"[resource {resource.get('uri')}]"
 

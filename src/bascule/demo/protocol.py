@@ -1,4 +1,4 @@
-"""The least an MCP server over stdio has to be: both eras, tools only, nothing but the standard library.
+"""The least an MCP server over stdio has to be: both eras, nothing but the standard library.
 
 The built-in servers start in the time Python starts, which makes them good company for a first look.
 """
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 VERSION = "2026-07-28"
+
+Answers = Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]
+"""By method: what a server offers beside tools, and how it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +28,42 @@ class Tool:
         return {"name": self.name, "description": self.description, "inputSchema": dict(self.input_schema)}
 
 
-def serve(name: str, tools: tuple[Tool, ...]) -> None:
+class Server:
+    """A name, tools, and whatever else is offered."""
+
+    def __init__(self, name: str, tools: tuple[Tool, ...], others: Answers) -> None:
+        self.name = name
+        self.tools = {tool.name: tool for tool in tools}
+        self.others: Answers = {"ping": lambda _: {}, **others}
+        offered = ("tools", *(method.partition("/")[0] for method in others))
+        self.capabilities: dict[str, Any] = {word: {} for word in offered}
+
+
+def serve(name: str, tools: tuple[Tool, ...], others: Answers | None = None) -> None:
     """Answer requests from stdin until it ends."""
-    by_name = {tool.name: tool for tool in tools}
+    server = Server(name, tools, others or {})
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:
-            reply = {"jsonrpc": "2.0", "id": request["id"], **_answer(name, by_name, request)}
+            reply = {"jsonrpc": "2.0", "id": request["id"], **_answer(server, request)}
             print(json.dumps(reply), flush=True)
 
 
-def _answer(name: str, tools: Mapping[str, Tool], request: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(server: Server, request: Mapping[str, Any]) -> dict[str, Any]:
     params: dict[str, Any] = request.get("params") or {}
     match request.get("method"):
         case "server/discover":
-            return {"result": {"supportedVersions": [VERSION], "capabilities": {"tools": {}}, **_FRESH}}
+            return {"result": {"supportedVersions": [VERSION], "capabilities": server.capabilities, **_FRESH}}
         case "initialize":
-            info = {"name": name, "version": "1"}
-            agreed: dict[str, Any] = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}}
+            info = {"name": server.name, "version": "1"}
+            agreed: dict[str, Any] = {"protocolVersion": params["protocolVersion"], "capabilities": server.capabilities}
             return {"result": {**agreed, "serverInfo": info}}
         case "tools/list":
-            return {"result": {"tools": [tool.definition() for tool in tools.values()], **_FRESH}}
-        case "tools/call" if params.get("name") in tools:
-            return {"result": _call(tools[params["name"]], params.get("arguments") or {})}
-        case "ping":
-            return {"result": {}}
+            return {"result": {"tools": [tool.definition() for tool in server.tools.values()], **_FRESH}}
+        case "tools/call" if params.get("name") in server.tools:
+            return {"result": _call(server.tools[params["name"]], params.get("arguments") or {})}
+        case str(method) if method in server.others:
+            return {"result": {**_FRESH, **server.others[method](params)}}
         case method:
             return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import randbytes
 from typing import Any
 
@@ -10,10 +11,10 @@ from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, Log
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.request import Request
-from bascule.links.brain import Brain
 from bascule.links.gate import StartGate
 from bascule.links.key import LinkKey
 from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, never_answered
+from bascule.links.reception import OnQuestion
 from bascule.links.state import USABLE, Condition, LinkState, failed
 from bascule.links.terms import Agreement, Era, Learned, Terms
 from bascule.links.ways import neither_way
@@ -37,6 +38,8 @@ class LinkPlan:
     """Keeps the server's secrets out of why a link failed."""
     older: Dial | None = None
     """Another way to the server, usual before the protocol had the first. Tried where that one is turned away."""
+    answer: OnQuestion | None = None
+    """Answers what the server asks of us. Without it, everything is refused."""
 
     def by_older_way(self) -> "LinkPlan":
         """The plan without the way that is known to lead nowhere."""
@@ -62,7 +65,6 @@ class Link:
         self._era: Era = era
         self._changed = changed
         self._dispatcher: Dispatcher | None = None
-        self._brain: Brain | None = None
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = loop.create_future()
         self._closing: asyncio.Future[None] = loop.create_future()
@@ -185,11 +187,11 @@ class Link:
             await self._release()
             self.agreement = await self._agree_by_older_way(limit, refused)
         version = self.agreement.version
-        self.stamp = (
-            new_stamp(version, terms.client_info, terms.capabilities) if is_new_era(version) else old_stamp(version)
-        )
-        assert self._dispatcher is not None
-        self._brain = Brain(self._dispatcher, self.agreement, terms)
+        if is_new_era(version):
+            self.stamp = new_stamp(version, terms.client_info, terms.capabilities)
+        else:
+            self.stamp = old_stamp(version)
+            self._listen_to_questions()
         return await self._plan.admit(self)
 
     async def _agree_by_first_way(self, limit: float) -> Agreement:
@@ -211,6 +213,12 @@ class Link:
         self.older_way = True
         return agreement
 
+    def _listen_to_questions(self) -> None:
+        """Only servers of the old era send requests of their own; those of the new one ask in their results."""
+        assert self._dispatcher is not None
+        if self._plan.answer is not None:
+            self._dispatcher.on_request = partial(self._plan.answer, self.key)
+
     async def _agree(self, dial: Dial, limit: float, era: Era) -> Agreement:
         """Connect and negotiate. Waiting for our turn to start is not counted against the server."""
         async with self._gate.turn() as started:
@@ -225,9 +233,6 @@ class Link:
             raise ConnectFailed(silence.message, where="connect", cause=silence.cause, fix=silence.fix) from None
 
     async def _release(self) -> None:
-        if self._brain is not None:
-            await self._brain.close()
-            self._brain = None
         if self._dispatcher is not None:
             await self._dispatcher.close(self._plan.terms.close)
 

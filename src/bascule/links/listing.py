@@ -15,7 +15,7 @@ class Collector(Protocol):
     """Takes pages, with caps of its own, and says where the next one starts."""
 
     @property
-    def tools(self) -> Mapping[str, Any]: ...
+    def definitions(self) -> Mapping[str, Any]: ...
     @property
     def problems(self) -> tuple[str, ...]: ...
     def add(self, result: JsonObject) -> str | None: ...
@@ -26,7 +26,7 @@ async def admit_by_listing(link: Link, *, collect: Callable[[], Collector], time
     collected = collect()
     await _collect(link, collected, timeout)
     problems = collected.problems
-    if problems and not collected.tools:
+    if problems and not collected.definitions:
         raise ConnectFailed(f"none of its tools can be used: {problems[0]}", where="list")
     link.listed = collected
     return f"{len(problems)} of its tools cannot be used: {problems[0]}" if problems else ""

@@ -7,6 +7,7 @@ from bascule.core.errors import BasculeError, UsageError
 from bascule.core.masking import Mask
 from bascule.links.key import LinkKey
 from bascule.links.link import Admit, Dial, LinkPlan
+from bascule.links.reception import OnQuestion
 from bascule.links.terms import Terms
 
 
@@ -19,6 +20,7 @@ class ServerPlan:
     admit: Admit
     mask: Mask = field(default_factory=Mask)
     older: Dial | None = None
+    answer: OnQuestion | None = None
 
 
 class Plans:
@@ -33,4 +35,4 @@ class Plans:
             raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
         if isinstance(plan, BasculeError):
             raise plan
-        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask, plan.older)
+        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask, plan.older, plan.answer)

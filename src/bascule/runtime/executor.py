@@ -1,13 +1,11 @@
-"""The one path of a tool call, from its name to its recorded outcome."""
+"""The one path of a request, from what it names to its recorded outcome."""
 
 from collections.abc import Callable
 from math import inf
 from time import perf_counter as now
 
-from bascule.catalog.checks import check_arguments, check_result
-from bascule.catalog.entry import Entry
 from bascule.compliance.labels import labelled_level
-from bascule.core.call import ToolCall
+from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import (
     BasculeError,
     ConnectionLost,
@@ -17,58 +15,69 @@ from bascule.core.errors import (
     Refused,
     UsageError,
 )
-from bascule.core.events import ToolInvoked
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.outcome import Outcome, ToolFailure
+from bascule.core.outcome import Result, ToolFailure
 from bascule.core.sensitivity import Lane
 from bascule.links.switchboard import Switchboard
 from bascule.policy.decide import decide
 from bascule.policy.verdict import Allow, Ask
 from bascule.records.recorder import Recorder
-from bascule.runtime.prepared import Prepared, prepare, with_own_arguments
-from bascule.runtime.standing import Standing
+from bascule.runtime.answering import Answering
+from bascule.runtime.input_rounds import next_round
+from bascule.runtime.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
+from bascule.runtime.prepared import Prepared, with_own_arguments
+from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.trail import Trail
-from bascule.wire.reply import take_outcome
+from bascule.wire.input_required import INPUT_REQUIRED
 
 ROUNDS = 4
-"""How often a call is decided anew before it is given up. A round is lost when the agent session changed, or the link
-died, before anything was written; that this happens to one call again and again is no accident."""
+"""How often a request is decided anew before it is given up. A round is lost when the agent session changed, or the
+link died, before anything was written; that this happens to one request again and again is no accident."""
 
 
 class Executor:
-    """Carries calls out. There is no other way to reach a server with one."""
+    """Carries requests out. There is no other way to reach a server with one."""
 
-    def __init__(self, links: Switchboard, recorder: Recorder, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, links: Switchboard, recorder: Recorder, clock: Callable[[], float], answering: Answering
+    ) -> None:
         self._links = links
         self._record = recorder.record
         self._clock = clock
+        self._answering = answering
 
-    async def call(self, standing: Standing, call: ToolCall) -> Outcome:
+    async def carry(
+        self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
+    ) -> AnyResult | ToolFailure:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
         trail = Trail(call)
         try:
-            outcome = await self._carry_out(standing, call, trail)
+            outcome = await self._carry_out(standing, operation, call, trail)
         except BasculeError as error:
             outcome = trail.failure(standing.mask_of(trail.server).error(error))
         except BaseException as end:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
-            self._tell(standing, trail, trail.cut_short(end))
+            self._tell(standing, operation, trail, trail.cut_short(end))
             raise
-        self._tell(standing, trail, outcome)
+        self._tell(standing, operation, trail, outcome)
         return outcome
 
-    async def _carry_out(self, standing: Standing, call: ToolCall, trail: Trail) -> Outcome:
+    async def _carry_out(
+        self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall, trail: Trail
+    ) -> AnyResult | ToolFailure:
         """Resolve, check, decide, lease, look again, send, read. What changes before the write is decided anew."""
-        entry = standing.known(call.name)
-        if entry is None:
+        target = operation.known(standing, call.name)
+        if target is None:
             # Linking takes a while, in which the caller may change what they passed.
             call = with_own_arguments(call)
-            entry = await standing.resolve(call.name)
-        prepared = self._check(entry, call, trail)
+            target = await operation.find(standing, call)
+        prepared = self._check(operation, target, call, trail)
         lost: PeerError | None = None
-        for _ in range(ROUNDS):
+        left = ROUNDS
+        while left:
+            left -= 1
             permit = standing.ratchet.permit()
-            key = standing.link_key(trail.server, self._decide(standing, entry, trail))
+            key = standing.link_key(trail.server, self._decide(standing, operation, target, trail))
             link = self._links.ready(key) or await standing.roster.lease(key)
             trail.mark(("lease", now()))
             # Private data may have come in while we waited for the link.
@@ -83,65 +92,63 @@ class Executor:
                 if error.sent:
                     raise
                 lost = error
-            else:
-                return self._read(standing, entry, raw, trail)
+                continue
+            self._learn(raw, trail)
+            if raw.get("resultType") != INPUT_REQUIRED or not operation.rounds:
+                outcome = operation.read(standing, target, raw, trail)
+                trail.mark(("read", now()))
+                return outcome
+            prepared, left = await next_round(self._answering, standing, prepared, trail), ROUNDS
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
 
-    def _check(self, entry: Entry, call: ToolCall, trail: Trail) -> Prepared:
-        trail.server, trail.tool = entry.spec.key.server, entry.spec.key.tool
+    def _check(self, operation: AnyOperation, target: Target, call: ToolCall | Inquiry, trail: Trail) -> Prepared:
+        trail.server, trail.tool = target.spec.key.server, target.spec.key.tool
         trail.mark(("resolve", now()))
         if call.timeout is not None and not 0 < call.timeout < inf:
             raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
-        prepared = prepare(entry, call, check_arguments(entry, call.arguments))
+        prepared = operation.prepare(target, call)
         trail.mark(("validate", now()))
         return prepared
 
-    def _decide(self, standing: Standing, entry: Entry, trail: Trail) -> Lane:
-        """The lane the call may take. Raises where it may take none."""
-        lane = standing.allowed(entry)
+    def _decide(self, standing: Standing, operation: AnyOperation, target: Target, trail: Trail) -> Lane:
+        """The lane the request may take. Raises where it may take none."""
+        spec = target.spec
+        lane = standing.allowed(spec)
         if lane is None:
-            lane = self._ask_the_rules(standing, entry)
-            standing.allow(entry, lane)
+            lane = self._ask_the_rules(standing, spec, of_tools=operation.of_tools)
+            if operation.of_tools:
+                standing.allow(spec, lane)
         trail.lane = lane
         trail.mark(("decide", now()))
         return lane
 
-    def _ask_the_rules(self, standing: Standing, entry: Entry) -> Lane:
-        verdict = decide(standing.facts(entry))
+    def _ask_the_rules(self, standing: Standing, spec: Governed, *, of_tools: bool) -> Lane:
+        verdict = decide(standing.facts(spec, of_tools=of_tools))
         if isinstance(verdict, Allow):
             return verdict.lane
         if isinstance(verdict, Ask):
             raise Refused(verdict.message, rule=verdict.rule, fix="nobody can be asked here")
         if not verdict.reveals:
             # To one who may not know of a tool, it must look as if there were none.
-            raise standing.unknown(entry.spec.name)
+            raise standing.unknown(spec.name)
         raise Refused(verdict.message, rule=verdict.rule, fix=verdict.fix)
 
-    def _read(self, standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> Outcome:
+    def _learn(self, raw: JsonObject, trail: Trail) -> None:
+        """Take in how private a result says it is, before the reply is judged: that counts also when it breaks its
+        promises. No server is trusted to say so, hence the claim is a finding: one that lies could otherwise lock an
+        agent session."""
         trail.mark(("send", now()))
         trail.raw = raw
-        # Before the reply is judged: what it says of itself counts also when it breaks its promises.
-        if "_meta" in raw:
-            self._learn(raw, trail)
-        server = trail.server
-        outcome = take_outcome(raw, server, trail.tool, trail.lane, trail.steps, standing.style_of(server))
-        if isinstance(outcome, ToolFailure):
-            outcome = standing.mask_of(server).failure(outcome)
-        elif entry.results is not None:
-            check_result(entry, raw)
-        trail.mark(("read", now()))
-        return outcome
-
-    def _learn(self, raw: JsonObject, trail: Trail) -> None:
-        """Take in how private a result says it is. No server is trusted to say so, hence the claim is a finding: one
-        that lies could otherwise lock an agent session."""
+        if "_meta" not in raw:
+            return
         claimed = labelled_level(raw)
         if claimed is not None:
-            trail.findings = (f"{trail.server} labels its result {claimed.name}, and is not trusted for labels",)
+            finding = f"{trail.server} labels its result {claimed.name}, and is not trusted for labels"
+            trail.findings = (*trail.findings, finding)
 
-    def _tell(self, standing: Standing, trail: Trail, outcome: Outcome) -> None:
+    def _tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
         self._record(
-            ToolInvoked(
+            operation.event(
                 trail.name,
                 trail.server,
                 standing.principal,

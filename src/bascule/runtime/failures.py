@@ -16,10 +16,12 @@ from bascule.core.errors import (
     ReplyTimeout,
     SandboxError,
     StoreError,
+    UnknownPrompt,
+    UnknownResource,
     UnknownTool,
     UsageError,
 )
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.jsonvalue import JsonObject, as_array, as_object
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import Lane
 
@@ -27,6 +29,8 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     ConfigError: FailureKind.UNAVAILABLE,
     UsageError: FailureKind.INVALID_ARGUMENTS,
     UnknownTool: FailureKind.UNKNOWN_TOOL,
+    UnknownResource: FailureKind.UNKNOWN_TOOL,
+    UnknownPrompt: FailureKind.UNKNOWN_TOOL,
     InvalidArguments: FailureKind.INVALID_ARGUMENTS,
     Refused: FailureKind.DENIED,
     ConnectFailed: FailureKind.CONNECTION_ERROR,
@@ -42,6 +46,14 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
 """Every class that can reach the runtime. A class that is missing here fails a test, not a user."""
 
 ABORTED = "BSC-703"
+
+URL_ELICITATION_REQUIRED = -32042
+"""The server wants a person to go to an address first. The old era's way of saying so."""
+
+MOST_ADDRESSES = 5
+"""Addresses shown of those a server sends a person to."""
+
+_VISIT = "if you trust the server, open the address in a browser, then call again"
 
 BUSY_STATUSES = frozenset({429, 502, 503, 504})
 """HTTP answers that come from before the server, or from one that is too busy to look at the request."""
@@ -73,11 +85,19 @@ def failure_of(
         tool_code=refused.rpc_code if refused is not None else None,
         retriable=kind in RETRIABLE,
         cause=cause,
-        evidence="\n".join(filter(None, (_over_http(refused), error.evidence))),
-        fix=error.fix,
+        evidence="\n".join(filter(None, (_over_http(refused), *_to_visit(refused), error.evidence))),
+        fix=error.fix or (_VISIT if refused is not None and refused.rpc_code == URL_ELICITATION_REQUIRED else ""),
         status=refused.status if refused is not None else None,
         retry_after=refused.headers.get("Retry-After", "") if refused is not None else "",
     )
+
+
+def _to_visit(refused: PeerRefused | None) -> list[str]:
+    """Where a server wants a person to go before it does what was asked."""
+    if refused is None or refused.rpc_code != URL_ELICITATION_REQUIRED:
+        return []
+    asked = [as_object(one) for one in as_array(as_object(refused.data).get("elicitations"))[:MOST_ADDRESSES]]
+    return [f"{str(one.get('url', ''))[:500]} ({str(one.get('message', ''))[:200]})" for one in asked]
 
 
 def _over_http(refused: PeerRefused | None) -> str:

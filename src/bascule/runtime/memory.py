@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from itertools import chain, islice
+from typing import Literal
 
+from msgspec import structs
+
+from bascule.catalog.digest import listing_digest
 from bascule.catalog.server_listing import ServerListing
 from bascule.core.events import CatalogChanged
 from bascule.core.sensitivity import Lane
@@ -10,6 +14,8 @@ from bascule.store.interface import KeptListing, ListingKey, Store
 
 MAX_FINDINGS = 100
 """Findings told with a change. The catalog has them all."""
+
+OfferKind = Literal["resources", "prompts"]
 
 
 class ListingMemory:
@@ -26,31 +32,50 @@ class ListingMemory:
 
     async def note(self, lane: Lane, listing: ServerListing) -> CatalogChanged | None:
         """Keep a listing. What changed since the last time, if anything did."""
-        place = (lane, listing.server)
-        if self._known.get(place) == listing.digest:
-            return None
-        key = ListingKey(self._home, lane, listing.server)
-        kept = await self._store.listing(key)
-        self._known[place] = listing.digest
-        if kept is not None and kept.digest == listing.digest:
-            return None
         digests = {name: entry.spec.digest for name, entry in listing.entries.items()}
-        await self._store.keep_listing(key, KeptListing(listing.digest, digests))
-        change = _difference(listing, kept.tools if kept is not None else {}, digests, self._clock())
+        kept, is_new = await self._keep(lane, listing.server, listing.digest, digests)
+        if not is_new:
+            return None
+        change = _difference(listing.server, kept.tools if kept is not None else {}, digests, self._clock())
+        change = structs.replace(change, findings=_findings(listing, kept.tools if kept is not None else {}))
         if kept is not None:
             self.changes[listing.server] = change
         return change
 
+    async def note_offers(
+        self, lane: Lane, server: str, kind: OfferKind, digests: Mapping[str, str]
+    ) -> CatalogChanged | None:
+        """Keep what a server offers beside tools, under a name that no server can have. What changed, if anything
+        did."""
+        kept, is_new = await self._keep(lane, f"{server}/{kind}", listing_digest(digests, ""), digests)
+        if not is_new or (kept is None and not digests):
+            return None
+        before: Mapping[str, str] = kept.tools if kept is not None else {}
+        return structs.replace(_difference(server, before, digests, self._clock()), kind=kind)
 
-def _difference(listing: ServerListing, before: Mapping[str, str], now: Mapping[str, str], at: float) -> CatalogChanged:
+    async def _keep(
+        self, lane: Lane, name: str, digest: str, digests: Mapping[str, str]
+    ) -> tuple[KeptListing | None, bool]:
+        """What was kept before, and whether this is something else."""
+        if self._known.get((lane, name)) == digest:
+            return None, False
+        key = ListingKey(self._home, lane, name)
+        kept = await self._store.listing(key)
+        self._known[lane, name] = digest
+        if kept is not None and kept.digest == digest:
+            return kept, False
+        await self._store.keep_listing(key, KeptListing(digest, digests))
+        return kept, True
+
+
+def _difference(server: str, before: Mapping[str, str], now: Mapping[str, str], at: float) -> CatalogChanged:
     both = before.keys() & now.keys()
     return CatalogChanged(
-        listing.server,
+        server,
         added=tuple(sorted(now.keys() - before.keys())),
         changed=tuple(sorted(name for name in both if before[name] != now[name])),
         removed=tuple(sorted(before.keys() - now.keys())),
         at=at,
-        findings=_findings(listing, before),
     )
 
 

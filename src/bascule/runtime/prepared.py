@@ -1,40 +1,52 @@
-"""A call that may be sent as far as its tool and its arguments go."""
+"""A request that may be sent as far as what it names and its arguments go."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
-from bascule.catalog.entry import Entry
-from bascule.core.call import ToolCall
+from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import InvalidArguments
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.request import OnProgress
 from bascule.wire.jsonrpc import write_arguments
+
+AnyCall = TypeVar("AnyCall", ToolCall, Inquiry)
+
+
+class Rounds(msgspec.Struct, frozen=True):
+    """How a request stands whose server asks for input before it answers."""
+
+    deadline: float
+    """When all rounds must be over, by the clock that times steps."""
+    limit: float
+    """Seconds that they have together."""
+    answered: int = 0
+    """Rounds in which the server was given answers."""
+    waited: int = 0
+    """Rounds in a row in which it only wanted to be asked again."""
 
 
 class Prepared(msgspec.Struct, frozen=True, gc=False):
-    """What was asked, the tool it means, and the arguments as they will travel."""
+    """What will travel, and on which terms."""
 
-    entry: Entry
-    call: ToolCall
-    arguments: msgspec.Raw
+    method: str
+    server: str
+    params: JsonObject
+    timeout: float | None = None
+    """Seconds; None for what is configured."""
+    on_progress: OnProgress | None = None
     headers: Mapping[str, str] = {}
-    """Arguments that the tool wants repeated as HTTP headers."""
+    """Arguments that a tool wants repeated as HTTP headers."""
+    phase: str = "call"
+    rounds: Rounds | None = None
+    """Set from the second round on: the server has asked for input before."""
 
 
-def with_own_arguments(call: ToolCall) -> ToolCall:
+def with_own_arguments(call: AnyCall) -> AnyCall:
     """The same call, out of the caller's reach. What JSON cannot say stays as it is, and is refused when checked."""
     try:
         arguments = msgspec.json.decode(write_arguments(call.arguments))
     except (InvalidArguments, msgspec.DecodeError):
         return call
-    return ToolCall(call.name, arguments, call.timeout, call.on_progress)
-
-
-def prepare(entry: Entry, call: ToolCall, data: bytes) -> Prepared:
-    """Fix what will travel: the caller may change the arguments while the call waits. `data` is what was checked."""
-    return Prepared(entry, call, msgspec.Raw(data), _headers(entry, call) if entry.headers else {})
-
-
-def _headers(entry: Entry, call: ToolCall) -> Mapping[str, str]:
-    from mcp.shared.inbound import mcp_param_headers  # noqa: PLC0415 -- takes a second, and hardly a tool has them
-
-    return mcp_param_headers(entry.headers, call.arguments)
+    return msgspec.structs.replace(call, arguments=arguments)

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
@@ -20,12 +21,13 @@ from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.listing import admit_by_listing
 from bascule.links.plans import Plans, ServerPlan
+from bascule.links.reception import Reception
 from bascule.links.state import LinkState, failed
 from bascule.links.switchboard import Switchboard
 from bascule.links.terms import Terms
 from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
-from bascule.runtime.memory import ListingMemory
+from bascule.runtime.memory import ListingMemory, OfferKind
 from bascule.runtime.report import ServerReport
 from bascule.transports.factory import by_older_way, dispatcher_for
 
@@ -44,14 +46,19 @@ class Roster:
     """All servers of one runtime. `version` moves whenever what an agent session can see may have changed."""
 
     def __init__(
-        self, config: RuntimeConfig, recorder: Recorder, memory: ListingMemory, clock: Callable[[], float]
+        self,
+        config: RuntimeConfig,
+        recorder: Recorder,
+        memory: ListingMemory,
+        clock: Callable[[], float],
+        reception: Reception,
     ) -> None:
         self.servers: Mapping[str, ServerConfig] = config.servers
         self.memory = memory
         self._record = recorder.record
         self.masks = {name: Mask(secrets_of(server.transport)) for name, server in config.servers.items()}
-        cap = config.message_max
-        plans = Plans({name: _plan(server, cap, self.masks[name]) for name, server in config.servers.items()})
+        plan = partial(_plan, max_message=config.message_max, reception=reception)
+        plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
         self._refuse = config.screen == "refuse"
@@ -59,6 +66,7 @@ class Roster:
         self._reading: set[asyncio.Task[None]] = set()
         self._listings: dict[tuple[Principal, str], ServerListing] = {}
         self._latest: dict[str, ServerListing] = {}
+        self._capabilities: dict[tuple[Principal, str], Mapping[str, Any]] = {}
         self._errors: dict[tuple[Principal, str], BasculeError] = {}
         self._seconds: dict[tuple[Principal, str], float] = {}
         self.exposures = {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
@@ -84,6 +92,10 @@ class Roster:
     def error_of(self, principal: Principal, server: str) -> BasculeError | None:
         return self._errors.get((principal, server))
 
+    def capabilities_of(self, principal: Principal, server: str) -> Mapping[str, Any]:
+        """What the server said it can do when it was last linked to. Nothing, before that."""
+        return self._capabilities.get((principal, server), {})
+
     async def lease(self, key: LinkKey) -> Link:
         """A ready link. If it is a new one, what it lists is in the catalog by then."""
         link = await self.links.lease(key)
@@ -108,6 +120,12 @@ class Roster:
             self._errors.pop((principal, server), None)
         self._seconds[principal, server] = now() - started
         return self.report(principal, server, lane)
+
+    async def remember(self, lane: Lane, server: str, kind: OfferKind, digests: Mapping[str, str]) -> None:
+        """Keep what a server offers beside tools, and tell what has changed."""
+        change = await self.memory.note_offers(lane, server, kind, digests)
+        if change is not None:
+            self._record(change)
 
     async def close(self) -> None:
         """Close every link, and let what is being read from them end."""
@@ -152,7 +170,10 @@ class Roster:
         """Take over what a link has listed."""
         principal, name = link.key.principal, link.key.server
         previous = self._listings.get((principal, name)) or self._latest.get(name)
-        instructions = link.agreement.instructions if link.agreement is not None else ""
+        instructions = ""
+        if link.agreement is not None:
+            instructions = link.agreement.instructions
+            self._capabilities[principal, name] = link.agreement.capabilities
         prefix, exposed = self.servers[name].tool_prefix, self.exposures[name].permits
         read = partial(catalog_listing, name, prefix, pages, previous, exposed, instructions)
         # Thousands of tools take a second to read, in which nobody else would be served.
@@ -185,7 +206,7 @@ def _exposed(listing: ServerListing, *, refuse: bool) -> int:
     return sum(spec.status is ToolStatus.EXPOSED and not (refuse and spec.findings) for spec in specs)
 
 
-def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | BasculeError:
+def _plan(server: ServerConfig, mask: Mask, *, max_message: int, reception: Reception) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
         return server.unavailable_reason
@@ -199,11 +220,13 @@ def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | Ba
         probe=limits.probe,
         close=limits.close,
         client_info=CLIENT_INFO,
+        capabilities=reception.capabilities,
     )
     dial = partial(dispatcher_for, max_message=max_message, environ=os.environ)
     admit = partial(admit_by_listing, collect=Pages, timeout=limits.list)
     older = by_older_way(server)
-    return ServerPlan(terms, partial(dial, server), admit, mask, partial(dial, older) if older is not None else None)
+    older_dial = partial(dial, older) if older is not None else None
+    return ServerPlan(terms, partial(dial, server), admit, mask, older_dial, reception.answer)
 
 
 class Toolboxes:

@@ -8,12 +8,15 @@ from typing import Any, Self
 
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
 from bascule.config.state import state_folder
+from bascule.core.answer import OnElicit, OnSample
 from bascule.core.errors import UsageError
 from bascule.core.events import Sink
 from bascule.core.principal import Principal
 from bascule.records.recorder import Recorder
+from bascule.runtime.answering import Answering
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
+from bascule.runtime.respondent import Respondent
 from bascule.runtime.roster import Roster
 from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
@@ -22,33 +25,68 @@ from bascule.store.interface import Store
 
 
 class Runtime:
-    """All servers of one config, and the agent sessions that use them. Use it as an async context manager."""
+    """All servers of one config, and the agent sessions that use them. Use it as an async context manager.
 
-    def __init__(self, config: RuntimeConfig, *, sinks: Iterable[Sink] = (), prove_required: bool = True) -> None:
+    `on_elicit` answers what servers ask of a person, `on_sample` what they ask of a model; each may be a coroutine
+    function. What has no callback is not offered to servers, and refused where they ask nevertheless.
+    """
+
+    def __init__(
+        self,
+        config: RuntimeConfig,
+        *,
+        sinks: Iterable[Sink] = (),
+        on_elicit: OnElicit | None = None,
+        on_sample: OnSample | None = None,
+        prove_required: bool = True,
+    ) -> None:
         self.config = config
+        self._respondent = Respondent(on_elicit, on_sample)
         self._recorder = Recorder(sinks)
         self._prove_required = prove_required
         self._store: Store | None = None
         self._roster: Roster | None = None
         self._executor: Executor | None = None
         self._sessions: dict[Principal, AgentSession] = {}
+        self._standings: dict[Principal, Standing] = {}
 
     @classmethod
-    def from_file(cls, path: str | Path, *, sinks: Iterable[Sink] = ()) -> Self:
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        sinks: Iterable[Sink] = (),
+        on_elicit: OnElicit | None = None,
+        on_sample: OnSample | None = None,
+    ) -> Self:
         """From `bascule.yaml`, `.mcp.json`, or any other file that names MCP servers."""
-        return cls(load_file(path, os.environ), sinks=sinks)
+        return cls(load_file(path, os.environ), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
 
     @classmethod
-    def from_env(cls, agent: str, *, sinks: Iterable[Sink] = ()) -> Self:
+    def from_env(
+        cls,
+        agent: str,
+        *,
+        sinks: Iterable[Sink] = (),
+        on_elicit: OnElicit | None = None,
+        on_sample: OnSample | None = None,
+    ) -> Self:
         """From the `AGENT_<agent>_MCP_…` variables."""
         servers = {server.name: server for server in load_agent_mcp_configs(agent)}
-        return cls(RuntimeConfig(servers=servers), sinks=sinks)
+        return cls(RuntimeConfig(servers=servers), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
 
     @classmethod
-    def from_servers(cls, servers: Mapping[str, ServerConfig | Any], *, sinks: Iterable[Sink] = ()) -> Self:
+    def from_servers(
+        cls,
+        servers: Mapping[str, ServerConfig | Any],
+        *,
+        sinks: Iterable[Sink] = (),
+        on_elicit: OnElicit | None = None,
+        on_sample: OnSample | None = None,
+    ) -> Self:
         """From configs made by hand, or from server objects that live in this process."""
         configs = {name: _as_config(name, server) for name, server in servers.items()}
-        return cls(RuntimeConfig(servers=configs), sinks=sinks)
+        return cls(RuntimeConfig(servers=configs), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
 
     async def __aenter__(self) -> Self:
         self._store = store_at(self.config.store, state_folder(os.environ))
@@ -56,8 +94,9 @@ class Runtime:
         # Servers of one name in two configs are two servers; a config made in code is told by where it runs.
         home = str((self.config.path or Path()).absolute())
         memory = ListingMemory(self._store, home, time.time)
-        self._roster = Roster(self.config, self._recorder, memory, time.time)
-        self._executor = Executor(self._roster.links, self._recorder, time.time)
+        answering = Answering(self._respondent, self._recorder, time.time, self._standings.get)
+        self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception)
+        self._executor = Executor(self._roster.links, self._recorder, time.time, answering)
         if self._prove_required:
             try:
                 await self._roster.prove_required()
@@ -75,6 +114,7 @@ class Runtime:
             await self._roster.close()
             self._roster = self._executor = None
             self._sessions.clear()
+            self._standings.clear()
         if self._store is not None:
             await self._store.close()
             self._store = None
@@ -86,7 +126,7 @@ class Runtime:
         principal = Principal(user_id, session_id)
         session = self._sessions.get(principal)
         if session is None:
-            standing = Standing(principal, self._roster)
+            standing = self._standings[principal] = Standing(principal, self._roster)
             session = self._sessions[principal] = AgentSession(standing, self._executor)
         return session
 

@@ -1,21 +1,26 @@
-"""What one principal does with us: its tools, its calls, its level."""
+"""What one principal does with us: its tools, resources and prompts, its requests, its level."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from typing import Any
 
+from bascule.catalog.library import Library
 from bascule.catalog.toolbox import Toolbox
-from bascule.core.call import ToolCall
+from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError
-from bascule.core.outcome import Outcome
+from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure
 from bascule.core.principal import Principal
+from bascule.core.prompt import PromptSpec
 from bascule.core.request import OnProgress
+from bascule.core.resource import ResourceSpec
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.executor import Executor
 from bascule.runtime.report import ServerReport
 from bascule.runtime.roster import raise_for_required
+from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
+from bascule.runtime.tool_call import TOOL_CALL
 
 
 class AgentSession:
@@ -25,6 +30,7 @@ class AgentSession:
         self._standing = standing
         self._roster = standing.roster
         self._executor = executor
+        self._shelf = Shelf(standing, executor)
 
     @property
     def principal(self) -> Principal:
@@ -92,7 +98,51 @@ class AgentSession:
     ) -> Coroutine[Any, Any, Outcome]:
         """Call a tool by its exposed name. Every failure of the tool, its server or the rules is an outcome."""
         # Copied now: the caller may change theirs before the call is even begun.
-        return self._executor.call(self._standing, ToolCall(name, dict(arguments or {}), timeout, on_progress))
+        call = ToolCall(name, dict(arguments or {}), timeout, on_progress)
+        return self._executor.carry(self._standing, TOOL_CALL, call)
+
+    async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
+        """The resources, and templates of such, of all servers that can be reached. A `required` one that cannot
+        raises. They are kept for as long as their server says, or its link lasts; `refresh` asks anew."""
+        await self.connect()
+        return (await self.library(refresh=refresh)).resources
+
+    async def prompts(self, *, refresh: bool = False) -> tuple[PromptSpec, ...]:
+        """The prompts of all servers that can be reached, kept like resources."""
+        await self.connect()
+        return (await self.library(refresh=refresh)).prompts
+
+    async def library(self, *, refresh: bool = False) -> Library:
+        """Resources and prompts together, with what is wrong with some of them."""
+        return await self._shelf.library(refresh=refresh)
+
+    def read(
+        self, uri: str, *, server: str | None = None, timeout: float | None = None
+    ) -> Coroutine[Any, Any, ResourceResult | ToolFailure]:
+        """Read a resource of the server that lists it, or whose template it fits, or of the one that is named."""
+        return self._executor.carry(self._standing, self._shelf.reading, Inquiry(uri, {}, timeout, server=server))
+
+    def prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+    ) -> Coroutine[Any, Any, PromptResult | ToolFailure]:
+        """Fill in a prompt by its exposed name."""
+        return self._executor.carry(
+            self._standing, self._shelf.prompting, Inquiry(name, dict(arguments or {}), timeout)
+        )
+
+    def complete(
+        self,
+        ref: str | PromptSpec | ResourceSpec,
+        argument: str,
+        value: str,
+        context: Mapping[str, str] | None = None,
+    ) -> Coroutine[Any, Any, CompletionResult | ToolFailure]:
+        """What `value`, the beginning of an argument of a prompt or of a blank of a template, could become. `context`
+        are the arguments that are known already."""
+        name = ref if isinstance(ref, str) else ref.name if isinstance(ref, PromptSpec) else ref.address
+        server = None if isinstance(ref, str) else ref.server if isinstance(ref, ResourceSpec) else ref.key.server
+        given = {"argument": argument, "value": value, "context": dict(context or {})}
+        return self._executor.carry(self._standing, self._shelf.completing, Inquiry(name, given, server=server))
 
     async def close(self) -> None:
         """Close this agent session's links. Calling again opens new ones."""

@@ -1,20 +1,42 @@
 """Where one principal stands: what it can see, how private it has become, and what a request of its looks like."""
 
 import asyncio
+from typing import Protocol
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.compliance.ratchet import EpochPermit, Ratchet
 from bascule.core.errors import ConnectFailed, UnknownTool
 from bascule.core.masking import Mask
+from bascule.core.permission import Permission
 from bascule.core.principal import Principal
 from bascule.core.rendering import Style
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
+from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
+from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.roster import Roster
+
+EVERYTHING = Exposure.of(None)
+"""For what the operator's `tools` setting does not speak of."""
+
+
+class Governed(Protocol):
+    """What the rules look at: a tool, or whatever else a request is about."""
+
+    @property
+    def key(self) -> ToolKey: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def status(self) -> ToolStatus: ...
+    @property
+    def permissions(self) -> frozenset[Permission]: ...
+    @property
+    def problem(self) -> str: ...
 
 
 class Standing:
@@ -27,7 +49,7 @@ class Standing:
         self._keys: dict[tuple[str, int], LinkKey] = {}
         self._routes: dict[str, Entry] = {}
         self._routes_version = -1
-        self._allowed: dict[str, tuple[Entry, int, Lane]] = {}
+        self._allowed: dict[str, tuple[Governed, int, Lane]] = {}
 
     @property
     def toolbox(self) -> Toolbox:
@@ -59,26 +81,24 @@ class Standing:
     def unknown(self, name: str) -> UnknownTool:
         return self.toolbox.unknown(name)
 
-    def allowed(self, entry: Entry) -> Lane | None:
+    def allowed(self, spec: Governed) -> Lane | None:
         """The lane a tool was allowed on before, if nothing that a rule looks at can have changed: the tool, and the
         epoch of the agent session. Rules are functions of the facts alone, so asking them again would tell the same."""
-        name = entry.spec.name
-        found = self._allowed.get(name)
-        if found is not None and found[0] is entry and found[1] == self.ratchet.epoch:
+        found = self._allowed.get(spec.name)
+        if found is not None and found[0] is spec and found[1] == self.ratchet.epoch:
             return found[2]
         return None
 
-    def allow(self, entry: Entry, lane: Lane) -> None:
-        self._allowed[entry.spec.name] = (entry, self.ratchet.epoch, lane)
+    def allow(self, spec: Governed, lane: Lane) -> None:
+        self._allowed[spec.name] = (spec, self.ratchet.epoch, lane)
 
-    def facts(self, entry: Entry) -> Facts:
-        spec = entry.spec
+    def facts(self, spec: Governed, *, of_tools: bool = True) -> Facts:
         return Facts(
             key=spec.key,
             name=spec.name,
             principal=self.principal,
             status=spec.status,
-            exposure=self.roster.exposures[spec.key.server],
+            exposure=self.roster.exposures[spec.key.server] if of_tools else EVERYTHING,
             level=self.ratchet.level,
             lane=self.ratchet.lane,
             permissions=spec.permissions,
@@ -99,16 +119,20 @@ class Standing:
     def style_of(self, server: str) -> Style:
         return self.roster.servers[server].render
 
+    def limit_of(self, prepared: Prepared) -> float:
+        """Seconds for a whole request."""
+        given = prepared.timeout
+        return given if given is not None else self.roster.servers[prepared.server].timeouts.call
+
     def request(self, prepared: Prepared, permit: EpochPermit) -> Request:
-        entry, call = prepared.entry, prepared.call
-        limits = self.roster.servers[entry.spec.key.server].timeouts
+        given = prepared.timeout
         return Request(
-            "tools/call",
-            {"name": entry.spec.key.tool, "arguments": prepared.arguments},
-            call.timeout if call.timeout is not None else limits.call,
-            "call",
+            prepared.method,
+            prepared.params,
+            given if given is not None else self.roster.servers[prepared.server].timeouts.call,
+            prepared.phase,
             permit,
-            call.on_progress,
+            prepared.on_progress,
             prepared.headers,
         )
 

@@ -1,9 +1,9 @@
-"""How far one call has come."""
+"""How far one request has come."""
 
 import asyncio
 from functools import partial
 
-from bascule.core.call import ToolCall
+from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError, UnknownTool
 from bascule.core.events import shape_of
 from bascule.core.jsonvalue import JsonObject
@@ -14,11 +14,11 @@ from bascule.runtime.stopwatch import Steps
 
 
 class Trail:
-    """How far one call has come: what its event and its failure have to tell."""
+    """How far one request has come: what its event and its failure have to tell."""
 
     __slots__ = ("findings", "lane", "mark", "name", "raw", "server", "shapes", "steps", "tool")
 
-    def __init__(self, call: ToolCall) -> None:
+    def __init__(self, call: ToolCall | Inquiry) -> None:
         self.name = self.tool = call.name
         self.shapes = shape_of(call.arguments)
         self.server = ""

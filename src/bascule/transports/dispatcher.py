@@ -5,14 +5,25 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from bascule.core.errors import PeerError
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.request import Request
+from bascule.core.request import Permit, Request
 
 OnNotice = Callable[[str, JsonObject], None]
 """Takes a notification, in the order of the wire. Must not block."""
 
-OnRequest = Callable[[str, JsonObject], Awaitable[JsonObject]]
+
+class Response(msgspec.Struct, frozen=True):
+    """Our answer to a request of the server's. It is written only as long as its permit holds; after that, not at all:
+    what it says may have become private since."""
+
+    result: JsonObject
+    permit: Permit | None = None
+
+
+OnRequest = Callable[[str, JsonObject], Awaitable[Response]]
 """Answers a request of the server's. Raise `PeerRefused` to answer with an error."""
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from bascule.core.errors import BasculeError, PeerRefused
+from bascule.core.errors import BasculeError, PeerRefused, PermitLost
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import Permit
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
@@ -18,7 +18,7 @@ MAX_ANSWERS = 64
 """Requests of the server's that are answered at once. More are dropped: a flood must not become a flood of tasks."""
 
 Reply = Callable[[bytes, Permit | None], Awaitable[None]]
-"""Sends an answer back, under the permit of the request on whose stream the question came."""
+"""Sends an answer back, under its own permit or that of the request on whose stream the question came."""
 
 
 class Listener(Protocol):
@@ -93,17 +93,24 @@ class Inbound:
             task.add_done_callback(lambda _: self._answers.pop(request_id))
 
     async def _respond(self, request_id: RequestId, method: str, params: JsonObject, permit: Permit | None) -> None:
-        await self._reply(await self._response(request_id, method, params), permit)
+        try:
+            data, own = await self._response(request_id, method, params)
+        except PermitLost:
+            return  # nothing may be written here any more
+        await self._reply(data, own or permit)
 
-    async def _response(self, request_id: RequestId, method: str, params: JsonObject) -> bytes:
+    async def _response(self, request_id: RequestId, method: str, params: JsonObject) -> tuple[bytes, Permit | None]:
         if method == "ping":
-            return write_result(request_id, {})
+            return write_result(request_id, {}), None
         on_request = self._listener.on_request
         if on_request is None:
-            return write_error(request_id, METHOD_NOT_FOUND, f"{method} is not offered by this client")
+            return write_error(request_id, METHOD_NOT_FOUND, f"{method} is not offered by this client"), None
         try:
-            return write_result(request_id, await on_request(method, params))
+            response = await on_request(method, params)
+        except PermitLost:
+            raise
         except PeerRefused as refused:
-            return write_error(request_id, refused.rpc_code, refused.message, refused.data)
+            return write_error(request_id, refused.rpc_code, refused.message, refused.data), None
         except BasculeError as error:
-            return write_error(request_id, INTERNAL_ERROR, error.message)
+            return write_error(request_id, INTERNAL_ERROR, error.message), None
+        return write_result(request_id, response.result), response.permit

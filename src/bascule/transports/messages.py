@@ -11,9 +11,17 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
+from bascule.core.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    PeerError,
+    PeerRefused,
+    PermitLost,
+    ProtocolViolation,
+    ReplyTimeout,
+)
 from bascule.core.jsonvalue import JsonObject, as_object
-from bascule.core.request import Request
+from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.outbox import Outbox, Outgoing
@@ -176,7 +184,7 @@ class MessageDispatcher:
         request_id = request.request_id
         if request_id is None:
             request_id = next(self._ids)
-            while request_id in self._pending:  # the SDK gives some of its requests ids of its own
+            while request_id in self._pending:  # callers may bring ids of their own
                 request_id = next(self._ids)
         elif normal_id(request_id) in self._pending:
             raise ValueError(f"request id {request_id!r} is in flight already")
@@ -253,8 +261,10 @@ class MessageDispatcher:
         assert message.method is not None
         if message.method == "ping":
             self._reply(write_result(message.id, {}))
-        elif self.on_request is None or len(self._answering) >= SERVER_REQUESTS:
+        elif self.on_request is None:
             self._reply(write_error(message.id, METHOD_NOT_FOUND, f"{message.method} is not offered by this client"))
+        elif len(self._answering) >= SERVER_REQUESTS:
+            self._reply(write_error(message.id, INTERNAL_ERROR, f"{SERVER_REQUESTS} requests are being answered"))
         else:
             task = self._loop.create_task(self._answer_in_task(message.id, message.method, as_object(message.params)))
             self._answering.add(task)
@@ -262,22 +272,26 @@ class MessageDispatcher:
 
     async def _answer_in_task(self, request_id: Any, method: str, params: JsonObject) -> None:
         assert self.on_request is not None
+        permit: Permit | None = None
         try:
-            answer = write_result(request_id, await self.on_request(method, params))
+            response = await self.on_request(method, params)
+            answer, permit = write_result(request_id, response.result), response.permit
+        except PermitLost:
+            return  # nothing may be written here any more
         except PeerRefused as error:
             answer = write_error(request_id, error.rpc_code, error.message, error.data)
         except PeerError as error:
             answer = write_error(request_id, INTERNAL_ERROR, error.message)
-        self._reply(answer)
+        self._reply(answer, permit)
 
-    def _reply(self, data: bytes) -> None:
+    def _reply(self, data: bytes, permit: Permit | None = None) -> None:
         if self._outbox is None or self.lost.done():
             return
-        while self._answers and self._answers[0].sent:
+        while self._answers and (self._answers[0].sent or self._answers[0].dropped):
             self._answers.popleft()
         if self._outbox.paused and len(self._answers) >= ANSWERS_WAITING:
             self.lose(ProtocolViolation("the server sends requests and does not read the answers"))
             return
-        answer = Outgoing(self._frame(data))
+        answer = Outgoing(self._frame(data), permit)
         self._answers.append(answer)
         self._outbox.put(answer)

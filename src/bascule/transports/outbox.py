@@ -20,6 +20,7 @@ class Outgoing:
 
     def refuse(self) -> None:
         """Called instead of writing the message when its permit is gone."""
+        self.dropped = True
 
 
 class Outbox:

@@ -12,7 +12,7 @@ from aiohttp import ClientError, ClientResponse
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PeerError, PeerRefused, ProtocolViolation
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.request import Request
+from bascule.core.request import Permit, Request
 from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
@@ -177,11 +177,11 @@ class SseDispatcher(MessageDispatcher):
 
     # The way back, and the end.
 
-    def _reply(self, data: bytes) -> None:
+    def _reply(self, data: bytes, permit: Permit | None = None) -> None:
         if self._postbox.unasked >= MOST_UNASKED:
             self.counters.notices_dropped += 1
         elif not self.lost.done():
-            self._postbox.put(Outgoing(data))
+            self._postbox.put(Outgoing(data, permit))
 
     async def _end(self, grace: float) -> None:
         with suppress(TimeoutError):

@@ -39,14 +39,14 @@ def take_outcome(
     """The outcome of a reply, or `ProtocolViolation` if no reply may look like this. Nothing of it is copied."""
     kind = raw.get("resultType")
     if kind is not None and kind != "complete":
-        raise _other_kind(kind, server, tool)
+        raise other_kind(kind, server, tool)
     if not is_array(raw.get("content", _NOTHING)):
-        raise _misshapen("content is not a list", server, tool, raw)
+        raise misshapen("content is not a list", server, tool, raw)
     failed = raw.get("isError", False)
     if failed is False:
         return ToolResult(raw, server, tool, lane, steps, style)
     if failed is not True:
-        raise _misshapen("isError is not a boolean", server, tool, raw)
+        raise misshapen("isError is not a boolean", server, tool, raw)
     return _failure(error_text(raw), server, tool, lane, steps)
 
 
@@ -121,22 +121,15 @@ def _suffix(code: str | float | None, *, retriable: bool | None) -> str:
     return f" ({' '.join(parts)})" if parts else ""
 
 
-def _other_kind(kind: Any, server: str, tool: str) -> ProtocolViolation:
-    if kind == "input_required":
-        return ProtocolViolation(
-            f"{server}/{tool} asked for further input, which is not supported in this version",
-            where="call",
-            evidence="resultType: input_required",
-            fix="pass everything the tool needs in its arguments",
-        )
+def other_kind(kind: Any, server: str, subject: str) -> ProtocolViolation:
     return ProtocolViolation(
-        f"{server}/{tool} answered with a kind of result we do not know",
+        f"{server}/{subject} answered with a kind of result we do not know",
         where="call",
         evidence=f"resultType: {kind!r:.100}",
     )
 
 
-def _misshapen(problem: str, server: str, tool: str, raw: JsonObject) -> ProtocolViolation:
+def misshapen(problem: str, server: str, subject: str, raw: JsonObject) -> ProtocolViolation:
     return ProtocolViolation(
-        f"the result of {server}/{tool} is malformed: {problem}", where="call", evidence=_bare(raw)[:200]
+        f"the result of {server}/{subject} is malformed: {problem}", where="call", evidence=_bare(raw)[:200]
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.catalog import listing
-from bascule.catalog.listing import MAX_CURSOR, MAX_NAME, MAX_PAGES, MAX_PROBLEMS, MAX_TOOLS, Pages
+from bascule.catalog.listing import MAX_CURSOR, MAX_ENTRIES, MAX_NAME, MAX_PAGES, MAX_PROBLEMS, Pages
 from bascule.core.errors import ProtocolViolation
 
 
@@ -27,14 +27,14 @@ def test_pages_are_joined_in_order():
     assert pages.add({"tools": [tool("a")], "nextCursor": "1"}) == "1"
     assert pages.add({"tools": [], "nextCursor": "2"}) == "2"
     assert pages.add({"tools": [tool("b")]}) is None
-    assert list(pages.tools) == ["a", "b"]
+    assert list(pages.definitions) == ["a", "b"]
     assert pages.problems == ()
 
 
 def test_a_definition_is_kept_as_it_came():
     definition = tool(unknownField=[1], _meta={"x": 1})
 
-    assert pages_of(definition).tools["read"] is definition
+    assert pages_of(definition).definitions["read"] is definition
 
 
 @pytest.mark.parametrize("cursor", [None, ""])
@@ -90,7 +90,7 @@ def test_the_last_page_may_be_the_last_allowed():
 
 def test_too_many_tools_are_a_violation_even_if_they_are_all_one():
     pages = Pages()
-    pages.add({"tools": [tool()] * MAX_TOOLS, "nextCursor": "a"})
+    pages.add({"tools": [tool()] * MAX_ENTRIES, "nextCursor": "a"})
 
     with pytest.raises(ProtocolViolation, match="tools"):
         pages.add({"tools": [tool()]})
@@ -141,7 +141,7 @@ BAD: dict[str, Any] = {
 def test_one_unusable_tool_is_set_aside_and_its_neighbours_stay(bad: Any):
     pages = pages_of(tool("before"), bad, tool("after"))
 
-    assert list(pages.tools) == ["before", "after"]
+    assert list(pages.definitions) == ["before", "after"]
     assert len(pages.problems) == 1
     assert len(pages.problems[0]) < 250
 
@@ -150,7 +150,7 @@ def test_one_unusable_tool_is_set_aside_and_its_neighbours_stay(bad: Any):
 def test_a_sloppy_name_is_kept(name: str):
     pages = pages_of(tool(name))
 
-    assert list(pages.tools) == [name]
+    assert list(pages.definitions) == [name]
     assert pages.problems == ()
 
 
@@ -159,7 +159,7 @@ def test_a_tool_that_contains_itself_is_set_aside():
     circle["inputSchema"]["again"] = circle
 
     pages = pages_of(circle, tool("fine"))
-    assert list(pages.tools) == ["fine"]
+    assert list(pages.definitions) == ["fine"]
     assert "not JSON" in pages.problems[0]
 
 
@@ -167,7 +167,7 @@ def test_of_two_tools_with_one_name_the_first_counts():
     first, second = tool("read", description="first"), tool("read", description="second")
     pages = pages_of(first, second)
 
-    assert pages.tools["read"] is first
+    assert pages.definitions["read"] is first
     assert "listed twice" in pages.problems[0]
 
 

@@ -1,13 +1,10 @@
 """Arguments from words, outcomes to shapes."""
 
-import io
-import sys
 from typing import Any
 
-import msgspec
 import pytest
 
-from bascule.cli.call_command import Word, as_shape, read_pairs, show_json, show_text, typed
+from bascule.cli.call_command import Word, as_shape, read_pairs, typed
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
@@ -76,30 +73,3 @@ def test_a_failure_has_its_documented_shape():
         "retriable": None,
         "fix": "ask",
     }
-
-
-def test_a_result_goes_to_stdout_and_a_failure_to_stderr(capsys: pytest.CaptureFixture[str]):
-    show_text(RESULT)
-    show_text(ToolFailure(FailureKind.DENIED, "BSC-300", "no"))
-    shown = capsys.readouterr()
-    assert shown.out == "hi\n"
-    assert "BSC-300" in shown.err
-
-
-class Terminal(io.StringIO):
-    """Says that a person looks at it."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), "a\\x1b[2J\n"), (io.StringIO(), "a\x1b[2J\n")])
-def test_a_terminal_is_not_sent_what_it_would_obey(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: str):
-    monkeypatch.setattr(sys, "stdout", stream)
-    show_text(msgspec.structs.replace(RESULT, raw={"content": [{"type": "text", "text": "a\x1b[2J"}]}))
-    assert stream.getvalue() == shown
-
-
-def test_json_goes_to_stdout_either_way(capsys: pytest.CaptureFixture[str]):
-    show_json(ToolFailure(FailureKind.DENIED, "BSC-300", "no"))
-    assert capsys.readouterr().out.startswith('{"ok":false')

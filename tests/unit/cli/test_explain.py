@@ -2,7 +2,7 @@
 
 import json
 
-from bascule.cli.explain import as_json, explain, explain_failure, finding_shapes, json_line, legible
+from bascule.cli.explain import as_json, explain, explain_failure, finding_shapes, first_line, json_line, legible
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.finding import Finding, FindingKind
 from bascule.core.outcome import FailureKind, ToolFailure
@@ -78,3 +78,11 @@ def test_a_finding_is_shown_whole():
     assert finding_shapes([Finding(FindingKind.BIDI, "title", "x")]) == [
         {"kind": "bidi", "where": "title", "evidence": "x", "severity": "danger"}
     ]
+
+
+def test_a_description_is_cut_to_one_harmless_line():
+    assert first_line("  Reads.\nSecond line.") == "Reads."
+    assert first_line("a\x1b[2Jb\u202ec") == "a\\x1b[2Jb\\u202ec"
+    assert first_line("") == ""
+    assert first_line("x" * 100) == "x" * 100
+    assert first_line("x" * 101) == "x" * 99 + "…"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bascule.cli.list_command import as_shape, first_line
+from bascule.cli.list_command import as_shape
 from bascule.cli.main import main
 from bascule.core.errors import ConnectFailed
 from bascule.core.permission import Permission
@@ -99,14 +99,6 @@ async def test_the_command_itself_lists(tmp_path: Path):
 
     assert (ran.code, "echo_echo" in ran.out) == (0, True), ran.err
     assert "acting as user" in ran.err
-
-
-def test_a_description_is_cut_to_one_harmless_line():
-    assert first_line("  Reads.\nSecond line.") == "Reads."
-    assert first_line("a\x1b[2Jb\u202ec") == "a\\x1b[2Jb\\u202ec"
-    assert first_line("") == ""
-    assert first_line("x" * 100) == "x" * 100
-    assert first_line("x" * 101) == "x" * 99 + "…"
 
 
 # For programs

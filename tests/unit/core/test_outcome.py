@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
+from bascule.core.outcome import FailureKind, PromptResult, ResourceResult, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
 
 
@@ -67,3 +67,24 @@ def test_the_kinds_of_failure_are_a_closed_set():
         "protocol_error",
         "unavailable",
     }
+
+
+def test_a_resource_shows_its_texts_and_names_what_cannot_be_read():
+    contents = [{"uri": "a://1", "text": "one"}, {"uri": "a://2", "blob": "AAAA"}]
+    outcome = ResourceResult({"contents": contents}, "files", "a://1", Lane.OPEN, {})
+
+    assert outcome.ok
+    assert outcome.contents is contents
+    assert outcome.text == "one\n[resource a://2]"
+
+
+def test_a_prompt_shows_who_says_what():
+    messages = [
+        {"role": "user", "content": {"type": "text", "text": "Hi."}},
+        {"role": "assistant", "content": {"type": "image", "mimeType": "image/png", "data": "AAAA"}},
+    ]
+    outcome = PromptResult({"messages": messages, "description": 7}, "files", "greet", Lane.OPEN, {})
+
+    assert outcome.ok
+    assert outcome.text == "user: Hi.\n\nassistant: [image image/png, 3 bytes]"
+    assert outcome.description == ""

@@ -1,6 +1,13 @@
 """The built-in server that keeps notes."""
 
-from bascule.demo.notes import Notebook, tools
+from dataclasses import replace
+
+import pytest
+
+from bascule.demo.notes import ALL, Notebook, tools
+from bascule.demo.tour import servers
+from bascule.links.terms import Era
+from support.runtime import at_work, good, well
 
 
 def test_notes_are_numbered_as_they_come():
@@ -34,3 +41,14 @@ def test_its_tools_are_those_of_one_notebook():
     assert (add.name, search.name) == ("add", "search")
     assert search.run() == {"notes": ["hello"]}
     assert add.input_schema["required"] == ["text"]
+
+
+@pytest.mark.parametrize("era", ["old", "new"])
+async def test_its_notes_can_be_read_and_summed_up_in_either_era(era: Era):
+    async with at_work(replace(servers()["notes"], era=era)) as session:
+        assert well(await session.read(ALL)).text == "No notes yet."
+        good(await session.call("notes_add", {"text": "The bridge is down."}))
+        assert well(await session.read(ALL)).text == "The bridge is down."
+        prompt = well(await session.prompt("notes_summary", {"style": "funny"}))
+
+    assert prompt.text == "user: Write a funny summary of these notes:\nThe bridge is down."

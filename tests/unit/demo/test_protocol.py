@@ -72,7 +72,9 @@ def test_it_calls_a_tool_with_what_it_is_given(answers: Any):
 
 
 def test_it_answers_a_ping(answers: Any):
-    assert answers(ask("ping")) == [{"jsonrpc": "2.0", "id": 7, "result": {}}]
+    (answer,) = answers(ask("ping"))
+
+    assert (answer["id"], "result" in answer) == (7, True)
 
 
 @pytest.mark.parametrize("message", [ask("resources/list"), ask("tools/call", name="triple")], ids=["method", "tool"])
@@ -80,6 +82,18 @@ def test_what_it_does_not_have_is_refused(answers: Any, message: dict[str, Any])
     (answer,) = answers(message)
 
     assert answer["error"]["code"] == -32601
+
+
+def test_what_it_offers_beside_tools_is_declared_and_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    asked = [ask("server/discover"), ask("resources/read", uri="a://1")]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(json.dumps(message) + "\n" for message in asked)))
+    serve("doubling", (DOUBLE,), {"resources/read": lambda params: {"contents": [params["uri"]]}})
+    declared, answered = (json.loads(line)["result"] for line in capsys.readouterr().out.splitlines())
+
+    assert declared["capabilities"] == {"tools": {}, "resources": {}}
+    assert (answered["contents"], answered["resultType"]) == (["a://1"], "complete")
 
 
 def test_it_says_nothing_to_a_notification(answers: Any):

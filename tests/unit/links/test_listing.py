@@ -46,7 +46,7 @@ class Lister(Loopback):
 class Endless:
     """Takes pages without a cap of its own."""
 
-    tools: dict[str, Any] = {}  # noqa: RUF012 -- it keeps nothing
+    definitions: dict[str, Any] = {}  # noqa: RUF012 -- it keeps nothing
     problems = ()
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ async def test_a_real_server_is_listed_and_its_tools_are_left_with_the_link():
         await link.opened()
 
         assert (link.condition.state, link.condition.reason) == (LinkState.READY, "")
-        assert [*link.listed.tools] == ["echo"]
+        assert [*link.listed.definitions] == ["echo"]
 
 
 async def test_all_pages_are_asked_for_each_by_the_cursor_before_it():
@@ -112,7 +112,7 @@ async def test_all_pages_are_asked_for_each_by_the_cursor_before_it():
     async with listing(page) as (link, server):
         await link.opened()
 
-        assert [*link.listed.tools] == ["act0", "act1", "act2"]
+        assert [*link.listed.definitions] == ["act0", "act1", "act2"]
         assert [(request.params or {}).get("cursor") for request in server.requests] == [None, "1", "2"]
         assert {(request.method, request.phase) for request in server.requests} == {("tools/list", "list")}
 
@@ -145,7 +145,7 @@ async def test_a_server_that_offers_no_tools_may_refuse_to_list_them():
         await link.opened()
 
         assert link.condition.state is LinkState.READY
-        assert link.listed.tools == {}
+        assert link.listed.definitions == {}
 
 
 async def test_a_server_that_offers_tools_must_list_them():
@@ -167,7 +167,7 @@ async def test_a_server_may_have_an_empty_list():
     async with listing({"tools": []}) as (link, _):
         await link.opened()
 
-        assert (link.condition.state, link.listed.tools) == (LinkState.READY, {})
+        assert (link.condition.state, link.listed.definitions) == (LinkState.READY, {})
 
 
 # Servers with bad tools
@@ -188,7 +188,7 @@ async def test_a_server_with_some_malformed_tools_is_degraded_and_says_how_many(
         assert link.usable
         assert link.condition.state is LinkState.DEGRADED
         assert link.condition.reason == "2 of its tools cannot be used: tool 2: it has no name"
-        assert [*link.listed.tools] == ["act"]
+        assert [*link.listed.definitions] == ["act"]
 
 
 async def test_what_is_no_page_at_all_fails_the_link():

@@ -20,6 +20,7 @@ from bascule.links.state import LinkState
 from bascule.policy.exposure import Exposure
 from bascule.runtime.executor import ROUNDS
 from bascule.runtime.session import AgentSession
+from bascule.runtime.tool_call import TOOL_CALL
 from support.runtime import (
     TIMEOUTS,
     Arrived,
@@ -344,7 +345,7 @@ async def test_arguments_that_change_while_the_call_waits_do_not_travel(log: Pat
     async with at_work(obeying(log)) as session, a_full_pipe(session, log) as (pid, _):
         given: dict[str, Any] = {"rows": [1], "more": {}}
         executor, standing = session._executor, session._standing
-        waiting = asyncio.create_task(executor.call(standing, ToolCall("work_act", given)))
+        waiting = asyncio.create_task(executor.carry(standing, TOOL_CALL, ToolCall("work_act", given)))
         await settled()
         given["rows"].append(2)
         given["more"]["secret"] = True

@@ -83,3 +83,16 @@ def test_a_subclass_outside_of_the_table_counts_as_its_parent():
 def test_aborted_says_where_the_call_was():
     failure = aborted("files", "read", Lane.OPEN, {"send": 1.0})
     assert (failure.kind, failure.server, failure.steps) == (FailureKind.ABORTED, "files", {"send": 1.0})
+
+
+def test_where_a_person_has_to_go_first_is_shown():
+    asked = [{"mode": "url", "message": "Please log in", "url": "https://example.test/in", "elicitationId": "1"}] * 9
+    error = PeerRefused("URL elicitation required", rpc_code=-32042, data={"elicitations": asked})
+    failure = failure_of(error, "files", "read", Lane.OPEN, {})
+    assert failure.evidence.split("\n") == ["https://example.test/in (Please log in)"] * 5
+    assert "open the address" in failure.fix
+
+
+@pytest.mark.parametrize("data", [None, [], {"elicitations": 7}, {"elicitations": ["x", {"url": 7}]}])
+def test_an_odd_list_of_where_to_go_does_no_harm(data: object):
+    assert failure_of(PeerRefused("go", rpc_code=-32042, data=data), "files", "read", Lane.OPEN, {}).message == "go"

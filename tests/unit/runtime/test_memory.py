@@ -79,3 +79,23 @@ async def test_of_very_many_findings_a_change_tells_some(tmp_path: Path):
     await store.close()
     assert change is not None
     assert len(change.findings) == MAX_FINDINGS
+
+
+async def test_what_is_offered_beside_tools_is_remembered_beside_them(tmp_path: Path):
+    store = SqliteStore(tmp_path / "db")
+    memory = remembering(store)
+    await memory.note(Lane.OPEN, listing(tool("read")))
+    first = await memory.note_offers(Lane.OPEN, "files", "prompts", {"greet": "sha256:1"})
+    assert first is not None
+    assert (first.kind, first.server, first.added) == ("prompts", "files", ("greet",))
+    assert await memory.note_offers(Lane.OPEN, "files", "prompts", {"greet": "sha256:1"}) is None
+    again = await remembering(store).note_offers(Lane.OPEN, "files", "prompts", {"greet": "sha256:2"})
+    assert again is not None
+    assert (again.added, again.changed, memory.changes) == ((), ("greet",), {})
+    assert await remembering(store).note(Lane.OPEN, listing(tool("read"))) is None
+    await store.close()
+
+
+async def test_a_server_that_never_offered_anything_beside_tools_is_no_change(tmp_path: Path):
+    memory = remembering(SqliteStore(tmp_path / "db"))
+    assert await memory.note_offers(Lane.OPEN, "files", "resources", {}) is None

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.checks import check_arguments
 from bascule.catalog.entry import Entry
 from bascule.config import ServerConfig
 from bascule.core.call import ToolCall
@@ -16,8 +15,9 @@ from bascule.core.errors import ConnectFailed, UnknownTool
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
-from bascule.runtime.prepared import Prepared, prepare
+from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Standing
+from bascule.runtime.tool_call import TOOL_CALL
 from support.links import ALICE
 from support.runtime import a_tool, obeying, roster_of, running, stand_in
 
@@ -25,7 +25,7 @@ REGIONAL = {"properties": {"region": {"type": "string", "x-mcp-header": "Region"
 
 
 def prepared_for(entry: Entry, call: ToolCall) -> Prepared:
-    return prepare(entry, call, check_arguments(entry, call.arguments))
+    return TOOL_CALL.prepare(entry, call)
 
 
 @asynccontextmanager
@@ -96,9 +96,9 @@ async def test_a_tool_that_a_failed_server_could_have_is_not_called_unknown(log:
 async def test_the_facts_are_those_of_the_moment(log: Path):
     async with standing(obeying(log, block=("none",))) as stands:
         entry = await stands.resolve("work_act")
-        before = stands.facts(entry)
+        before = stands.facts(entry.spec)
         stands.ratchet.raise_to(DataSensitivity.CONFIDENTIAL)
-        after = stands.facts(entry)
+        after = stands.facts(entry.spec)
 
     assert (before.key, before.name, before.principal) == (ToolKey("work", "act"), "work_act", ALICE)
     assert (before.status, before.problem) == (ToolStatus.EXPOSED, "")
@@ -154,13 +154,13 @@ async def test_arguments_a_tool_wants_as_headers_are_in_the_request(log: Path):
 async def test_what_was_allowed_is_remembered_until_the_session_or_the_tool_changes(log: Path):
     async with standing(obeying(log)) as stands:
         entry = await stands.resolve("work_act")
-        assert stands.allowed(entry) is None
-        stands.allow(entry, Lane.OPEN)
-        assert stands.allowed(entry) is Lane.OPEN
-        assert stands.allowed(replace(entry)) is None
+        assert stands.allowed(entry.spec) is None
+        stands.allow(entry.spec, Lane.OPEN)
+        assert stands.allowed(entry.spec) is Lane.OPEN
+        assert stands.allowed(replace(entry.spec)) is None
         stands.ratchet.raise_to(DataSensitivity.INTERNAL)
-        assert stands.allowed(entry) is None
-        stands.allow(entry, Lane.OPEN)
+        assert stands.allowed(entry.spec) is None
+        stands.allow(entry.spec, Lane.OPEN)
         stands.roster.version += 1
         stands.known("work_act")
-        assert stands.allowed(entry) is None
+        assert stands.allowed(entry.spec) is None

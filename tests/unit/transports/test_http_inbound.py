@@ -3,10 +3,10 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.errors import PeerRefused, Refused
+from bascule.core.errors import PeerRefused, PermitLost, Refused
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Permit
-from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
+from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, Response
 from bascule.transports.http_inbound import MAX_ANSWERS, Inbound
 from bascule.transports.progress import ProgressRelay
 from bascule.wire.jsonrpc import Message
@@ -47,8 +47,8 @@ async def test_without_anyone_to_answer_a_request_is_refused():
 
 
 async def test_a_request_is_answered_by_the_one_who_listens():
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
-        return {"method": method, "params": params}
+    async def on_request(method: str, params: JsonObject) -> Response:
+        return Response({"method": method, "params": params})
 
     receiver = Receiver()
     receiver.on_request = on_request
@@ -58,7 +58,7 @@ async def test_a_request_is_answered_by_the_one_who_listens():
 
 
 async def test_a_refusal_is_answered_with_its_code_and_data():
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
+    async def on_request(method: str, params: JsonObject) -> Response:
         raise PeerRefused("not now", rpc_code=-1, data={"later": True})
 
     receiver = Receiver()
@@ -68,7 +68,7 @@ async def test_a_refusal_is_answered_with_its_code_and_data():
 
 
 async def test_a_rule_that_says_no_is_answered_as_an_error():
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
+    async def on_request(method: str, params: JsonObject) -> Response:
         raise Refused("denied", rule="no_sampling")
 
     receiver = Receiver()
@@ -88,9 +88,9 @@ async def test_an_answer_goes_out_under_the_permit_of_the_stream_it_came_on():
 async def test_more_requests_than_can_be_answered_at_once_are_dropped():
     release = asyncio.Event()
 
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
+    async def on_request(method: str, params: JsonObject) -> Response:
         await release.wait()
-        return {}
+        return Response({})
 
     receiver = Receiver()
     receiver.on_request = on_request
@@ -122,12 +122,12 @@ async def test_a_request_with_an_impossible_id_is_garbage():
 async def test_a_request_that_the_server_takes_back_is_no_longer_answered():
     stopped = asyncio.Event()
 
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
+    async def on_request(method: str, params: JsonObject) -> Response:
         try:
             await asyncio.Event().wait()
         finally:
             stopped.set()
-        return {}
+        return Response({})
 
     receiver = Receiver()
     receiver.on_request = on_request
@@ -141,9 +141,9 @@ async def test_a_request_that_the_server_takes_back_is_no_longer_answered():
 
 
 async def test_closing_ends_the_answers_in_progress():
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
+    async def on_request(method: str, params: JsonObject) -> Response:
         await asyncio.Event().wait()
-        return {}
+        return Response({})
 
     receiver = Receiver()
     receiver.on_request = on_request
@@ -191,3 +191,30 @@ async def test_a_reply_to_nobody_is_a_stray():
     receiver.inbound.take(Message(id=77, result={}), None)
 
     assert receiver.inbound.counters.strays == 1
+
+
+async def test_an_answer_is_posted_under_its_own_permit():
+    own, streams = Leave(), Leave()
+
+    async def on_request(method: str, params: JsonObject) -> Response:
+        return Response({}, own)
+
+    receiver = Receiver()
+    receiver.on_request = on_request
+    receiver.inbound.take(Message(id=9, method="elicitation/create"), streams)
+    async with fail_after(LONG):
+        await receiver.answers.get()
+
+    assert receiver.permits == [own]
+
+
+async def test_where_nothing_may_be_written_not_even_a_refusal_is():
+    async def on_request(method: str, params: JsonObject) -> Response:
+        raise PermitLost("private data came in")
+
+    receiver = Receiver()
+    receiver.on_request = on_request
+    receiver.inbound.take(Message(id=8, method="elicitation/create"), None)
+    await receiver.answer_to("ping")
+
+    assert len(receiver.permits) == 1

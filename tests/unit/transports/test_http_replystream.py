@@ -8,6 +8,7 @@ from mcp.server.streamable_http import EventMessage, EventStore
 
 from bascule.core.errors import ConnectionLost, PeerRefused, ProtocolViolation, ReplyTimeout
 from bascule.core.jsonvalue import JsonObject
+from bascule.transports.dispatcher import Response
 from support.http_links import LONG, ask, new_link, old_link
 from support.http_servers import Answer, Asked, event, http_reply, raw_server, result_body, sdk_server, stream_head
 from support.waiting import fail_after
@@ -172,8 +173,8 @@ async def test_a_request_on_the_stream_is_answered_while_the_caller_waits():
             await answered
             writer.write(event({"id": asked.id, "result": {"done": True}}))
 
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
-        return {"asked": method, "with": params}
+    async def on_request(method: str, params: JsonObject) -> Response:
+        return Response({"asked": method, "with": params})
 
     answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     async with fail_after(LONG), raw_server(old_server(answer, nothing)) as server, old_link(server.url) as link:

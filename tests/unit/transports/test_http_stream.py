@@ -4,6 +4,7 @@ import pytest
 
 from bascule.core.errors import ConnectionLost
 from bascule.core.jsonvalue import JsonObject
+from bascule.transports.dispatcher import Response
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.http_stream import LONGEST_WAIT, SHORTEST_WAIT, message_of, wait_before
 from bascule.wire.sse import Event
@@ -255,9 +256,9 @@ async def test_a_link_can_be_closed_by_one_who_answers_on_it():
         writer.write(stream_head() + event({"id": 1, "method": "roots/list"}))
         await forever()
 
-    async def on_request(method: str, params: JsonObject) -> JsonObject:
+    async def on_request(method: str, params: JsonObject) -> Response:
         await link.close(LONG)
-        return {}
+        return Response({})
 
     async with fail_after(LONG), raw_server(old_server(on_get)) as server, old_link(server.url) as link:
         link.on_request = on_request

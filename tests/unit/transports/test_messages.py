@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
+from bascule.transports.dispatcher import Response
 from bascule.transports.messages import GARBAGE_LIMIT
 from bascule.wire.depth import MAX_DEPTH
 from support.streams import Leave, Loopback, a_request
@@ -194,9 +195,9 @@ async def test_after_the_link_is_lost_nothing_the_peer_sends_is_heard():
     stream = Loopback()
     heard: list[str] = []
 
-    async def answer(method: str, _: Any) -> dict[str, Any]:
+    async def answer(method: str, _: Any) -> Response:
         heard.append(method)
-        return {}
+        return Response({})
 
     stream.on_request = answer
     stream.on_notice = lambda method, _: heard.append(method)

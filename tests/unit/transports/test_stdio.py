@@ -10,6 +10,7 @@ import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.sandbox.child import Command
+from bascule.transports.dispatcher import Response
 from bascule.transports.messages import ANSWERS_WAITING, GARBAGE_LIMIT, SERVER_REQUESTS
 from bascule.transports.stdio import StdioDispatcher
 from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND
@@ -205,7 +206,7 @@ async def test_what_we_do_not_offer_is_refused(log: Path):
     ids=["refused", "lost"],
 )
 async def test_an_error_of_ours_is_an_error_to_the_server(log: Path, raised: Exception, code: int):
-    async def refuse(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def refuse(method: str, params: dict[str, Any]) -> Response:
         raise raised
 
     async with opened(stdio("puppet", log)) as server:
@@ -219,9 +220,9 @@ async def test_an_error_of_ours_is_an_error_to_the_server(log: Path, raised: Exc
 async def test_more_questions_at_a_time_than_we_answer_are_refused(log: Path):
     enough = asyncio.Event()
 
-    async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def answer(method: str, params: dict[str, Any]) -> Response:
         await enough.wait()
-        return {"roots": []}
+        return Response({"roots": []})
 
     async with opened(stdio("puppet", log)) as server:
         server.on_request = answer
@@ -233,7 +234,7 @@ async def test_more_questions_at_a_time_than_we_answer_are_refused(log: Path):
         answered = [message["id"] for message in received(log) if "result" in message]
 
     assert [message["id"] for message in refused] == list(range(SERVER_REQUESTS, SERVER_REQUESTS + 3))
-    assert all(message["error"]["code"] == METHOD_NOT_FOUND for message in refused)
+    assert all(message["error"]["code"] == INTERNAL_ERROR for message in refused)
     assert answered == list(range(SERVER_REQUESTS))
 
 

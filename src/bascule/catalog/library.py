@@ -1,0 +1,104 @@
+"""All resources and prompts of all servers: which server a URI is of, and which prompt a name means."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bascule.catalog.naming import collision_problem
+from bascule.catalog.offers import ServerOffers
+from bascule.catalog.suggest import nearest_names
+from bascule.core.errors import UnknownPrompt, UnknownResource
+from bascule.core.prompt import PromptSpec
+from bascule.core.resource import ResourceSpec
+from bascule.core.tool import ToolStatus
+
+MAX_COMPARED = 100_000
+"""Characters compared with templates to find one URI's server: some 30 milliseconds. A server can list thousands of
+templates that fit almost everything."""
+
+
+class Library:
+    """The offers of several servers, merged. Frozen: a changed listing makes a new library."""
+
+    __slots__ = ("_by_name", "_collisions", "all_prompts", "offers", "prompts", "resources")
+
+    def __init__(self, offers: Iterable[ServerOffers] = ()) -> None:
+        self.offers = tuple(offers)
+        self.resources: tuple[ResourceSpec, ...] = tuple(
+            spec for held in self.offers for spec in (*held.resources.values(), *held.templates.values())
+        )
+        self._by_name, self._collisions = _table(prompt for held in self.offers for prompt in held.prompts)
+        self.all_prompts = tuple(self._status(prompt) for held in self.offers for prompt in held.prompts)
+        """Every prompt, each with its status and what is wrong with it."""
+        self.prompts = tuple(prompt for prompt in self.all_prompts if prompt.status is ToolStatus.EXPOSED)
+        """The prompts an agent is shown."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(f"{held.server}: {problem}" for held in self.offers for problem in held.problems)
+
+    def prompt(self, name: str) -> PromptSpec:
+        found = self._by_name.get(name)
+        if found is None:
+            raise self._unknown_prompt(name)
+        return found
+
+    def server_of(self, uri: str) -> str:
+        """The one server that lists this URI, or else the one whose template it fits. Raises `UnknownResource`."""
+        servers = tuple(held.server for held in self.offers if uri in held.resources) or self._fitting(uri)
+        if len(servers) == 1:
+            return servers[0]
+        raise self._undecided(uri, servers)
+
+    def template(self, text: str, server: str | None = None) -> ResourceSpec | None:
+        """The one template, or resource, written exactly like this."""
+        found = [spec for spec in self.resources if spec.address == text and server in {None, spec.server}]
+        return found[0] if len(found) == 1 else None
+
+    def _fitting(self, uri: str) -> tuple[str, ...]:
+        left = MAX_COMPARED
+        fitting: list[str] = []
+        for held in self.offers:
+            for pattern in held.patterns.values():
+                if not uri.startswith(pattern.prefix):
+                    continue
+                left -= len(uri) + 1
+                if left < 0:
+                    return tuple(fitting)
+                if pattern.matches(uri):
+                    fitting.append(held.server)
+                    break
+        return tuple(fitting)
+
+    def _undecided(self, uri: str, servers: tuple[str, ...]) -> UnknownResource:
+        shown = f"{uri[:200]!r}"
+        if servers:
+            message = f"{shown} could be of {' or '.join(servers)}"
+            return UnknownResource(message, servers=servers, fix="say which with `server`")
+        having = tuple(held.server for held in self.offers if held.resources or held.templates)
+        hint = f"; resources are offered by {', '.join(having)}" if having else "; no server offers any"
+        fix = "say with `server` which one to ask" if having else "run `bascule list --resources`"
+        return UnknownResource(f"no server lists {shown}{hint}", servers=having, fix=fix)
+
+    def _unknown_prompt(self, name: str) -> UnknownPrompt:
+        shown, problem = f"{name[:80]!r}", self._collisions.get(name)
+        if problem is not None:
+            return UnknownPrompt(f"{shown} is not exposed: {problem}", fix="set `prefix` on one of the servers")
+        nearest = nearest_names(name, (prompt.name for prompt in self.prompts))
+        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+        fix = "run `bascule list --prompts` to see all prompts"
+        return UnknownPrompt(f"there is no prompt {shown}{hint}", nearest=nearest, fix=fix)
+
+    def _status(self, prompt: PromptSpec) -> PromptSpec:
+        problem = self._collisions.get(prompt.name)
+        return prompt if problem is None else replace(prompt, status=ToolStatus.COLLIDING, problem=problem)
+
+
+def _table(prompts: Iterable[PromptSpec]) -> tuple[dict[str, PromptSpec], dict[str, str]]:
+    """The prompts that have their name alone, and the names that several would have."""
+    by_name: dict[str, list[PromptSpec]] = defaultdict(list)
+    for prompt in prompts:
+        by_name[prompt.name].append(prompt)
+    alone = {name: found[0] for name, found in by_name.items() if len(found) == 1}
+    shared = {name: found for name, found in by_name.items() if len(found) > 1}
+    return alone, {name: collision_problem(name, (str(one.key) for one in found)) for name, found in shared.items()}

@@ -1,0 +1,80 @@
+"""What servers offer beside tools, as `bascule list` shows it."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from bascule.catalog.library import Library
+from bascule.cli.explain import first_line, legible
+from bascule.core.prompt import PromptSpec
+from bascule.core.resource import ResourceSpec
+from bascule.core.tool import ToolStatus
+
+
+def wanted(options: argparse.Namespace) -> frozenset[str]:
+    """What was asked for beside tools."""
+    return frozenset(kind for kind in ("resources", "prompts") if getattr(options, kind))
+
+
+def show_offers(library: Library, kinds: frozenset[str]) -> None:
+    from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
+    from rich.text import Text  # noqa: PLC0415 -- a server's words are printed as they are, never as markup
+
+    console = Console(highlight=False, soft_wrap=True)
+    for head, said, style in _lines(library, kinds):
+        console.print(Text.assemble((f"  {legible(head):<40}", style), " ", said))
+    for problem in library.problems:
+        console.print(Text(f"  {legible(problem)}", "yellow"))
+
+
+def _lines(library: Library, kinds: frozenset[str]) -> Iterator[tuple[str, str, str]]:
+    if "resources" in kinds:
+        for spec in library.resources:
+            yield spec.address, f"{spec.kind} of {spec.server}. {first_line(spec.description or spec.name)}", "cyan"
+    if "prompts" in kinds:
+        for spec in library.all_prompts:
+            blanks = ", ".join(f"{blank.name}{'' if blank.required else '?'}" for blank in spec.arguments)
+            good = spec.status is ToolStatus.EXPOSED
+            said = first_line(f"prompt({blanks}) {spec.description}") if good else f"{spec.status}: {spec.problem}"
+            yield spec.name, legible(said), "cyan" if good else "yellow"
+
+
+def offers_shape(library: Library, kinds: frozenset[str]) -> dict[str, Any]:
+    """The same in its documented JSON shape."""
+    shape: dict[str, Any] = {"problems": list(library.problems)}
+    if "resources" in kinds:
+        shape["resources"] = [_resource(spec) for spec in library.resources]
+    if "prompts" in kinds:
+        shape["prompts"] = [_prompt(spec) for spec in library.all_prompts]
+    return shape
+
+
+def _resource(spec: ResourceSpec) -> dict[str, Any]:
+    return {
+        "server": spec.server,
+        "kind": spec.kind,
+        "uri": spec.uri or None,
+        "uri_template": spec.uri_template or None,
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "mime_type": spec.mime_type,
+        "size": spec.size,
+        "digest": spec.digest,
+    }
+
+
+def _prompt(spec: PromptSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "server": spec.key.server,
+        "prompt": spec.key.tool,
+        "title": spec.title,
+        "description": spec.description,
+        "arguments": [
+            {"name": blank.name, "description": blank.description, "required": blank.required}
+            for blank in spec.arguments
+        ],
+        "digest": spec.digest,
+        "status": spec.status,
+    }

@@ -1,0 +1,30 @@
+"""A resource as its server lists it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+ResourceKind = Literal["resource", "template"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """One resource, or one template that stands for many. Its URI is for its server alone: we never fetch it."""
+
+    server: str
+    kind: ResourceKind
+    digest: str
+    uri: str = ""
+    """Empty for a template."""
+    uri_template: str = ""
+    """As in RFC 6570. Empty for a resource."""
+    name: str = ""
+    title: str | None = None
+    description: str = ""
+    mime_type: str | None = None
+    size: int | None = None
+    """Bytes, where the server says so."""
+
+    @property
+    def address(self) -> str:
+        """The URI or the template, whichever it has."""
+        return self.uri or self.uri_template

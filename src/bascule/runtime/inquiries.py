@@ -1,0 +1,120 @@
+"""Requests that are no tool calls, each as a kind of request: what travels, and how the reply is read."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from bascule.catalog.listing import Listed
+from bascule.core.call import Inquiry
+from bascule.core.errors import InvalidArguments
+from bascule.core.events import RequestEnded
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.outcome import CompletionResult, PageResult, PromptResult, ResourceResult
+from bascule.core.prompt import PromptSpec
+from bascule.core.subject import Subject
+from bascule.runtime.operation import AnyResult, Operation
+from bascule.runtime.prepared import Prepared
+from bascule.runtime.standing import Standing
+from bascule.runtime.trail import Trail
+from bascule.wire.offer_reply import take_completion, take_contents, take_messages, take_page
+
+
+class Matter(msgspec.Struct, frozen=True):
+    """What an inquiry turned out to be about."""
+
+    spec: Subject
+    prompt: PromptSpec | None = None
+    """The prompt, where it is about one."""
+    ref: JsonObject | None = None
+    """What is completed, in the protocol's words."""
+
+
+Find = Callable[[Standing, Inquiry], Awaitable[Matter]]
+
+
+def reading(find: Find) -> Operation[Inquiry, Matter, ResourceResult]:
+    """Reading a resource. Its URI is passed on as it is, whatever its scheme."""
+    return _operation("resources/read", find, _prepare_read, take_contents)
+
+
+def prompting(find: Find) -> Operation[Inquiry, Matter, PromptResult]:
+    """Filling in a prompt."""
+    return _operation("prompts/get", find, _prepare_prompt, take_messages)
+
+
+def completing(find: Find) -> Operation[Inquiry, Matter, CompletionResult]:
+    """Completing an argument of a prompt, or a blank of a template."""
+    return _operation("completion/complete", find, _prepare_completion, take_completion, rounds=False)
+
+
+def listing(listed: Listed, find: Find) -> Operation[Inquiry, Matter, PageResult]:
+    """Asking for one page of a listing."""
+    return _operation(listed.method, find, partial(_prepare_page, listed.method), take_page, rounds=False)
+
+
+def _operation(
+    method: str,
+    find: Find,
+    prepare: Callable[[Matter, Inquiry], Prepared],
+    take: Callable[..., AnyResult],
+    *,
+    rounds: bool = True,
+) -> Operation[Inquiry, Matter, AnyResult]:
+    def read(_standing: Standing, _matter: Matter, raw: JsonObject, trail: Trail) -> AnyResult:
+        return take(raw, trail.server, trail.tool, trail.lane, trail.steps)
+
+    return Operation(_nothing_known, find, prepare, read, partial(RequestEnded, method), rounds=rounds)
+
+
+def _nothing_known(_standing: Standing, _name: str) -> None:
+    """Listings are looked into every time: there is no end to what can be named."""
+
+
+def _prepare_read(matter: Matter, inquiry: Inquiry) -> Prepared:
+    return _prepared("resources/read", matter, inquiry, {"uri": matter.spec.key.tool})
+
+
+def _prepare_prompt(matter: Matter, inquiry: Inquiry) -> Prepared:
+    assert matter.prompt is not None
+    _check_blanks(matter.prompt, inquiry.arguments)
+    params: JsonObject = {"name": matter.spec.key.tool}
+    if inquiry.arguments:
+        params["arguments"] = inquiry.arguments
+    return _prepared("prompts/get", matter, inquiry, params)
+
+
+def _check_blanks(prompt: PromptSpec, arguments: JsonObject) -> None:
+    missing = [f"'{blank.name[:80]}'" for blank in prompt.arguments if blank.required and blank.name not in arguments]
+    if missing:
+        words = f"missing argument{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+        raise InvalidArguments(f"{prompt.name}: {words} — {_blanks(prompt)}", fix="arguments of prompts are texts")
+    wrong = [f"'{name[:80]}'" for name, value in arguments.items() if not isinstance(value, str)]
+    if wrong:
+        raise InvalidArguments(f"{prompt.name}: {', '.join(wrong)} must be text — {_blanks(prompt)}")
+
+
+def _blanks(prompt: PromptSpec) -> str:
+    shown = ", ".join(f"{blank.name[:40]}{'' if blank.required else '?'}" for blank in prompt.arguments)
+    return f"{prompt.key.tool[:80]}({shown})"
+
+
+def _prepare_completion(matter: Matter, inquiry: Inquiry) -> Prepared:
+    given = inquiry.arguments
+    wrong = [name for name in ("argument", "value") if not isinstance(given[name], str)]
+    context: dict[str, Any] = given["context"]
+    if wrong or not all(isinstance(value, str) for value in context.values()):
+        raise InvalidArguments("what is completed, its value and its context are all texts")
+    params: JsonObject = {"ref": matter.ref, "argument": {"name": given["argument"], "value": given["value"]}}
+    if context:
+        params["context"] = {"arguments": context}
+    return _prepared("completion/complete", matter, inquiry, params)
+
+
+def _prepare_page(method: str, matter: Matter, inquiry: Inquiry) -> Prepared:
+    return Prepared(method, matter.spec.key.server, inquiry.arguments, inquiry.timeout, phase="list")
+
+
+def _prepared(method: str, matter: Matter, inquiry: Inquiry, params: JsonObject) -> Prepared:
+    return Prepared(method, matter.spec.key.server, params, inquiry.timeout, inquiry.on_progress)

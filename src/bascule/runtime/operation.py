@@ -1,0 +1,48 @@
+"""A kind of request, told as a value: how what it names is found, what is sent, and how the reply is read."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from bascule.core.call import Inquiry, ToolCall
+from bascule.core.events import Event
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.outcome import Result, ToolFailure
+from bascule.runtime.prepared import Prepared
+from bascule.runtime.standing import Governed, Standing
+from bascule.runtime.trail import Trail
+
+
+class Target(Protocol):
+    """What a request turned out to be about."""
+
+    @property
+    def spec(self) -> Governed: ...
+
+
+AnyCall = TypeVar("AnyCall", ToolCall, Inquiry)
+AnyTarget = TypeVar("AnyTarget", bound=Target)
+AnyResult = TypeVar("AnyResult", bound=Result)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[AnyCall, AnyTarget, AnyResult]):
+    """One kind of request. The executor carries all kinds out alike, and asks this only where they differ."""
+
+    known: Callable[[Standing, str], AnyTarget | None]
+    """What a name meant before, if that still holds."""
+    find: Callable[[Standing, AnyCall], Awaitable[AnyTarget]]
+    """What is meant, first linking to the servers it could be of."""
+    prepare: Callable[[AnyTarget, AnyCall], Prepared]
+    """What will travel. Raises where the arguments do not fit; nothing was sent then."""
+    read: Callable[[Standing, AnyTarget, JsonObject, Trail], AnyResult | ToolFailure]
+    event: Callable[..., Event]
+    """Makes the one event of a request."""
+    of_tools: bool = False
+    """Whether it is about tools: only of these does the operator's `tools` setting speak, and there are few enough of
+    them to remember what was decided."""
+    rounds: bool = True
+    """Whether a server may ask for input before it answers."""
+
+
+AnyOperation = Operation[Any, Any, Any]

@@ -1,0 +1,192 @@
+"""What servers offer one agent session beside tools: listed on first use, kept, and found by name."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bascule.catalog.library import Library
+from bascule.catalog.listing import PROMPTS, RESOURCES, TEMPLATES, Listed, Pages
+from bascule.catalog.offers import ServerOffers, catalog_offers
+from bascule.core.call import Inquiry
+from bascule.core.errors import ProtocolViolation, UnknownPrompt, UnknownResource, UsageError
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.outcome import ToolFailure
+from bascule.core.prompt import PromptSpec
+from bascule.core.subject import Subject
+from bascule.core.tool import ToolKey
+from bascule.links.link import Link
+from bascule.runtime.executor import Executor
+from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading
+from bascule.runtime.roster import LARGE_LISTING
+from bascule.runtime.standing import Standing
+from bascule.wire.stamp import METHOD_NOT_FOUND
+
+CAPABILITIES = {RESOURCES: "resources", TEMPLATES: "resources", PROMPTS: "prompts"}
+"""What a server must say it has before it is asked to list it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One server's offers. They hold as long as the link they came on, unless the server said less."""
+
+    offers: ServerOffers
+    link: Link | None
+    until: float | None
+
+
+class Shelf:
+    """The resources and prompts of one principal. Every request it makes goes through the executor."""
+
+    def __init__(self, standing: Standing, executor: Executor) -> None:
+        self._standing = standing
+        self._executor = executor
+        self._held: dict[str, Held] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._library = Library()
+        self._listings = {listed: listing(listed, partial(self._find_listing, listed)) for listed in CAPABILITIES}
+        self.reading = reading(self._find_resource)
+        self.prompting = prompting(self._find_prompt)
+        self.completing = completing(self._find_reference)
+
+    async def library(self, *, refresh: bool = False) -> Library:
+        """All that is offered by servers that can be reached. What is held and still good is not asked for again."""
+        standing, roster = self._standing, self._standing.roster
+        lane = standing.ratchet.lane
+        unsettled = roster.unsettled(standing.principal)
+        await asyncio.gather(*(roster.settle(standing.principal, name, lane) for name in unsettled))
+        reachable = [name for name in roster.servers if roster.has_listed(standing.principal, name)]
+        return self._merged(await asyncio.gather(*(self._offers(name, refresh=refresh) for name in reachable)))
+
+    async def _held_library(self) -> Library:
+        """The same, where what is held counts as long as its link does."""
+        standing = self._standing
+        names = standing.roster.servers
+        if any(name not in self._held and standing.roster.error_of(standing.principal, name) is None for name in names):
+            return await self.library()
+        return self._merged([held.offers for held in self._held.values()])
+
+    def _merged(self, offers: list[ServerOffers]) -> Library:
+        """One library for as long as nothing changes: it may be large."""
+        if [*map(id, offers)] != [*map(id, self._library.offers)]:
+            self._library = Library(offers)
+        return self._library
+
+    async def _offers(self, server: str, *, refresh: bool) -> ServerOffers:
+        async with self._turns.setdefault(server, asyncio.Lock()):
+            held = self._held.get(server)
+            if held is None or refresh or not self._good(server, held):
+                self._held[server] = held = await self._list(server)
+            return held.offers
+
+    def _good(self, server: str, held: Held) -> bool:
+        now = asyncio.get_running_loop().time()
+        if held.link is not None and held.link.key.lane is not self._standing.ratchet.lane:
+            # Private data has come in. What was there is there still, and asking for it anew could only be refused.
+            return True
+        return held.link is self._link(server) and (held.until is None or now < held.until)
+
+    async def _list(self, server: str) -> Held:
+        standing, roster = self._standing, self._standing.roster
+        now = asyncio.get_running_loop().time
+        deadline = now() + roster.servers[server].timeouts.list
+        problems: list[str] = []
+        pages = {listed: Pages(listed) for listed in CAPABILITIES}
+        for listed, capability in CAPABILITIES.items():
+            if capability in self._capabilities(server):
+                problem = await self._collect(server, pages[listed], deadline)
+                if problem:
+                    # Half a list would pass for the whole one.
+                    pages[listed] = Pages(listed)
+                    problems.append(f"its {listed.words} could not be listed: {problem}")
+        times = [collected.ttl for collected in pages.values() if collected.ttl is not None]
+        prefix = roster.servers[server].tool_prefix
+        read = partial(catalog_offers, server, prefix, *pages.values(), problems)
+        large = sum(collected.size for collected in pages.values()) > LARGE_LISTING
+        offers = await asyncio.to_thread(read) if large else read()
+        await roster.remember(standing.ratchet.lane, server, "resources", offers.resource_digests())
+        await roster.remember(standing.ratchet.lane, server, "prompts", offers.prompt_digests())
+        return Held(offers, self._link(server), now() + min(times) if times else None)
+
+    async def _collect(self, server: str, pages: Pages, deadline: float) -> str:
+        """Every page of one listing. What is returned is why there is none."""
+        operation = self._listings[pages.listed]
+        now = asyncio.get_running_loop().time
+        cursor: str | None = None
+        while True:
+            left = deadline - now()
+            if left <= 0:
+                return "it took longer than `timeouts.list`"
+            params: JsonObject = {"cursor": cursor} if cursor is not None else {}
+            outcome = await self._executor.carry(self._standing, operation, Inquiry(server, params, left))
+            if isinstance(outcome, ToolFailure):
+                # Many servers that have resources have no templates, and do not know the method.
+                return "" if outcome.tool_code == METHOD_NOT_FOUND and cursor is None else outcome.message
+            try:
+                cursor = pages.add(outcome.raw)
+            except ProtocolViolation as error:
+                return error.message
+            if cursor is None:
+                return ""
+
+    # What a request is about.
+
+    async def _find_listing(self, listed: Listed, _standing: Standing, inquiry: Inquiry) -> Matter:
+        return Matter(Subject(ToolKey(inquiry.name, listed.words), f"the {listed.words} of {inquiry.name}"))
+
+    async def _find_resource(self, _standing: Standing, inquiry: Inquiry) -> Matter:
+        uri = inquiry.name
+        server = inquiry.server
+        if server is None:
+            try:
+                server = (await self._held_library()).server_of(uri)
+            except UnknownResource:
+                # It may be new.
+                server = (await self.library()).server_of(uri)
+        await self._require(server, "resources")
+        return Matter(Subject(ToolKey(server, uri), uri))
+
+    async def _find_prompt(self, _standing: Standing, inquiry: Inquiry) -> Matter:
+        prompt = await self._prompt(inquiry.name)
+        return Matter(Subject(prompt.key, prompt.name), prompt)
+
+    async def _find_reference(self, _standing: Standing, inquiry: Inquiry) -> Matter:
+        """A prompt by its exposed name, else a template, or a resource, as it is written in the listing."""
+        name = inquiry.name
+        library = await self._held_library()
+        template = library.template(name, inquiry.server)
+        if template is not None:
+            key, ref = ToolKey(template.server, name), {"type": "ref/resource", "uri": name}
+        else:
+            prompt = await self._prompt(name)
+            key, ref = prompt.key, {"type": "ref/prompt", "name": prompt.key.tool}
+        await self._require(key.server, "completions")
+        return Matter(Subject(key, name), ref=ref)
+
+    async def _prompt(self, name: str) -> PromptSpec:
+        try:
+            return (await self._held_library()).prompt(name)
+        except UnknownPrompt:
+            # It may be new.
+            return (await self.library()).prompt(name)
+
+    async def _require(self, server: str, capability: str) -> None:
+        """Raises where the server cannot be reached, or does not say that it has what is wanted of it."""
+        standing, roster = self._standing, self._standing.roster
+        if server not in roster.servers:
+            raise UsageError(f"no server is called {server[:80]!r}", fix=f"it is one of {', '.join(roster.servers)}")
+        if not roster.has_listed(standing.principal, server):
+            await roster.settle(standing.principal, server, standing.ratchet.lane)
+        error = roster.error_of(standing.principal, server)
+        if error is not None:
+            raise error.with_traceback(None)
+        if capability not in self._capabilities(server):
+            raise UsageError(f"the server {server!r} offers no {capability}")
+
+    def _capabilities(self, server: str) -> Mapping[str, Any]:
+        return self._standing.roster.capabilities_of(self._standing.principal, server)
+
+    def _link(self, server: str) -> Link | None:
+        standing = self._standing
+        return standing.roster.links.find(standing.link_key(server, standing.ratchet.lane))

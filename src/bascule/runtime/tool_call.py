@@ -1,0 +1,56 @@
+"""Calling a tool, as a kind of request."""
+
+from collections.abc import Awaitable, Mapping
+
+import msgspec
+
+from bascule.catalog.checks import check_arguments, check_result
+from bascule.catalog.entry import Entry
+from bascule.core.call import ToolCall
+from bascule.core.events import ToolInvoked
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.outcome import ToolFailure, ToolResult
+from bascule.runtime.operation import Operation
+from bascule.runtime.prepared import Prepared
+from bascule.runtime.standing import Standing
+from bascule.runtime.trail import Trail
+from bascule.wire.reply import take_outcome
+
+
+def _find(standing: Standing, call: ToolCall) -> Awaitable[Entry]:
+    return standing.resolve(call.name)
+
+
+def prepare(entry: Entry, call: ToolCall) -> Prepared:
+    """Fix what will travel: the caller may change the arguments while the call waits."""
+    data = check_arguments(entry, call.arguments)
+    key = entry.spec.key
+    return Prepared(
+        "tools/call",
+        key.server,
+        {"name": key.tool, "arguments": msgspec.Raw(data)},
+        call.timeout,
+        call.on_progress,
+        _headers(entry, call) if entry.headers else {},
+    )
+
+
+def _headers(entry: Entry, call: ToolCall) -> Mapping[str, str]:
+    from mcp.shared.inbound import mcp_param_headers  # noqa: PLC0415 -- takes a second, and hardly a tool has them
+
+    return mcp_param_headers(entry.headers, call.arguments)
+
+
+def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> ToolResult | ToolFailure:
+    server = trail.server
+    outcome = take_outcome(raw, server, trail.tool, trail.lane, trail.steps, standing.style_of(server))
+    if isinstance(outcome, ToolFailure):
+        return standing.mask_of(server).failure(outcome)
+    if entry.results is not None:
+        check_result(entry, raw)
+    return outcome
+
+
+TOOL_CALL: Operation[ToolCall, Entry, ToolResult] = Operation(
+    Standing.known, _find, prepare, _read, ToolInvoked, of_tools=True
+)

@@ -1,0 +1,131 @@
+"""What becomes of a question: decided, put, recorded, answered under the permit of its agent session."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bascule.core.answer import Accept, Decline, Elicitation
+from bascule.core.errors import PeerRefused, PermitLost
+from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.links.key import LinkKey
+from bascule.records.recorder import Recorder
+from bascule.runtime.answering import Answering
+from bascule.runtime.respondent import ELICIT, SAMPLE, Respondent
+from bascule.runtime.standing import Standing
+from support.links import ALICE, BOB
+from support.runtime import Events, obeying, roster_of, running
+
+ASKED: dict[str, Any] = {"message": "Who?", "requestedSchema": {"type": "object"}}
+KEY = LinkKey("work", Lane.OPEN, ALICE)
+
+
+class Scene:
+    """Whoever answers, and one agent session."""
+
+    def __init__(self, standing: Standing, respondent: Respondent, events: Events) -> None:
+        self.standing = standing
+        self.answering = Answering(respondent, Recorder([events.append]), lambda: 7.0, {ALICE: standing}.get)
+
+
+@pytest.fixture
+def accepting() -> Respondent:
+    return Respondent(lambda _: Accept({"n": 1}))
+
+
+async def test_an_answer_carries_the_permit_of_its_session_and_leaves_one_event(
+    log: Path, events: Events, accepting: Respondent
+):
+    async with running(obeying(log)) as runtime:
+        scene = Scene(Standing(ALICE, roster_of(runtime)), accepting, events)
+        response = await scene.answering.respond(KEY, ELICIT, ASKED)
+
+    assert response.result == {"action": "accept", "content": {"n": 1}}
+    assert response.permit is not None
+    assert response.permit.valid()
+    scene.standing.ratchet.raise_to(DataSensitivity.INTERNAL)
+    assert not response.permit.valid()
+    (event,) = events.answers
+    assert (event.method, event.server, event.principal, event.lane) == (ELICIT, "work", ALICE, Lane.OPEN)
+    assert (event.answer, event.reason, event.at) == ("accept", "", 7.0)
+
+
+async def test_private_data_that_comes_in_while_a_person_thinks_takes_the_permit_away(log: Path, events: Events):
+    async with running(obeying(log)) as runtime:
+        standing = Standing(ALICE, roster_of(runtime))
+
+        async def thinking(_: Elicitation) -> Accept:
+            standing.ratchet.raise_to(DataSensitivity.CONFIDENTIAL)
+            return Accept({"secret": "s"})
+
+        response = await Scene(standing, Respondent(thinking), events).answering.respond(KEY, ELICIT, ASKED)
+
+    assert response.permit is not None
+    assert not response.permit.valid()
+
+
+async def test_a_session_that_has_seen_private_data_answers_nothing_at_all(
+    log: Path, events: Events, accepting: Respondent
+):
+    async with running(obeying(log)) as runtime:
+        scene = Scene(Standing(ALICE, roster_of(runtime)), accepting, events)
+        scene.standing.ratchet.raise_to(DataSensitivity.CONFIDENTIAL)
+        with pytest.raises(PermitLost):
+            await scene.answering.respond(KEY, ELICIT, ASKED)
+
+    assert events.answers == []
+
+
+@pytest.mark.parametrize(
+    ("key", "method"),
+    [(KEY, "roots/list"), (KEY, SAMPLE), (LinkKey("work", Lane.OPEN, BOB), ELICIT)],
+    ids=["never offered", "no callback", "nobody's session"],
+)
+async def test_what_nobody_answers_is_not_offered(
+    log: Path, events: Events, accepting: Respondent, key: LinkKey, method: str
+):
+    async with running(obeying(log)) as runtime:
+        scene = Scene(Standing(ALICE, roster_of(runtime)), accepting, events)
+        with pytest.raises(PeerRefused, match="is not offered by this client") as caught:
+            await scene.answering.respond(key, method, ASKED)
+
+    assert caught.value.rpc_code == -32601
+
+
+async def test_a_bad_question_and_a_refused_one_are_told_apart(log: Path, events: Events):
+    async with running(obeying(log)) as runtime:
+        respondent = Respondent(lambda _: Decline(), lambda _: None)
+        scene = Scene(Standing(ALICE, roster_of(runtime)), respondent, events)
+        codes: list[int] = []
+        for method, params in ((ELICIT, {}), (SAMPLE, {"messages": []})):
+            with pytest.raises(PeerRefused) as caught:
+                await scene.answering.respond(KEY, method, params)
+            codes.append(caught.value.rpc_code)
+
+    assert codes == [-32602, -32603]
+    assert [(event.answer, bool(event.reason)) for event in events.answers] == [("refused", True)] * 2
+
+
+async def test_a_question_that_is_withdrawn_is_recorded_too(log: Path, events: Events):
+    asked = asyncio.Event()
+
+    async def thinking(_: Elicitation) -> Accept:
+        asked.set()
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+    async with running(obeying(log)) as runtime:
+        scene = Scene(Standing(ALICE, roster_of(runtime)), Respondent(thinking), events)
+        waiting = asyncio.create_task(scene.answering.respond(KEY, ELICIT, ASKED))
+        await asked.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    assert [(event.answer, event.reason) for event in events.answers] == [("refused", "the server stopped waiting")]
+
+
+def test_without_callbacks_nothing_is_offered_and_nobody_listens(events: Events):
+    answering = Answering(Respondent(), Recorder(), lambda: 0.0, {}.get)
+    assert (answering.reception.capabilities, answering.reception.answer) == ({}, None)

@@ -1,0 +1,30 @@
+"""Kinds of requests as values."""
+
+from bascule.catalog.listing import PROMPTS
+from bascule.core.call import Inquiry
+from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading
+from bascule.runtime.operation import AnyOperation
+from bascule.runtime.standing import Standing
+from bascule.runtime.tool_call import TOOL_CALL
+
+
+async def nothing_found(_standing: Standing, _inquiry: Inquiry) -> Matter:
+    raise AssertionError
+
+
+OTHERS: list[AnyOperation] = [
+    reading(nothing_found),
+    prompting(nothing_found),
+    completing(nothing_found),
+    listing(PROMPTS, nothing_found),
+]
+
+
+def test_the_operators_setting_for_tools_speaks_of_tool_calls_alone():
+    assert TOOL_CALL.of_tools
+    assert not any(operation.of_tools for operation in OTHERS)
+
+
+def test_only_what_the_protocol_lets_ask_for_input_may():
+    assert TOOL_CALL.rounds
+    assert [operation.rounds for operation in OTHERS] == [True, True, False, False]
