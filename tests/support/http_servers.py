@@ -30,9 +30,9 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def asgi_server(app: Any) -> AsyncGenerator[str]:
+async def asgi_server(app: Any, listener: socket.socket | None = None) -> AsyncGenerator[str]:
     """Serve an ASGI app by uvicorn, in a thread with its own loop. Gives its origin, without a path."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listener or socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         app, log_config=None, access_log=False, ws="none", lifespan="on", timeout_graceful_shutdown=1
     )

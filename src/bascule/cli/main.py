@@ -8,7 +8,7 @@ from importlib import import_module
 
 from bascule.cli.parser import build_parser
 
-_COMMANDS = {name: f"bascule.cli.{name}_command" for name in ("list", "call", "inspect", "doctor")}
+_COMMANDS = {name: f"bascule.cli.{name}_command" for name in ("list", "call", "inspect", "doctor", "login", "logout")}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

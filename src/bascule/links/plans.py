@@ -1,13 +1,16 @@
 """How to link to each server, as data: what a switchboard looks up when a link is needed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from bascule.core.errors import BasculeError, UsageError
 from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.links.key import LinkKey
-from bascule.links.link import Admit, Dial, LinkPlan
+from bascule.links.link import Admit, LinkPlan
 from bascule.links.terms import Terms
+from bascule.transports.dispatcher import Dispatcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,8 @@ class ServerPlan:
     """How any link to one server is made."""
 
     terms: Terms
-    dial: Dial
+    dial: Callable[[Principal], Dispatcher]
+    """Makes a connection on somebody's behalf."""
     admit: Admit
     mask: Mask = field(default_factory=Mask)
 
@@ -32,4 +36,4 @@ class Plans:
             raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
         if isinstance(plan, BasculeError):
             raise plan
-        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask)
+        return LinkPlan(key, plan.terms, partial(plan.dial, key.principal), plan.admit, plan.mask)

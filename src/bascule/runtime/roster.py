@@ -10,7 +10,7 @@ from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.config.transport import secrets_of
-from bascule.core.errors import BasculeError, ConnectFailed
+from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, UsageError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
@@ -27,7 +27,9 @@ from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.report import ServerReport
-from bascule.transports.factory import dispatcher_for
+from bascule.transports.factory import dial
+from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_logins import Logins, no_login, target_of
 
 STARTING = Principal("bascule", "start")
 """On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
@@ -44,14 +46,20 @@ class Roster:
     """All servers of one runtime. `version` moves whenever what an agent session can see may have changed."""
 
     def __init__(
-        self, config: RuntimeConfig, recorder: Recorder, memory: ListingMemory, clock: Callable[[], float]
+        self,
+        config: RuntimeConfig,
+        recorder: Recorder,
+        memory: ListingMemory,
+        clock: Callable[[], float],
+        logins: Logins,
     ) -> None:
         self.servers: Mapping[str, ServerConfig] = config.servers
         self.memory = memory
         self._record = recorder.record
-        self.masks = {name: Mask(secrets_of(server.transport)) for name, server in config.servers.items()}
+        self.masks = {name: _mask(server) for name, server in config.servers.items()}
+        self._logins = logins
         cap = config.message_max
-        plans = Plans({name: _plan(server, cap, self.masks[name]) for name, server in config.servers.items()})
+        plans = Plans({name: _plan(server, cap, self.masks[name], logins) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
         self._toolboxes = Toolboxes()
@@ -113,6 +121,24 @@ class Roster:
         await self.links.close()
         if self._reading:
             await asyncio.wait(self._reading)
+        await self._logins.close()
+
+    def login_of(self, principal: Principal, server: str) -> Credentials:
+        """The login of a principal's user. Raises `UsageError` where nobody logs in."""
+        config = self.servers.get(server)
+        if config is None:
+            raise UsageError(f"no server is called {server!r}", fix="`bascule list` shows those configured")
+        if config.unavailable_reason is not None:
+            raise config.unavailable_reason
+        login = self._logins.of(config, principal.user_id, self.masks[server])
+        if login is None:
+            raise no_login(config)
+        return login
+
+    async def anew(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
+        """Link to a server once more, whatever came of it before: who we are to it has changed."""
+        await self.links.close([LinkKey(server, lane, principal)])
+        return await self.settle(principal, server, lane)
 
     async def prove_required(self) -> None:
         """Try every `required` server once. Raises for the first that cannot be used."""
@@ -123,7 +149,11 @@ class Roster:
             reports = await asyncio.gather(*(self.settle(STARTING, name, Lane.OPEN) for name in names))
         finally:
             await self.links.close([LinkKey(name, Lane.OPEN, STARTING) for name in names])
-        raise_for_required(reports)
+        # Who logs in is not known before there is an agent session; that the server is there has been proved.
+        raise_for_required(report for report in reports if not self._awaits_login(report))
+
+    def _awaits_login(self, report: ServerReport) -> bool:
+        return isinstance(report.error, LoginNeeded) and target_of(self.servers[report.name]) is not None
 
     def report(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         config = self.servers[server]
@@ -180,7 +210,11 @@ def _exposed(listing: ServerListing) -> int:
     return sum(entry.spec.status is ToolStatus.EXPOSED for entry in listing.entries.values())
 
 
-def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | BasculeError:
+def _mask(server: ServerConfig) -> Mask:
+    return Mask((*secrets_of(server.transport), *server.oauth.secrets))
+
+
+def _plan(server: ServerConfig, max_message: int, mask: Mask, logins: Logins) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
         return server.unavailable_reason
@@ -193,8 +227,8 @@ def _plan(server: ServerConfig, max_message: int, mask: Mask) -> ServerPlan | Ba
         close=limits.close,
         client_info=CLIENT_INFO,
     )
-    dial = partial(dispatcher_for, server, max_message=max_message, environ=os.environ)
-    return ServerPlan(terms, dial, partial(admit_by_listing, collect=Pages, timeout=limits.list), mask)
+    dialling = partial(dial, server, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
+    return ServerPlan(terms, dialling, partial(admit_by_listing, collect=Pages, timeout=limits.list), mask)
 
 
 class Toolboxes:

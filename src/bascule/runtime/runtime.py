@@ -11,6 +11,7 @@ from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.events import Sink
 from bascule.core.principal import Principal
+from bascule.identity.redirect import OnLogin
 from bascule.records.recorder import Recorder
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
@@ -19,13 +20,25 @@ from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
 from bascule.store.choose import store_at
 from bascule.store.interface import Store
+from bascule.store.vault import Vault
+from bascule.transports.http_logins import Logins
 
 
 class Runtime:
     """All servers of one config, and the agent sessions that use them. Use it as an async context manager."""
 
-    def __init__(self, config: RuntimeConfig, *, sinks: Iterable[Sink] = (), prove_required: bool = True) -> None:
+    def __init__(
+        self,
+        config: RuntimeConfig,
+        *,
+        sinks: Iterable[Sink] = (),
+        prove_required: bool = True,
+        on_login: OnLogin | None = None,
+    ) -> None:
+        """`on_login` sends a person to the URL it is given, and gives back the one to which their browser returned.
+        Without it, a server that wants a login is `needs-auth` until someone runs `bascule login`."""
         self.config = config
+        self._on_login = on_login
         self._recorder = Recorder(sinks)
         self._prove_required = prove_required
         self._store: Store | None = None
@@ -34,9 +47,9 @@ class Runtime:
         self._sessions: dict[Principal, AgentSession] = {}
 
     @classmethod
-    def from_file(cls, path: str | Path, *, sinks: Iterable[Sink] = ()) -> Self:
+    def from_file(cls, path: str | Path, *, sinks: Iterable[Sink] = (), on_login: OnLogin | None = None) -> Self:
         """From `bascule.yaml`, `.mcp.json`, or any other file that names MCP servers."""
-        return cls(load_file(path, os.environ), sinks=sinks)
+        return cls(load_file(path, os.environ), sinks=sinks, on_login=on_login)
 
     @classmethod
     def from_env(cls, agent: str, *, sinks: Iterable[Sink] = ()) -> Self:
@@ -45,18 +58,22 @@ class Runtime:
         return cls(RuntimeConfig(servers=servers), sinks=sinks)
 
     @classmethod
-    def from_servers(cls, servers: Mapping[str, ServerConfig | Any], *, sinks: Iterable[Sink] = ()) -> Self:
+    def from_servers(
+        cls, servers: Mapping[str, ServerConfig | Any], *, sinks: Iterable[Sink] = (), on_login: OnLogin | None = None
+    ) -> Self:
         """From configs made by hand, or from server objects that live in this process."""
         configs = {name: _as_config(name, server) for name, server in servers.items()}
-        return cls(RuntimeConfig(servers=configs), sinks=sinks)
+        return cls(RuntimeConfig(servers=configs), sinks=sinks, on_login=on_login)
 
     async def __aenter__(self) -> Self:
-        self._store = store_at(self.config.store, state_folder(os.environ))
+        folder = state_folder(os.environ)
+        self._store = store_at(self.config.store, folder)
         await self._store.open()
         # Servers of one name in two configs are two servers; a config made in code is told by where it runs.
         home = str((self.config.path or Path()).absolute())
         memory = ListingMemory(self._store, home, time.time)
-        self._roster = Roster(self.config, self._recorder, memory, time.time)
+        logins = Logins(Vault(folder), self._on_login, time.time)
+        self._roster = Roster(self.config, self._recorder, memory, time.time, logins)
         self._executor = Executor(self._roster.links, self._recorder, time.time)
         if self._prove_required:
             try:

@@ -11,13 +11,33 @@ from bascule.config import (
 )
 from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
+from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment
 from bascule.transports.dispatcher import Dispatcher
+from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_logins import Logins
 
 
-def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[str, str]) -> Dispatcher:
-    """A dispatcher that is not open yet."""
+def dial(
+    server: ServerConfig,
+    principal: Principal,
+    *,
+    logins: Logins,
+    mask: Mask,
+    max_message: int,
+    environ: Mapping[str, str],
+) -> Dispatcher:
+    """A dispatcher that is not open yet, on somebody's behalf. What a login brings is hidden by `mask`."""
+    login = logins.of(server, principal.user_id, mask)
+    return dispatcher_for(server, max_message=max_message, environ=environ, login=login)
+
+
+def dispatcher_for(
+    server: ServerConfig, *, max_message: int, environ: Mapping[str, str], login: Credentials | None = None
+) -> Dispatcher:
+    """A dispatcher that is not open yet. `login` says who we are to a remote server."""
     match server.transport:
         case StdioTransport() as stdio:
             return _stdio(stdio, max_message, environ)
@@ -26,7 +46,7 @@ def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[s
 
             headers = reveal_all(http.headers)
             limit = server.timeouts.connect
-            return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit)
+            return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit, login=login)
         case InProcessTransport() as process:
             from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
 

@@ -14,13 +14,22 @@ from typing import Any, TypeVar
 from aiohttp import ClientError, ClientResponse
 from aiohttp.hdrs import CONTENT_ENCODING
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation, ReplyTimeout
+from bascule.core.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    LoginNeeded,
+    PeerError,
+    PermitLost,
+    ProtocolViolation,
+    ReplyTimeout,
+)
 from bascule.core.jsonvalue import JsonObject, as_object, is_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
 from bascule.transports.http_body import Body
-from bascule.transports.http_endpoint import REDIRECTS, SESSION_HEADER, VERSION_HEADER, Endpoint
+from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_endpoint import SESSION_HEADER, UNSETTLED, VERSION_HEADER, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
 from bascule.transports.http_inbound import Inbound
@@ -53,13 +62,21 @@ class HttpDispatcher:
     kind = "http"
     carries_headers = True
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, max_message: int, connect_timeout: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        max_message: int,
+        connect_timeout: float,
+        login: Credentials | None = None,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self.counters = Counters()
         self.lost: asyncio.Future[PeerError] = self._loop.create_future()
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
-        self._endpoint = Endpoint(url, headers)
+        self._endpoint = Endpoint(url, headers, login)
         self._inbound = Inbound(self, self.counters, self._post_answer)
         self._linger = Linger()
         self._max_message = max_message
@@ -94,6 +111,10 @@ class HttpDispatcher:
             return await self._run(exchange, write_request(request_id, request.method, params), self._reply)
         except (ReplyTimeout, asyncio.CancelledError):
             self._abandon(request_id, exchange)
+            raise
+        except LoginNeeded as error:
+            if self._endpoint.shut_out:
+                self._lose(error, but=exchange)
             raise
         finally:
             del self._pending[key]
@@ -140,7 +161,7 @@ class HttpDispatcher:
         try:
             body, headers = Body(data, exchange), exchange.request.headers
             response = await endpoint.post(body, headers)
-            if response.status in REDIRECTS:
+            if response.status in UNSETTLED:
                 response = await endpoint.follow(response, body, headers)
             try:
                 return await read(response, exchange)

@@ -1,0 +1,292 @@
+"""One user's login at one server, while the program runs: the header that says who we are, and its renewal.
+
+Above: the endpoint, which asks for the header with every request. Below: the vault, and the login server. What most
+requests need is in memory; the disk, the locks and the SDK are for when a token was refused or is spent.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from math import inf
+from typing import Any, TypeVar
+
+import msgspec
+
+from bascule.config.oauth import OAuthSettings
+from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, StoreError
+from bascule.core.masking import Mask
+from bascule.identity.challenge import Challenge
+from bascule.identity.login import Login, Tokens
+from bascule.identity.redirect import OnLogin
+from bascule.identity.token_reply import read_tokens, refresh_form, refusal_in, revocation_form
+from bascule.store.vault import Vault
+from bascule.wire.stamp import NEW_VERSIONS
+
+T = TypeVar("T")
+
+REDIRECT_URI = "http://127.0.0.1/callback"
+"""Where a browser is sent back to if nobody has said where they can receive it."""
+
+REFUSALS = frozenset({400, 401, 403})
+"""Answers of a token endpoint that mean no. Others mean that it could not think about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The server to log in at."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str]
+    settings: OAuthSettings
+
+
+class Credentials:
+    """The login of one user at one server, shared by all their links to it."""
+
+    def __init__(
+        self,
+        target: Target,
+        user_id: str,
+        vault: Vault,
+        mask: Mask,
+        on_login: OnLogin | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._target = target
+        self._user_id = user_id
+        self._vault = vault
+        self._mask = mask
+        self._on_login = on_login
+        self._clock = clock
+        self._key = f"oauth-{_hashed(user_id, target.url)}"
+        self._login: Login | None = None
+        self._header = ""
+        self._good_until = -inf
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._obtaining: asyncio.Task[Any] | None = None
+
+    def header(self) -> str | None:
+        """What to send as `Authorization`, from memory; empty for nothing. None: it has to be prepared first."""
+        return self._header if self._clock() < self._good_until else None
+
+    async def prepare(self) -> str:
+        """The header, after whatever has to be done for it: reading what is kept, renewing what is spent."""
+        if self.header() is None:
+            async with self._turn, _kept_well():
+                if self.header() is None:
+                    await self._load()
+                if self.header() is None:
+                    await self._refreshed()
+        return self._header
+
+    async def renew(self, used: str, challenge: Challenge, *, again: bool) -> None:
+        """Get another header in the place of `used`, which was refused. Raises `LoginNeeded` where only a person can.
+
+        `again` says that `used` had itself been renewed for the same request, so that a refresh would be no use.
+        """
+        async with self._turn, _kept_well():
+            if await self._replaced(used):
+                return
+            if challenge.lacks_scope:
+                await self._note_wanted(challenge)
+            elif not again and await self._refreshed():
+                return
+            if not self._alone and self._on_login is None:
+                raise self._needed(used, challenge)
+            await self._obtain(challenge)
+
+    async def log_in(self, ask: OnLogin, redirect_uri: str) -> Login:
+        """A new login by a person, whatever is kept."""
+        async with self._turn:
+            await self._load()
+            return await self._log_in(await self._asked_for(), ask, redirect_uri)
+
+    async def log_out(self) -> bool | None:
+        """Forget the login. Whether the login server has forgotten it too; None if there was none."""
+        async with self._turn:
+            await self._load()
+            login = self._login
+            await self._vault.delete(self._key)
+            self._adopt(None)
+            return None if login is None or login.tokens is None else await _revoked(login, login.tokens)
+
+    async def close(self) -> None:
+        """End logins that wait for a person. A refresh is not cut short: a token spent and not kept is lost."""
+        if self._obtaining is not None:
+            self._obtaining.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether we can log in without a person."""
+        return self._target.settings.grant == "client"
+
+    async def _replaced(self, used: str) -> bool:
+        """Whether somebody has got a new token meanwhile: another request of ours, or another process."""
+        if self._header in {"", used}:
+            await self._load()
+        return self._header not in {"", used}
+
+    async def _load(self) -> None:
+        data = await self._vault.read(self._key)
+        login = Login.read(data, self._user_id, self._target.url) if data is not None else None
+        self._adopt(login if login is None or self._fits(login) else None)
+
+    def _fits(self, login: Login) -> bool:
+        """A login as another client than the one that is configured now is nobody's."""
+        wanted = self._target.settings.client_id
+        return login.client.origin == "registered" if wanted is None else login.client.client_id == wanted
+
+    def _adopt(self, login: Login | None) -> None:
+        self._login = login
+        tokens = login.tokens if login is not None else None
+        self._header = f"Bearer {tokens.access}" if tokens is not None else ""
+        # Without a login there is nothing that could be spent.
+        self._good_until = tokens.good_until if tokens is not None else inf
+        if login is not None:
+            self._mask.learn(*login.secrets)
+
+    async def _keep(self, login: Login) -> Login:
+        # In memory first: what cannot be kept can still be used, by this process.
+        self._adopt(login)
+        await self._vault.write(self._key, login.written())
+        return login
+
+    async def _refreshed(self) -> bool:
+        """Whether there is a new token without a login. One process at a time: many a refresh token is spent by it."""
+        login = self._login
+        if login is None or login.tokens is None or login.tokens.refresh is None:
+            return False
+        return await asyncio.shield(self._own(self._refresh_alone(login, login.tokens)))
+
+    async def _refresh_alone(self, login: Login, tokens: Tokens) -> bool:
+        async with self._vault.lock(f"oauth-{_hashed(self._user_id, login.issuer)}"):
+            await self._load()
+            if (
+                self._login is not None
+                and self._login.tokens is not None
+                and self._login.tokens.access != tokens.access
+            ):
+                return True
+            return await self._refresh(login, tokens)
+
+    async def _refresh(self, login: Login, tokens: Tokens) -> bool:
+        from bascule.transports.http_fetch import Fetch  # noqa: PLC0415 -- aiohttp takes half a second
+
+        async with Fetch(self._target.url) as fetch:
+            headers, body = refresh_form(login)
+            fetched = await fetch.send("POST", login.token_endpoint, headers, body)
+        if fetched.status == 200:
+            await self._keep(login.with_tokens(read_tokens(fetched.body, self._clock(), tokens)))
+            return True
+        if fetched.status not in REFUSALS:
+            raise ConnectFailed(
+                "the login server could not renew our token",
+                where=login.issuer,
+                evidence=f"HTTP {fetched.status} {refusal_in(fetched.body)}".strip(),
+                fix="try again in a while",
+            )
+        # The client stays: the next login need not be made by a new one.
+        await self._keep(login.with_tokens(None))
+        return False
+
+    async def _note_wanted(self, challenge: Challenge) -> None:
+        """Remember what was missing, so that the next login asks for it."""
+        if self._login is not None and challenge.scope:
+            await self._keep(self._login.wanting(challenge.scope))
+
+    async def _obtain(self, challenge: Challenge) -> None:
+        """Log in, once for all who wait. A person may take longer than the request that made them log in."""
+        if self._obtaining is None or self._obtaining.done():
+            uri = self._target.settings.redirect_uri or REDIRECT_URI
+            self._obtaining = self._own(self._log_in(challenge, self._on_login, uri))
+        await asyncio.shield(self._obtaining)
+
+    async def _log_in(self, challenge: Challenge, ask: OnLogin | None, redirect_uri: str) -> Login:
+        # In a thread: the SDK takes a second to import, in which nobody else would be served.
+        await asyncio.to_thread(import_module, "bascule.transports.http_login")
+        from bascule.transports.http_fetch import Fetch  # noqa: PLC0415 -- see above
+        from bascule.transports.http_login import Wish, log_in  # noqa: PLC0415 -- see above
+
+        target = self._target
+        wish = Wish(self._user_id, target.url, target.settings, challenge, redirect_uri, ask, self._login)
+        async with Fetch(target.url) as fetch:
+            login = await log_in(wish, fetch, self._clock())
+        return await self._keep(login)
+
+    async def _asked_for(self) -> Challenge:
+        """What the server wants of somebody it does not know."""
+        from bascule.transports.http_fetch import Fetch  # noqa: PLC0415 -- see above
+
+        version = NEW_VERSIONS[-1]
+        headers = {**self._target.headers, "Content-Type": "application/json", "MCP-Protocol-Version": version}
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}})
+        async with Fetch(self._target.url) as fetch:
+            return await fetch.challenge(self._target.url, headers, body)
+
+    def _needed(self, used: str, challenge: Challenge) -> LoginNeeded:
+        name = self._target.name
+        if challenge.lacks_scope:
+            more = f" ({challenge.scope})" if challenge.scope else ""
+            message, evidence = f"the login does not cover this: the server wants more rights{more}", "HTTP 403"
+        elif used:
+            message, evidence = "the login is no longer valid", "HTTP 401, to a token that could not be renewed"
+        else:
+            message, evidence = "the server wants a login", "HTTP 401"
+        scopes = self._target.settings.scopes
+        first = "add these to oauth.scopes, then " if challenge.lacks_scope and scopes else ""
+        return LoginNeeded(message, where=name, evidence=evidence, fix=f"{first}run `bascule login {name}`")
+
+    def _own(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Work that goes on also if whoever waits for it gives up."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        # Nobody may be left to hear of its failure.
+        if not task.cancelled():
+            task.exception()
+
+
+@asynccontextmanager
+async def _kept_well() -> AsyncGenerator[None]:
+    """To a request, a login that cannot be read is a server that cannot be reached."""
+    try:
+        yield
+    except StoreError as error:
+        raise ConnectFailed(
+            error.message, where="login", evidence=error.evidence, cause=error.cause, fix=error.fix
+        ) from error
+
+
+async def _revoked(login: Login, tokens: Tokens) -> bool:
+    """Tell the login server that the tokens are no longer wanted. A refresh token takes its access tokens with it."""
+    from bascule.transports.http_fetch import Fetch  # noqa: PLC0415 -- aiohttp takes half a second
+
+    if login.revocation_endpoint is None:
+        return False
+    told = [(tokens.refresh, "refresh_token"), (tokens.access, "access_token")]
+    try:
+        async with Fetch(login.server_url) as fetch:
+            for token, kind in told:
+                if token is not None:
+                    headers, body = revocation_form(login, token, kind)
+                    fetched = await fetch.send("POST", login.revocation_endpoint, headers, body)
+                    if fetched.status != 200:
+                        return False
+    except PeerError:
+        return False
+    return True
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:40]
