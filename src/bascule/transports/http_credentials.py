@@ -97,8 +97,22 @@ class Credentials:
             elif not again and await self._refreshed():
                 return
             if not self._alone and self._on_login is None:
-                raise self._needed(used, challenge)
+                raise self.needed(used, challenge)
             await self._obtain(challenge)
+
+    def needed(self, used: str, challenge: Challenge) -> LoginNeeded:
+        """Why a person has to log in, and how."""
+        name = self._target.name
+        if challenge.lacks_scope:
+            more = f" ({challenge.scope})" if challenge.scope else ""
+            message, evidence = f"the login does not cover this: the server wants more rights{more}", "HTTP 403"
+        elif used:
+            message, evidence = "the login is no longer valid", "HTTP 401, to a token that could not be renewed"
+        else:
+            message, evidence = "the server wants a login", "HTTP 401"
+        scopes = self._target.settings.scopes
+        first = "add these to oauth.scopes, then " if challenge.lacks_scope and scopes else ""
+        return LoginNeeded(message, where=name, evidence=evidence, fix=f"{first}run `bascule login {name}`")
 
     async def log_in(self, ask: OnLogin, redirect_uri: str) -> Login:
         """A new login by a person, whatever is kept."""
@@ -229,19 +243,6 @@ class Credentials:
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}})
         async with Fetch(self._target.url) as fetch:
             return await fetch.challenge(self._target.url, headers, body)
-
-    def _needed(self, used: str, challenge: Challenge) -> LoginNeeded:
-        name = self._target.name
-        if challenge.lacks_scope:
-            more = f" ({challenge.scope})" if challenge.scope else ""
-            message, evidence = f"the login does not cover this: the server wants more rights{more}", "HTTP 403"
-        elif used:
-            message, evidence = "the login is no longer valid", "HTTP 401, to a token that could not be renewed"
-        else:
-            message, evidence = "the server wants a login", "HTTP 401"
-        scopes = self._target.settings.scopes
-        first = "add these to oauth.scopes, then " if challenge.lacks_scope and scopes else ""
-        return LoginNeeded(message, where=name, evidence=evidence, fix=f"{first}run `bascule login {name}`")
 
     def _own(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Work that goes on also if whoever waits for it gives up."""

@@ -124,7 +124,7 @@ class Endpoint:
         redirects = renewals = 0
         while response.status in UNSETTLED:
             if response.status in DEMANDS:
-                if renewals == MAX_RENEWALS or not await self._renewed(response, again=renewals > 0):
+                if not await self._renewed(response, renewals):
                     break
                 renewals += 1
             else:
@@ -147,7 +147,7 @@ class Endpoint:
             self._url = target
         return target
 
-    async def _renewed(self, response: aiohttp.ClientResponse, *, again: bool) -> bool:
+    async def _renewed(self, response: aiohttp.ClientResponse, before: int = 0) -> bool:
         """Whether the same message may be let in now. A refusal that no login could change is left to be told."""
         challenge = read_challenge(", ".join(response.headers.getall("WWW-Authenticate", ())))
         if self._login is None or (response.status == 403 and not challenge.lacks_scope):
@@ -155,7 +155,9 @@ class Endpoint:
         used = response.request_info.headers.get("Authorization", "")
         response.close()
         try:
-            await self._login.renew(used, challenge, again=again)
+            if before == MAX_RENEWALS:
+                raise self._login.needed(used, challenge)
+            await self._login.renew(used, challenge, again=before > 0)
         except LoginNeeded:
             self.shut_out = response.status == 401 and bool(used)
             raise
@@ -175,7 +177,7 @@ class Endpoint:
     async def _get_again(self, response: aiohttp.ClientResponse, headers: CIMultiDict[str]) -> aiohttp.ClientResponse:
         """The same stream with another token, if there is one. A stream that is refused fails no request by itself."""
         try:
-            if not await self._renewed(response, again=False):
+            if not await self._renewed(response):
                 return response
         except PeerError:
             return response

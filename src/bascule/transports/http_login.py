@@ -163,6 +163,15 @@ class Flow:
         return f"HTTP {self._last.status} from {self._asked}" + (f": {told}" if told else "")
 
     async def _answer(self, wanted: httpx2.Request) -> httpx2.Response:
+        context = self._provider.context
+        if wanted.method == "POST" and context.protected_resource_metadata and not context.oauth_metadata:
+            # The SDK would go on and try its luck at the server's own address, unknown what for.
+            raise LoginFailed(
+                "the login server publishes nothing about itself",
+                where=str(context.auth_server_url),
+                evidence=self.last_words(),
+                fix="ask whoever runs the login server",
+            )
         headers = {
             name: value for name, value in wanted.headers.items() if name.lower() not in {"host", "content-length"}
         }
