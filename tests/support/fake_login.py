@@ -39,7 +39,8 @@ class FakeLogin:
         """The one refresh token that can still be spent."""
         self.scopes_needed: set[str] = set()
         self.holding: asyncio.Event | None = None
-        """Where set, the token endpoint waits for it."""
+        """Where set, the token endpoint waits for it, and says so by `held`."""
+        self.held = asyncio.Event()
         self.life: int | None = 3600
         self._made = 0
         self._scope = ""
@@ -67,31 +68,28 @@ class FakeLogin:
         self.asked.append((request.path, str(form.get("grant_type", ""))))
         if request.path in self.answers:
             return await self.answers[request.path](request)
-        match request.path:
-            case "/mcp":
-                return await self._mcp(request)
-            case "/.well-known/oauth-protected-resource/mcp":
-                return web.json_response(
-                    {
-                        "resource": self.url,
-                        "authorization_servers": [self.origin],
-                        "scopes_supported": ["notes"],
-                        **self.prm,
-                    }
-                )
-            case "/.well-known/oauth-authorization-server":
-                return web.json_response(self._published())
-            case "/register":
-                return await self._register(request)
-            case "/authorize":
-                return self._authorize(request)
-            case "/token":
-                return await self._token({name: str(value) for name, value in form.items()})
-            case "/revoke":
-                self.good.clear()
-                return web.Response()
-            case _:
-                return web.Response(status=404)
+        known: dict[str, Handler] = {
+            "/mcp": self._mcp,
+            "/.well-known/oauth-protected-resource/mcp": self._resource,
+            "/.well-known/oauth-authorization-server": self._metadata,
+            "/register": self._register,
+            "/authorize": self._authorize,
+            "/token": self._token,
+            "/revoke": self._revoke,
+        }
+        answer = known.get(request.path)
+        return await answer(request) if answer is not None else web.Response(status=404)
+
+    async def _resource(self, request: web.Request) -> web.Response:
+        told = {"resource": self.url, "authorization_servers": [self.origin], "scopes_supported": ["notes"]}
+        return web.json_response({**told, **self.prm})
+
+    async def _metadata(self, request: web.Request) -> web.Response:
+        return web.json_response(self._published())
+
+    async def _revoke(self, request: web.Request) -> web.Response:
+        self.good.clear()
+        return web.Response()
 
     def _published(self) -> dict[str, Any]:
         told = {
@@ -112,15 +110,17 @@ class FakeLogin:
         made = {**asked, "client_id": f"client-{len(self.registered)}", "token_endpoint_auth_method": "none"}
         return web.json_response(made, status=201)
 
-    def _authorize(self, request: web.Request) -> web.Response:
+    async def _authorize(self, request: web.Request) -> web.Response:
         self._scope = request.query.get("scope", "")
         back = {"code": "the-code-of-this-login", "state": request.query["state"], "iss": self.origin, **self.redirect}
         query = urlencode({name: value for name, value in back.items() if value})
         return web.Response(status=302, headers={"Location": f"{request.query['redirect_uri']}?{query}"})
 
-    async def _token(self, form: dict[str, str]) -> web.Response:
+    async def _token(self, request: web.Request) -> web.Response:
+        form = {name: str(value) for name, value in (await request.post()).items()}
         self.forms.append(form)
         if self.holding is not None:
+            self.held.set()
             await self.holding.wait()
         if form["grant_type"] == "refresh_token" and form["refresh_token"] != self.refresh:
             return web.json_response({"error": "invalid_grant"}, status=400)

@@ -8,6 +8,7 @@ from typing import Any
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Request
 from bascule.transports.http import HttpDispatcher
+from bascule.transports.http_credentials import Credentials
 from support.waiting import fail_after
 
 NEW = "2026-07-28"
@@ -47,10 +48,17 @@ def ask_new(method: str, params: JsonObject | None = None, name: str | None = No
 
 @asynccontextmanager
 async def http_link(
-    url: str, headers: Mapping[str, str] | None = None, *, max_message: int = 1_000_000, connect_timeout: float = LONG
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    max_message: int = 1_000_000,
+    connect_timeout: float = LONG,
+    login: Credentials | None = None,
 ) -> AsyncGenerator[HttpDispatcher]:
     """A dispatcher of which nothing has been agreed on yet."""
-    dispatcher = HttpDispatcher(url, headers or {}, max_message=max_message, connect_timeout=connect_timeout)
+    dispatcher = HttpDispatcher(
+        url, headers or {}, max_message=max_message, connect_timeout=connect_timeout, login=login
+    )
     await dispatcher.open()
     try:
         yield dispatcher

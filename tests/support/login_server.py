@@ -27,7 +27,9 @@ PACKAGE = "oidc-provider@9.13.3"
 FOLDER = ROOT / "build" / "login-server"
 SCRIPT = Path(__file__).parent.parent / "servers" / "login_server.mjs"
 
-GUARD = aiohttp.BasicAuth("guard", "guard-secret-of-the-resource")
+MARK = "/nothing-is-here"
+
+GUARD = {"Authorization": aiohttp.encode_basic_auth("guard", "guard-secret-of-the-resource")}
 """As whom the MCP server asks about tokens."""
 
 
@@ -62,16 +64,28 @@ class LoginServer:
 
     issuer: str
     seen: list[Seen] = field(default_factory=list[Seen])
+    _marked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def refreshes(self, status: int | None = None) -> list[Seen]:
-        return [s for s in self.seen if s.grant == "refresh_token" and status in {None, s.status}]
+    def told(self, seen: Seen) -> None:
+        if seen.path == MARK:
+            self._marked.set()
+        else:
+            self.seen.append(seen)
+
+    async def answered(self, path: str = "/token", grant: str | None = None) -> list[int]:
+        """The statuses with which it has answered such requests up to now."""
+        self._marked.clear()
+        # What was asked before this is told before it.
+        async with aiohttp.ClientSession() as session, session.get(f"{self.issuer}{MARK}"):
+            await self._marked.wait()
+        return [seen.status for seen in self.seen if seen.path == path and grant in {None, seen.grant}]
 
     async def revoke(self, token: str, client_id: str, secret: str | None) -> None:
         """Take a token away, as somebody else than the user may do."""
         form = {"token": token, "client_id": client_id}
-        auth = aiohttp.BasicAuth(client_id, secret) if secret else None
+        headers = {"Authorization": aiohttp.encode_basic_auth(client_id, secret)} if secret else {}
         url = f"{self.issuer}/token/revocation"
-        async with aiohttp.ClientSession() as session, session.post(url, data=form, auth=auth) as response:
+        async with aiohttp.ClientSession() as session, session.post(url, data=form, headers=headers) as response:
             assert response.status == 200, await response.text()
 
 
@@ -90,7 +104,7 @@ async def login_server(resource: str, *, life: int = 600) -> AsyncGenerator[Logi
         async with fail_after(30, "the start of the login server"):
             while b"ready" not in (line := await process.stdout.readline()):
                 assert line, "the login server did not start"
-        listening = asyncio.create_task(_listen(process.stdout, server.seen))
+        listening = asyncio.create_task(_listen(process.stdout, server))
         yield server
         listening.cancel()
     finally:
@@ -98,9 +112,10 @@ async def login_server(resource: str, *, life: int = 600) -> AsyncGenerator[Logi
         await process.wait()
 
 
-async def _listen(stream: asyncio.StreamReader, seen: list[Seen]) -> None:
+async def _listen(stream: asyncio.StreamReader, server: LoginServer) -> None:
     while line := await stream.readline():
-        seen.append(Seen(**json.loads(line)))
+        if line.startswith(b"{"):  # the package prints advice of its own
+            server.told(Seen(**json.loads(line)))
 
 
 class Introspection:
@@ -112,7 +127,7 @@ class Introspection:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         url, form = f"{self._issuer}/token/introspection", {"token": token}
-        async with aiohttp.ClientSession(auth=GUARD) as session, session.post(url, data=form) as response:
+        async with aiohttp.ClientSession(headers=GUARD) as session, session.post(url, data=form) as response:
             told = await response.json()
         if not told.get("active") or told.get("aud") != self._resource:
             return None

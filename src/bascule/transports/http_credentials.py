@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -24,8 +24,6 @@ from bascule.identity.redirect import OnLogin
 from bascule.identity.token_reply import read_tokens, refresh_form, refusal_in, revocation_form
 from bascule.store.vault import Vault
 from bascule.wire.stamp import NEW_VERSIONS
-
-T = TypeVar("T")
 
 REDIRECT_URI = "http://127.0.0.1/callback"
 """Where a browser is sent back to if nobody has said where they can receive it."""
@@ -68,7 +66,8 @@ class Credentials:
         self._good_until = -inf
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._obtaining: asyncio.Task[Any] | None = None
+        self._asking: asyncio.Task[Any] | None = None
+        self._closed = False
 
     def header(self) -> str | None:
         """What to send as `Authorization`, from memory; empty for nothing. None: it has to be prepared first."""
@@ -77,11 +76,7 @@ class Credentials:
     async def prepare(self) -> str:
         """The header, after whatever has to be done for it: reading what is kept, renewing what is spent."""
         if self.header() is None:
-            async with self._turn, _kept_well():
-                if self.header() is None:
-                    await self._load()
-                if self.header() is None:
-                    await self._refreshed()
+            await self._finished(self._prepare())
         return self._header
 
     async def renew(self, used: str, challenge: Challenge, *, again: bool) -> None:
@@ -89,16 +84,7 @@ class Credentials:
 
         `again` says that `used` had itself been renewed for the same request, so that a refresh would be no use.
         """
-        async with self._turn, _kept_well():
-            if await self._replaced(used):
-                return
-            if challenge.lacks_scope:
-                await self._note_wanted(challenge)
-            elif not again and await self._refreshed():
-                return
-            if not self._alone and self._on_login is None:
-                raise self.needed(used, challenge)
-            await self._obtain(challenge)
+        await self._finished(self._renew(used, challenge, again=again))
 
     def needed(self, used: str, challenge: Challenge) -> LoginNeeded:
         """Why a person has to log in, and how."""
@@ -131,8 +117,9 @@ class Credentials:
 
     async def close(self) -> None:
         """End logins that wait for a person. A refresh is not cut short: a token spent and not kept is lost."""
-        if self._obtaining is not None:
-            self._obtaining.cancel()
+        self._closed = True
+        if self._asking is not None:
+            self._asking.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -140,6 +127,25 @@ class Credentials:
     def _alone(self) -> bool:
         """Whether we can log in without a person."""
         return self._target.settings.grant == "client"
+
+    async def _prepare(self) -> None:
+        async with self._turn, _kept_well():
+            if self.header() is None:
+                await self._load()
+            if self.header() is None:
+                await self._refreshed()
+
+    async def _renew(self, used: str, challenge: Challenge, *, again: bool) -> None:
+        async with self._turn, _kept_well():
+            if await self._replaced(used):
+                return
+            if challenge.lacks_scope:
+                await self._note_wanted(challenge)
+            elif not again and await self._refreshed():
+                return
+            if self._closed or (not self._alone and self._on_login is None):
+                raise self.needed(used, challenge)
+            await self._obtain(challenge)
 
     async def _replaced(self, used: str) -> bool:
         """Whether somebody has got a new token meanwhile: another request of ours, or another process."""
@@ -177,16 +183,11 @@ class Credentials:
         login = self._login
         if login is None or login.tokens is None or login.tokens.refresh is None:
             return False
-        return await asyncio.shield(self._own(self._refresh_alone(login, login.tokens)))
-
-    async def _refresh_alone(self, login: Login, tokens: Tokens) -> bool:
+        tokens = login.tokens
         async with self._vault.lock(f"oauth-{_hashed(self._user_id, login.issuer)}"):
             await self._load()
-            if (
-                self._login is not None
-                and self._login.tokens is not None
-                and self._login.tokens.access != tokens.access
-            ):
+            found = self._login.tokens if self._login is not None else None
+            if found is not None and found.access != tokens.access:
                 return True
             return await self._refresh(login, tokens)
 
@@ -216,11 +217,11 @@ class Credentials:
             await self._keep(self._login.wanting(challenge.scope))
 
     async def _obtain(self, challenge: Challenge) -> None:
-        """Log in, once for all who wait. A person may take longer than the request that made them log in."""
-        if self._obtaining is None or self._obtaining.done():
-            uri = self._target.settings.redirect_uri or REDIRECT_URI
-            self._obtaining = self._own(self._log_in(challenge, self._on_login, uri))
-        await asyncio.shield(self._obtaining)
+        self._asking = asyncio.current_task()
+        try:
+            await self._log_in(challenge, self._on_login, self._target.settings.redirect_uri or REDIRECT_URI)
+        finally:
+            self._asking = None
 
     async def _log_in(self, challenge: Challenge, ask: OnLogin | None, redirect_uri: str) -> Login:
         # In a thread: the SDK takes a second to import, in which nobody else would be served.
@@ -244,12 +245,13 @@ class Credentials:
         async with Fetch(self._target.url) as fetch:
             return await fetch.challenge(self._target.url, headers, body)
 
-    def _own(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Work that goes on also if whoever waits for it gives up."""
+    async def _finished(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let work come to its end also if whoever waits for it gives up: a token that was spent must be replaced, and
+        a person may take longer than the request that made them log in."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._forget)
-        return task
+        await asyncio.shield(task)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -127,6 +127,7 @@ class Endpoint:
                 if not await self._renewed(response, renewals):
                     break
                 renewals += 1
+                body.not_taken()
             else:
                 if redirects == MAX_REDIRECTS:
                     response.release()

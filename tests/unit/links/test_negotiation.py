@@ -316,3 +316,14 @@ async def test_every_message_a_real_server_got_is_well_formed(log: Path):
     await agreed("old", "--log", log)
 
     assert all(message.get("jsonrpc") == "2.0" for message in received(log) if "pid" not in message)
+
+
+async def test_a_handshake_refused_in_the_new_eras_words_leaves_the_decision_to_the_question():
+    peer = Peer()
+    task = await negotiating(peer, 2, probe=0.01)
+    peer.refuse(2, -32020)
+    await asyncio.sleep(0)
+    assert not task.done()
+    peer.answer(1, **FOUND)
+
+    assert (await task).version == NEW_VERSIONS[-1]

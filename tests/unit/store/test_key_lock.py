@@ -21,18 +21,18 @@ sys.stdin.read()
 
 async def test_one_holds_it_at_a_time(tmp_path: Path):
     inside: list[str] = []
-    go = asyncio.Event()
+    begun, go = asyncio.Event(), asyncio.Event()
 
     async def hold(name: str) -> None:
         async with key_lock(tmp_path / "a.lock"):
             inside.append(name)
+            begun.set()
             await go.wait()
             inside.append(name)
 
     async with fail_after(10), asyncio.TaskGroup() as tasks:
         tasks.create_task(hold("one"))
-        while not inside:
-            await asyncio.sleep(0)
+        await begun.wait()
         tasks.create_task(hold("two"))
         await asyncio.sleep(0.1)  # several tries of the second
         assert inside == ["one"]

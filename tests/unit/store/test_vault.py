@@ -1,6 +1,5 @@
 """Where secrets are kept."""
 
-import os
 from pathlib import Path
 
 import keyring
@@ -59,7 +58,7 @@ async def test_a_lock_is_a_file_beside_them(tmp_path: Path):
     async with Vault(tmp_path, Shelf()).lock("a"):
         assert (tmp_path / "keys" / "a.lock").is_file()
 
-    assert os.stat(tmp_path / "keys").st_mode & 0o077 == 0
+    assert (tmp_path / "keys").stat().st_mode & 0o077 == 0
 
 
 async def test_no_lock_is_taken_in_a_folder_that_others_may_enter(tmp_path: Path):

@@ -1,62 +1,18 @@
 """One user's login at one server: what is sent, when it is renewed, and who else it is never sent to."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
 
-from bascule.config import OAuthSettings
 from bascule.core.errors import ConnectFailed, LoginFailed, LoginNeeded, StoreError
 from bascule.core.masking import Mask
 from bascule.identity.challenge import Challenge
-from bascule.identity.redirect import OnLogin
-from bascule.store.key_files import KeyFiles
-from bascule.store.vault import Vault
-from bascule.transports.http_credentials import Credentials, Target
-from support.fake_login import FakeLogin, fake_login
-from support.waiting import fail_after
+from support.login_place import BACK, place
 
-BACK = "http://127.0.0.1:7/callback"
 NOTHING = Challenge()
 MORE = Challenge("insufficient_scope", "more")
-
-
-class Place:
-    """A login server, a state folder and a clock, from which credentials are made as processes make them."""
-
-    def __init__(self, fake: FakeLogin, folder: Path) -> None:
-        self.fake = fake
-        self.now = 1000.0
-        self.mask = Mask()
-        self.keeper = KeyFiles(folder / "keys")
-        self.vault = Vault(folder, self.keeper)
-        self.folder = folder
-
-    def credentials(self, user: str = "alice", *, on_login: OnLogin | None = None, **settings: Any) -> Credentials:
-        target = Target("notes", self.fake.url, {}, OAuthSettings(**settings))
-        return Credentials(target, user, self.vault, self.mask, on_login, lambda: self.now)
-
-    async def logged_in(self, **settings: Any) -> Credentials:
-        credentials = self.credentials(**settings)
-        await credentials.log_in(self.fake.browser, BACK)
-        return credentials
-
-    def spend(self) -> None:
-        self.now += self.fake.life or 0
-
-    def kept(self) -> bytes:
-        (path,) = (path for path in (self.folder / "keys").iterdir() if path.suffix != ".lock")
-        return path.read_bytes()
-
-
-@asynccontextmanager
-async def place(folder: Path) -> AsyncGenerator[Place]:
-    async with fail_after(20), fake_login() as fake:
-        yield Place(fake, folder)
 
 
 async def test_nobody_is_logged_in_at_first(tmp_path: Path):
@@ -139,8 +95,7 @@ async def test_of_two_processes_one_renews_and_the_other_takes_it_over(tmp_path:
         used = await two.prepare()
         at.fake.holding = asyncio.Event()
         renewing = [asyncio.create_task(each.renew(used, NOTHING, again=False)) for each in (one, two)]
-        while not at.fake.refreshes:
-            await asyncio.sleep(0)
+        await at.fake.held.wait()
         await asyncio.sleep(0.1)  # several tries of the other at the lock
         at.fake.holding.set()
         await asyncio.gather(*renewing)
@@ -154,8 +109,7 @@ async def test_a_caller_who_gives_up_does_not_lose_the_new_token(tmp_path: Path)
         credentials = await at.logged_in()
         at.fake.holding = asyncio.Event()
         renewing = asyncio.create_task(credentials.renew("Bearer access-token-1", NOTHING, again=False))
-        while not at.fake.refreshes:
-            await asyncio.sleep(0)
+        await at.fake.held.wait()
         renewing.cancel()
         at.fake.holding.set()
         await credentials.close()

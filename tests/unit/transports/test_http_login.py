@@ -130,7 +130,7 @@ async def test_a_client_can_prove_itself_by_a_key():
 
 
 async def test_a_clients_credentials_are_kept_from_any_other_issuer():
-    pinned = {"client_id": "robot", "client_secret": "the-secret", "issuer": "https://login.example"}
+    pinned: dict[str, Any] = {"client_id": "robot", "client_secret": "the-secret", "issuer": "https://login.example"}
     async with fake_login() as fake:
         for grant in ("client", "person"):
             with pytest.raises(LoginFailed):
