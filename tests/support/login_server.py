@@ -118,23 +118,6 @@ async def _listen(stream: asyncio.StreamReader, server: LoginServer) -> None:
             server.told(Seen(**json.loads(line)))
 
 
-class Introspection:
-    """Asks the login server about each token, as RFC 7662 says."""
-
-    def __init__(self, issuer: str, resource: str) -> None:
-        self._issuer = issuer
-        self._resource = resource
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        url, form = f"{self._issuer}/token/introspection", {"token": token}
-        async with aiohttp.ClientSession(headers=GUARD) as session, session.post(url, data=form) as response:
-            told = await response.json()
-        if not told.get("active") or told.get("aud") != self._resource:
-            return None
-        scopes = told.get("scope", "").split()
-        return AccessToken(token=token, client_id=told["client_id"], scopes=scopes, resource=self._resource)
-
-
 @dataclass
 class Guarded:
     """An MCP server behind a login."""
@@ -143,6 +126,28 @@ class Guarded:
     login: LoginServer
     notes: list[str] = field(default_factory=list[str])
     """What its tool was told to write, so that a test can count."""
+    tired_of: set[str] = field(default_factory=set[str])
+    """Access tokens that it takes no longer, whatever the login server says of them."""
+
+
+class Introspection:
+    """Asks the login server about each token, as RFC 7662 says."""
+
+    def __init__(self, guarded: Guarded) -> None:
+        self._issuer = guarded.login.issuer
+        self._resource = guarded.url
+        self._tired_of = guarded.tired_of
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        if token in self._tired_of:
+            return None
+        url, form = f"{self._issuer}/token/introspection", {"token": token}
+        async with aiohttp.ClientSession(headers=GUARD) as session, session.post(url, data=form) as response:
+            told = await response.json()
+        if not told.get("active") or told.get("aud") != self._resource:
+            return None
+        scopes = told.get("scope", "").split()
+        return AccessToken(token=token, client_id=told["client_id"], scopes=scopes, resource=self._resource)
 
 
 @asynccontextmanager
@@ -160,7 +165,7 @@ async def guarded_server(*, life: int = 600, scopes: list[str] | None = None) ->
 def notes_server(guarded: Guarded, scopes: list[str]) -> MCPServer:
     server = MCPServer(
         "guarded-notes",
-        token_verifier=Introspection(guarded.login.issuer, guarded.url),
+        token_verifier=Introspection(guarded),
         auth=AuthSettings.model_validate(
             {
                 "issuer_url": guarded.login.issuer,
