@@ -17,15 +17,6 @@ from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("TRN-11")
 
-NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
-"""These tests look at the files; nor may they touch the keyring of whoever runs them."""
-
-
-@pytest.fixture(autouse=True)
-def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in NO_KEYRING.items():
-        monkeypatch.setenv(name, value)
-
 
 @asynccontextmanager
 async def at_home(folder: Path, **server: Any) -> AsyncGenerator[Guarded]:

@@ -69,7 +69,10 @@ def is_real(backend: Any) -> bool:
     module = type(first).__module__
     if first is None or module in {"keyring.backends.fail", "keyring.backends.null"}:
         return False
-    return bool(first.priority >= RECOMMENDED)
+    try:
+        return bool(first.priority >= RECOMMENDED)
+    except RuntimeError:
+        return False  # how a backend says that what it needs is not on this machine
 
 
 def _unusable(error: Exception) -> StoreError:

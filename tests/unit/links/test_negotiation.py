@@ -11,6 +11,7 @@ from bascule.links.negotiation import ProbeKilled, negotiate
 from bascule.links.terms import Agreement, Era
 from bascule.wire.stamp import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.links import TERMS
+from support.runtime import settled
 from support.servers import methods, opened, received, stdio
 from support.streams import Loopback
 
@@ -322,7 +323,7 @@ async def test_a_handshake_refused_in_the_new_eras_words_leaves_the_decision_to_
     peer = Peer()
     task = await negotiating(peer, 2, probe=0.01)
     peer.refuse(2, -32020)
-    await asyncio.sleep(0)
+    await settled()
     assert not task.done()
     peer.answer(1, **FOUND)
 

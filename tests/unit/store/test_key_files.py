@@ -78,6 +78,7 @@ def test_a_file_of_another_user_is_not_used(files: KeyFiles, folder: Path):
 def test_a_symlink_is_not_followed(files: KeyFiles, folder: Path, tmp_path: Path):
     files.write("a", b"one")
     (tmp_path / "elsewhere").write_bytes(b"planted")
+    (tmp_path / "elsewhere").chmod(0o600)
     (folder / "a").unlink()
     (folder / "a").symlink_to(tmp_path / "elsewhere")
 

@@ -91,6 +91,15 @@ def test_what_only_looks_like_a_keyring_is_none():
     assert not is_real(Plain())
 
 
+def test_one_whose_service_is_not_there_is_none():
+    class Absent:
+        @property
+        def priority(self) -> float:
+            raise RuntimeError("no bus")
+
+    assert not is_real(Absent())
+
+
 def test_a_chain_is_as_good_as_its_first():
     assert is_real(chain_of(InMemory(), Plain()))
     assert not is_real(chain_of(Plain(), InMemory()))

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import keyring
 import pytest
-from keyring.backends.fail import Keyring as FailKeyring
 
 from bascule.core.errors import StoreError
 from bascule.store.vault import Vault
@@ -26,15 +24,6 @@ class Shelf:
         self.kept.pop(name, None)
 
 
-@pytest.fixture
-def no_keyring():
-    before = keyring.get_keyring()
-    keyring.set_keyring(FailKeyring())
-    yield
-    keyring.set_keyring(before)
-
-
-@pytest.mark.usefixtures("no_keyring")
 async def test_without_a_keyring_secrets_are_files_in_the_state_folder(tmp_path: Path):
     vault = Vault(tmp_path)
     await vault.write("a", b"one")
