@@ -85,7 +85,11 @@ class Login(msgspec.Struct, frozen=True):
         return tuple(text for text in held if text)
 
     def with_tokens(self, tokens: Tokens | None) -> "Login":
-        return msgspec.structs.replace(self, tokens=tokens, wanted=self.wanted if tokens is None else "")
+        if tokens is not None or not self.wanted:
+            return msgspec.structs.replace(self, tokens=tokens, wanted="")
+        # What the lost tokens had is wanted again, beside what they lacked.
+        had = self.tokens.scope if self.tokens is not None else None
+        return msgspec.structs.replace(self, tokens=None, wanted=joined_scopes(had, self.wanted))
 
     def wanting(self, scope: str) -> "Login":
         return msgspec.structs.replace(self, wanted=joined_scopes(self.wanted, scope))

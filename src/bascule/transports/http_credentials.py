@@ -91,14 +91,14 @@ class Credentials:
         name = self._target.name
         if challenge.lacks_scope:
             more = f" ({challenge.scope})" if challenge.scope else ""
-            message, evidence = f"the login does not cover this: the server wants more rights{more}", "HTTP 403"
-        elif used:
-            message, evidence = "the login is no longer valid", "HTTP 401, to a token that could not be renewed"
+            message, cause = f"the login does not cover this: the server wants more rights{more}", ""
+        elif used or self._header:
+            message, cause = "the login is no longer valid", "its tokens were revoked, or are spent for good"
         else:
-            message, evidence = "the server wants a login", "HTTP 401"
+            message, cause = "the server wants a login (HTTP 401)", "nobody has logged in there on this user's behalf"
         scopes = self._target.settings.scopes
         first = "add these to oauth.scopes, then " if challenge.lacks_scope and scopes else ""
-        return LoginNeeded(message, where=name, evidence=evidence, fix=f"{first}run `bascule login {name}`")
+        return LoginNeeded(message, where=name, cause=cause, fix=f"{first}run `bascule login {name}`")
 
     async def log_in(self, ask: OnLogin, redirect_uri: str) -> Login:
         """A new login by a person, whatever is kept."""
@@ -149,9 +149,9 @@ class Credentials:
 
     async def _replaced(self, used: str) -> bool:
         """Whether somebody has got a new token meanwhile: another request of ours, or another process."""
-        if self._header in {"", used}:
+        if self.header() in {None, "", used}:
             await self._load()
-        return self._header not in {"", used}
+        return self.header() not in {None, "", used}
 
     async def _load(self) -> None:
         data = await self._vault.read(self._key)
@@ -231,8 +231,13 @@ class Credentials:
 
         target = self._target
         wish = Wish(self._user_id, target.url, target.settings, challenge, redirect_uri, ask, self._login)
-        async with Fetch(target.url) as fetch:
-            login = await log_in(wish, fetch, self._clock())
+        try:
+            async with Fetch(target.url) as fetch:
+                login = await log_in(wish, fetch, self._clock())
+        except PeerError as error:
+            # A login server may repeat what it was sent.
+            self._mask.error(error)
+            raise
         return await self._keep(login)
 
     async def _asked_for(self) -> Challenge:

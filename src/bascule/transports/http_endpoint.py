@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 
 import aiohttp
 from multidict import CIMultiDict
@@ -21,6 +22,7 @@ from bascule.transports.http_address import (
 )
 from bascule.transports.http_body import Body
 from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_reply import demanded
 from bascule.wire.jsonrpc import sample
 
 SESSION_HEADER = "Mcp-Session-Id"
@@ -159,7 +161,8 @@ class Endpoint:
             if before == MAX_RENEWALS:
                 raise self._login.needed(used, challenge)
             await self._login.renew(used, challenge, again=before > 0)
-        except LoginNeeded:
+        except LoginNeeded as error:
+            error.evidence = error.evidence or demanded(response)
             self.shut_out = response.status == 401 and bool(used)
             raise
         return True
@@ -170,20 +173,21 @@ class Endpoint:
         headers["Accept"] = "text/event-stream"
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
-        if self._login is not None and (token := await self._login.prepare()):
-            headers["Authorization"] = token
+        # A login that cannot be renewed now fails no stream by itself: the server's answer tells what to make of it.
+        with suppress(PeerError):
+            if self._login is not None and (token := await self._login.prepare()):
+                headers["Authorization"] = token
         response = await self._open_session().get(self._url, headers=headers, allow_redirects=False)
         return await self._get_again(response, headers) if response.status == 401 else response
 
     async def _get_again(self, response: aiohttp.ClientResponse, headers: CIMultiDict[str]) -> aiohttp.ClientResponse:
         """The same stream with another token, if there is one. A stream that is refused fails no request by itself."""
         try:
-            if not await self._renewed(response):
+            if self._login is None or not await self._renewed(response):
                 return response
+            headers["Authorization"] = await self._login.prepare()
         except PeerError:
             return response
-        assert self._login is not None
-        headers["Authorization"] = await self._login.prepare()
         return await self._open_session().get(self._url, headers=headers, allow_redirects=False)
 
     async def delete(self) -> None:

@@ -57,7 +57,8 @@ def test_what_is_wanted_is_remembered_until_a_login_brings_it():
     wanting = LOGIN.wanting("more").wanting("more notes")
 
     assert wanting.wanted == "more notes"
-    assert wanting.with_tokens(None).wanted == "more notes"
+    assert wanting.with_tokens(None).wanted == "notes more"
+    assert LOGIN.with_tokens(None).wanted == ""
     assert wanting.with_tokens(TOKENS).wanted == ""
 
 

@@ -300,3 +300,36 @@ async def test_a_failed_login_leaves_the_one_there_was(tmp_path: Path):
             await credentials.log_in(at.fake.browser, BACK)
 
         assert await at.credentials().prepare() == "Bearer access-token-1"
+
+
+async def test_a_secret_that_a_login_server_repeats_is_not_shown(tmp_path: Path):
+    async def repeat(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"error": f"bad {(await request.post()).get('client_secret')}"}, status=400)
+
+    async with place(tmp_path) as at:
+        at.mask = Mask(["the-client-secret"])
+        at.fake.metadata = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
+        at.fake.answers["/token"] = repeat
+        with pytest.raises(LoginFailed) as caught:
+            await at.logged_in(client_id="mine", client_secret="the-client-secret")
+
+    assert caught.value.evidence.endswith("bad ***")
+
+
+async def test_a_spent_token_is_no_replacement_for_a_refused_one(tmp_path: Path):
+    async with place(tmp_path) as at:
+        credentials = await at.logged_in()
+        at.spend()
+        await credentials.renew("", NOTHING, again=False)
+
+        assert credentials.header() == "Bearer access-token-2"
+
+
+async def test_a_spent_token_that_cannot_be_renewed_is_told_as_that(tmp_path: Path):
+    async with place(tmp_path) as at:
+        at.fake.token = {"refresh_token": None}
+        credentials = await at.logged_in()
+        at.spend()
+        assert await credentials.prepare() == "Bearer access-token-1"
+        with pytest.raises(LoginNeeded, match="no longer valid"):
+            await credentials.renew("", NOTHING, again=False)

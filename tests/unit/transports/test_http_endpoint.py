@@ -346,3 +346,15 @@ async def test_a_stream_is_opened_and_a_session_ended_as_the_same_user(tmp_path:
 async def test_a_stream_that_is_refused_fails_nothing(tmp_path: Path):
     async with place(tmp_path) as at, http_link(at.fake.url, login=at.credentials()) as link:
         assert (await link._endpoint.get(None)).status == 401
+
+
+async def test_a_login_server_out_of_order_fails_no_stream_by_itself(tmp_path: Path):
+    async def out_of_order(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=503)
+
+    async with place(tmp_path) as at, http_link(at.fake.url, login=await at.logged_in()) as link:
+        at.spend()
+        at.fake.answers["/token"] = out_of_order
+        at.fake.good.clear()
+
+        assert (await link._endpoint.get(None)).status == 401
