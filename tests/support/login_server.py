@@ -1,6 +1,7 @@
 """A login server nobody here wrote, an MCP server that asks it who comes, and a browser that a test plays."""
 
 import asyncio
+import fcntl
 import json
 import re
 import shutil
@@ -38,15 +39,16 @@ def installed() -> Path:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         pytest.skip("Node is not installed, so there is no login server to test with")
-    entry = FOLDER / "node_modules" / "oidc-provider" / "lib" / "index.js"
-    marker = FOLDER / ".complete"
-    if not marker.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        argv = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(FOLDER), PACKAGE]
-        if subprocess.run(argv, check=False, timeout=300).returncode != 0:
-            pytest.skip(f"npm could not install {PACKAGE}")
-        marker.touch()
-    return entry
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers want it at the same time
+        marker = FOLDER / ".complete"
+        if not marker.exists():
+            argv = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(FOLDER), PACKAGE]
+            if subprocess.run(argv, check=False, timeout=300).returncode != 0:
+                pytest.skip(f"npm could not install {PACKAGE}")
+            marker.touch()
+    return FOLDER / "node_modules" / "oidc-provider" / "lib" / "index.js"
 
 
 @dataclass(frozen=True)
