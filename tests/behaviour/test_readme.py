@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bascule.config import load_file
 from support.command import BASCULE, Ran, bascule
 from support.scenarios import from_file
 
@@ -16,18 +17,19 @@ pytestmark = pytest.mark.requirement("UX-5")
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+LOGIN = (ROOT / "docs/login.md").read_text(encoding="utf-8")
 PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 """What activating the environment does."""
 
 
-def example(language: str) -> str:
-    """The one block of the README in this language."""
-    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def example(language: str, page: str = README) -> str:
+    """The one block of a page in this language."""
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return block
 
 
-def commands() -> list[list[str]]:
-    return [shlex.split(line, comments=True) for line in example("sh").splitlines()]
+def commands(page: str = README) -> list[list[str]]:
+    return [shlex.split(line, comments=True) for line in example("sh", page).splitlines()]
 
 
 @pytest.fixture
@@ -50,7 +52,9 @@ async def test_the_commands_shown_are_all_there_are(folder: Path):
     overview = (await bascule(folder, "--help")).out
     there = re.findall(r"^    (\w+)  ", overview, re.MULTILINE)
 
-    assert [words[1] for words in commands()] == there
+    # Those that need a login server have a page of their own.
+    shown = [words[1] for page in (README, LOGIN) for words in commands(page)]
+    assert list(dict.fromkeys(shown)) == there
 
 
 async def test_the_program_shown_works(folder: Path):
@@ -76,6 +80,15 @@ async def test_the_rules_shown_hold(folder: Path, monkeypatch: pytest.MonkeyPatc
         assert [spec.name for spec in await session.tools()] == ["notes_search"]
 
 
+def test_the_login_shown_can_be_configured(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NOTES_SECRET", "s3cret")
+    path = folder / "bascule.yaml"
+    path.write_text(example("yaml", LOGIN))
+    oauth = load_file(path).servers["notes"].oauth
+
+    assert (oauth.client_id, oauth.scopes, oauth.secrets) == ("my-client", ("read",), ("s3cret",))
+
+
 async def test_the_exit_codes_shown_are_those_the_command_names():
     ran: Ran = await bascule(ROOT, "--help")
     told = re.findall(r"(\d+) \w", " ".join(ran.out.split()).partition("exit codes: ")[2])
@@ -90,7 +103,7 @@ def test_every_make_target_shown_is_there():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/design.md", "docs/glossary.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/design.md", "docs/glossary.md", "docs/login.md"])
 def test_every_page_pointed_to_is_there(page: str):
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]

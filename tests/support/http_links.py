@@ -8,6 +8,7 @@ from typing import Any
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Request
 from bascule.transports.http import HttpDispatcher
+from bascule.transports.http_credentials import Credentials
 from support.waiting import fail_after
 
 NEW = "2026-07-28"
@@ -53,10 +54,16 @@ async def http_link(
     max_message: int = 1_000_000,
     connect_timeout: float = LONG,
     socket: str | None = None,
+    login: Credentials | None = None,
 ) -> AsyncGenerator[HttpDispatcher]:
     """A dispatcher of which nothing has been agreed on yet."""
     dispatcher = HttpDispatcher(
-        url, headers or {}, max_message=max_message, connect_timeout=connect_timeout, socket=socket
+        url,
+        headers or {},
+        max_message=max_message,
+        connect_timeout=connect_timeout,
+        socket=socket,
+        login=login,
     )
     await dispatcher.open()
     try:

@@ -32,11 +32,11 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def asgi_server(app: Any) -> AsyncGenerator[str]:
+async def asgi_server(app: Any, listener: socket.socket | None = None) -> AsyncGenerator[str]:
     """Serve an ASGI app by uvicorn. Gives its origin, without a path."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        async with _uvicorn(app, listener):
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with listener or socket.create_server(("127.0.0.1", 0)) as bound:
+        async with _uvicorn(app, bound):
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
 @asynccontextmanager

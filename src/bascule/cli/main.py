@@ -8,7 +8,8 @@ from importlib import import_module
 
 from bascule.cli.parser import build_parser
 
-_COMMANDS = {name: f"bascule.cli.{name}_command" for name in ("list", "call", "read", "prompt", "inspect", "doctor")}
+_NAMES = ("list", "call", "read", "prompt", "inspect", "doctor", "login", "logout")
+_COMMANDS = {name: f"bascule.cli.{name}_command" for name in _NAMES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,6 +25,14 @@ _DOCTOR_EXAMPLES = """examples:
   bascule doctor                        checks the config, the state folder and every server, and says what to do
   bascule doctor --json | jq .ok"""
 
+_LOGIN_EXAMPLES = """examples:
+  bascule login github                  opens your browser, or prints the address where there is none
+  bascule login github --no-browser     prints the address; the browser has to run on this machine
+  bascule login github --user alice     on behalf of another user"""
+
+_LOGOUT_EXAMPLES = """examples:
+  bascule logout github                 forgets the login, here and at the login server"""
+
 _CALL_EXAMPLES = """examples:
   bascule call everything_echo message=hi
   bascule call files_read_text_file path=/data/a.txt --timeout 5
@@ -67,6 +75,9 @@ def build_parser() -> argparse.ArgumentParser:
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
     add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
+    _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
+    logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
+    logout.add_argument("name", metavar="NAME", help="the server's name")
     return parser
 
 
@@ -86,6 +97,13 @@ def _add_call(command: argparse.ArgumentParser) -> None:
 
 def _add_timeout(command: argparse.ArgumentParser) -> None:
     command.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long to wait for the result")
+
+
+def _add_login(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="NAME", help="the server's name")
+    command.add_argument("--no-browser", action="store_true", help="only print the address at which to log in")
+    command.add_argument("--timeout", type=seconds, default=300.0, metavar="SECONDS", help="how long to wait for you")
+    command.add_argument("--port", type=int, default=0, help="the port to which the browser returns; default: any")
 
 
 def seconds(text: str) -> float:

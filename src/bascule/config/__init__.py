@@ -3,6 +3,7 @@
 from bascule.config.agent_env import load_agent_mcp_configs
 from bascule.config.load import load_file
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
+from bascule.config.oauth import OAuthSettings
 from bascule.config.secret import Secret
 from bascule.config.transport import (
     InProcessTransport,
@@ -15,6 +16,7 @@ from bascule.config.transport import (
 
 __all__ = [
     "InProcessTransport",
+    "OAuthSettings",
     "RuntimeConfig",
     "Secret",
     "ServerConfig",

@@ -9,6 +9,7 @@ from bascule.config.entries import Entry, fill_entry, read_values
 from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, stdio_flaws
 from bascule.config.keys import SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
+from bascule.config.oauth import OAuthSettings, oauth_flaws
 from bascule.config.problems import KeyPath, Problems, dotted
 from bascule.config.remote import remote_flaws, remote_kind, remote_transport
 from bascule.config.transport import NoTransport, StdioTransport, Transport
@@ -16,12 +17,14 @@ from bascule.config.urls import is_in_clear, scheme_of
 from bascule.config.variables import FromVariable, Missing
 from bascule.core.errors import ConfigError
 
-_ONLY_WITH = {"command": ("args", "cwd", "env", "inherit_env"), "url": ("headers", "transport")}
+_OAUTH_KEYS = ("oauth.client_id", "oauth.client_secret", "oauth.scopes")
+
+_ONLY_WITH = {"command": ("args", "cwd", "env", "inherit_env"), "url": ("headers", "transport", *_OAUTH_KEYS)}
 """Keys that mean something only for a server reached one way."""
 
 _STDIO_KEYS = ("command", *_ONLY_WITH["command"])
 
-_KEY_OF = {"allow": "tools.allow", "block": "tools.block"}
+_KEY_OF = {"allow": "tools.allow", "block": "tools.block"} | {key.partition(".")[2]: key for key in _OAUTH_KEYS}
 """Where the file's name for a thing is not the model's."""
 
 
@@ -78,6 +81,7 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         timeouts=_timeouts(values),
         era=values["era"],
         required=values["required"],
+        oauth=_oauth(values) if not isinstance(transport, NoTransport) else OAuthSettings(),
         location=located,
         notes=tuple(draft.notes),
         unavailable_reason=_reason(draft, located),
@@ -92,6 +96,10 @@ def _whole(patterns: tuple[str, ...]) -> tuple[str, ...]:
 def _timeouts(values: dict[str, Any]) -> Timeouts:
     table = "timeouts."
     return Timeouts(**{name.removeprefix(table): value for name, value in values.items() if name.startswith(table)})
+
+
+def _oauth(values: dict[str, Any]) -> OAuthSettings:
+    return OAuthSettings(**{key.partition(".")[2]: values[key] for key in _OAUTH_KEYS})
 
 
 def _reason(draft: Draft, located: str) -> ConfigError | None:
@@ -154,6 +162,8 @@ def _stray(draft: Draft, key: str, text: str, problems: Problems) -> None:
 def _way_flaws(way: str | None, values: dict[str, Any]) -> Iterator[Flaw]:
     if way == "url":
         yield from remote_flaws(values["url"], values["headers"], values["transport"])
+        client_id, secret, scopes = (values[key] for key in _OAUTH_KEYS)
+        yield from oauth_flaws(client_id=client_id, scopes=scopes, secret=secret)
         return
     if way == "command":
         yield from stdio_flaws(**{name: values[name] for name in _STDIO_KEYS})

@@ -17,6 +17,7 @@ from bascule.config.flaws import (
     seconds_flaws,
     texts,
 )
+from bascule.config.oauth import OAuthSettings
 from bascule.config.transport import NoTransport, Transport
 from bascule.core.errors import ConfigError
 
@@ -72,6 +73,8 @@ class ServerConfig:
     era: Era = "auto"
     required: bool = False
     """Whether its failure fails the start of the whole runtime."""
+    oauth: OAuthSettings = field(default_factory=OAuthSettings)
+    """How to log in there, if it is a remote server that asks for it."""
     location: str = field(default="", compare=False)
     """Where it was described, for messages."""
     notes: tuple[str, ...] = field(default=(), compare=False)

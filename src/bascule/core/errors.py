@@ -11,6 +11,7 @@ BasculeError
 ├── PeerError              BSC-400  the server's, or the way to it
 │   ├── ConnectFailed      BSC-401
 │   │   └── LoginNeeded    BSC-406
+│   │       └── LoginFailed  BSC-407
 │   ├── ConnectionLost     BSC-402
 │   ├── ReplyTimeout       BSC-403
 │   ├── ProtocolViolation  BSC-404
@@ -119,6 +120,12 @@ class LoginNeeded(ConnectFailed):
     """The server wants to know who we are first."""
 
     code = "BSC-406"
+
+
+class LoginFailed(LoginNeeded):
+    """A login was tried and came to nothing."""
+
+    code = "BSC-407"
 
 
 class ConnectionLost(PeerError):

@@ -15,17 +15,28 @@ everywhere would make messages unreadable."""
 
 SHOWN = "***"
 
+MOST_LEARNED = 64
+"""Learned secrets that are kept. A token lives for minutes; a program that runs for a year sees a hundred thousand."""
+
 
 class Mask:
     """The secrets of one server. Texts and errors pass through it on their way to anyone's eyes."""
 
-    __slots__ = ("_secrets",)
+    __slots__ = ("_configured", "_learned", "_secrets")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        # A header holds its secret behind a word, and a server may repeat either the whole or the part.
-        parts = {part for secret in secrets for part in (secret.strip(), *secret.split()) if len(part) >= LEAST}
-        # Longest first, so that a secret which contains another leaves nothing of itself behind.
-        self._secrets = sorted(parts, key=len, reverse=True)
+        self._configured = _parts(secrets)
+        self._learned: dict[str, None] = {}
+        self._secrets = _longest_first(self._configured)
+
+    def learn(self, *secrets: str) -> None:
+        """Hide these too, from now on: tokens are not known before someone logs in."""
+        for part in _parts(secrets):
+            self._learned.pop(part, None)
+            self._learned[part] = None
+        for oldest in [*self._learned][:-MOST_LEARNED]:
+            del self._learned[oldest]
+        self._secrets = _longest_first(self._configured | self._learned.keys())
 
     def text(self, text: str) -> str:
         for secret in self._secrets:
@@ -58,3 +69,13 @@ class Mask:
             return failure
         message, cause = self.text(failure.message), self.value(failure.cause)
         return msgspec.structs.replace(failure, message=message, cause=cause)
+
+
+def _parts(secrets: Iterable[str]) -> set[str]:
+    # A header holds its secret behind a word, and a server may repeat either the whole or the part.
+    return {part for secret in secrets for part in (secret.strip(), *secret.split()) if len(part) >= LEAST}
+
+
+def _longest_first(secrets: Iterable[str]) -> list[str]:
+    """So that a secret which contains another leaves nothing of itself behind."""
+    return sorted(secrets, key=len, reverse=True)

@@ -77,6 +77,9 @@ async def _either(dispatcher: Dispatcher, terms: Terms, probe: Probe) -> Agreeme
     handshake = _start(_after_failed_probe(dispatcher, terms))
     try:
         await asyncio.wait((probe, handshake), return_when=asyncio.FIRST_COMPLETED)
+        if not probe.done() and _shows_new_era(handshake):
+            # The server was not silent for want of an answer: a login, say, may hold up the probe.
+            await asyncio.wait((probe,))
         # Both may be answered in the same moment: what the probe found counts, even if the handshake was refused.
         if probe.done():
             agreement = await _read_probe(dispatcher, terms, probe)
@@ -156,6 +159,13 @@ def _start(asking: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     task = asyncio.create_task(asking)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
+
+
+def _shows_new_era(handshake: asyncio.Task[Agreement]) -> bool:
+    """Whether the old handshake was refused as only a server of the new era would."""
+    error = handshake.exception()
+    cause = error.__cause__ if error is not None else None
+    return isinstance(cause, PeerRefused) and is_new_era_refusal(cause)
 
 
 def _killed(error: ConnectionLost) -> ProbeKilled:

@@ -1,14 +1,20 @@
 """How to link to each server, as data: what a switchboard looks up when a link is needed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from bascule.core.errors import BasculeError, UsageError
 from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.links.key import LinkKey
-from bascule.links.link import Admit, Dial, LinkPlan
+from bascule.links.link import Admit, LinkPlan
 from bascule.links.reception import OnQuestion
 from bascule.links.terms import Terms
+from bascule.transports.dispatcher import Dispatcher
+
+DialFor = Callable[[Principal], Dispatcher]
+"""Makes a connection on somebody's behalf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +22,10 @@ class ServerPlan:
     """How any link to one server is made."""
 
     terms: Terms
-    dial: Dial
+    dial: DialFor
     admit: Admit
     mask: Mask = field(default_factory=Mask)
-    older: Dial | None = None
+    older: DialFor | None = None
     answer: OnQuestion | None = None
 
 
@@ -35,4 +41,6 @@ class Plans:
             raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
         if isinstance(plan, BasculeError):
             raise plan
-        return LinkPlan(key, plan.terms, plan.dial, plan.admit, plan.mask, plan.older, plan.answer)
+        dial = partial(plan.dial, key.principal)
+        older = partial(plan.older, key.principal) if plan.older is not None else None
+        return LinkPlan(key, plan.terms, dial, plan.admit, plan.mask, older, plan.answer)

@@ -36,3 +36,14 @@ class ServerReport:
     def version(self) -> str | None:
         """The protocol version that was agreed on."""
         return self.agreement.version if self.agreement is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class LoginReport:
+    """A login that was made, and how the server stands with it."""
+
+    server: ServerReport
+    issuer: str
+    """The login server."""
+    scope: str
+    """What was granted, in the login server's words."""

@@ -11,7 +11,7 @@ from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
-from bascule.core.errors import BasculeError, ConnectFailed
+from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, UsageError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
@@ -29,7 +29,9 @@ from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
 from bascule.runtime.memory import ListingMemory, OfferKind
 from bascule.runtime.report import ServerReport
-from bascule.transports.factory import by_older_way, dispatcher_for
+from bascule.transports.factory import by_older_way, dial
+from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_logins import Logins, no_login, target_of
 
 STARTING = Principal("bascule", "start")
 """On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
@@ -52,12 +54,14 @@ class Roster:
         memory: ListingMemory,
         clock: Callable[[], float],
         reception: Reception,
+        logins: Logins,
     ) -> None:
         self.servers: Mapping[str, ServerConfig] = config.servers
         self.memory = memory
         self._record = recorder.record
-        self.masks = {name: Mask(secrets_of(server.transport)) for name, server in config.servers.items()}
-        plan = partial(_plan, max_message=config.message_max, reception=reception)
+        self.masks = {name: _mask(server) for name, server in config.servers.items()}
+        self._logins = logins
+        plan = partial(_plan, max_message=config.message_max, reception=reception, logins=logins)
         plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
@@ -132,6 +136,24 @@ class Roster:
         await self.links.close()
         if self._reading:
             await asyncio.wait(self._reading)
+        await self._logins.close()
+
+    def login_of(self, principal: Principal, server: str) -> Credentials:
+        """The login of a principal's user. Raises `UsageError` where nobody logs in."""
+        config = self.servers.get(server)
+        if config is None:
+            raise UsageError(f"no server is called {server!r}", fix="`bascule list` shows those configured")
+        if config.unavailable_reason is not None:
+            raise config.unavailable_reason
+        login = self._logins.of(config, principal.user_id, self.masks[server])
+        if login is None:
+            raise no_login(config)
+        return login
+
+    async def anew(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
+        """Link to a server once more, whatever came of it before: who we are to it has changed."""
+        await self.links.close([LinkKey(server, lane, principal)])
+        return await self.settle(principal, server, lane)
 
     async def prove_required(self) -> None:
         """Try every `required` server once. Raises for the first that cannot be used."""
@@ -142,7 +164,11 @@ class Roster:
             reports = await asyncio.gather(*(self.settle(STARTING, name, Lane.OPEN) for name in names))
         finally:
             await self.links.close([LinkKey(name, Lane.OPEN, STARTING) for name in names])
-        raise_for_required(reports)
+        # Who logs in is not known before there is an agent session; that the server is there has been proved.
+        raise_for_required(report for report in reports if not self._awaits_login(report))
+
+    def _awaits_login(self, report: ServerReport) -> bool:
+        return isinstance(report.error, LoginNeeded) and target_of(self.servers[report.name]) is not None
 
     def report(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         config = self.servers[server]
@@ -206,7 +232,13 @@ def _exposed(listing: ServerListing, *, refuse: bool) -> int:
     return sum(spec.status is ToolStatus.EXPOSED and not (refuse and spec.findings) for spec in specs)
 
 
-def _plan(server: ServerConfig, mask: Mask, *, max_message: int, reception: Reception) -> ServerPlan | BasculeError:
+def _mask(server: ServerConfig) -> Mask:
+    return Mask((*secrets_of(server.transport), *server.oauth.secrets))
+
+
+def _plan(
+    server: ServerConfig, mask: Mask, *, max_message: int, reception: Reception, logins: Logins
+) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
         return server.unavailable_reason
@@ -222,11 +254,16 @@ def _plan(server: ServerConfig, mask: Mask, *, max_message: int, reception: Rece
         client_info=CLIENT_INFO,
         capabilities=reception.capabilities,
     )
-    dial = partial(dispatcher_for, max_message=max_message, environ=os.environ)
-    admit = partial(admit_by_listing, collect=Pages, timeout=limits.list)
+    dialling = partial(dial, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
     older = by_older_way(server)
-    older_dial = partial(dial, older) if older is not None else None
-    return ServerPlan(terms, partial(dial, server), admit, mask, older_dial, reception.answer)
+    return ServerPlan(
+        terms,
+        partial(dialling, server),
+        partial(admit_by_listing, collect=Pages, timeout=limits.list),
+        mask,
+        partial(dialling, older) if older is not None else None,
+        reception.answer,
+    )
 
 
 class Toolboxes:

@@ -12,6 +12,7 @@ from bascule.core.answer import OnElicit, OnSample
 from bascule.core.errors import UsageError
 from bascule.core.events import Sink
 from bascule.core.principal import Principal
+from bascule.identity.redirect import OnLogin
 from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
 from bascule.runtime.executor import Executor
@@ -22,6 +23,8 @@ from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
 from bascule.store.choose import store_at
 from bascule.store.interface import Store
+from bascule.store.vault import Vault
+from bascule.transports.http_logins import Logins
 
 
 class Runtime:
@@ -29,6 +32,9 @@ class Runtime:
 
     `on_elicit` answers what servers ask of a person, `on_sample` what they ask of a model; each may be a coroutine
     function. What has no callback is not offered to servers, and refused where they ask nevertheless.
+
+    `on_login` sends a person to the URL it is given, and gives back the one to which their browser returned. Without
+    it, a server that wants a login is `needs-auth` until someone runs `bascule login`.
     """
 
     def __init__(
@@ -38,10 +44,12 @@ class Runtime:
         sinks: Iterable[Sink] = (),
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
+        on_login: OnLogin | None = None,
         prove_required: bool = True,
     ) -> None:
         self.config = config
         self._respondent = Respondent(on_elicit, on_sample)
+        self._on_login = on_login
         self._recorder = Recorder(sinks)
         self._prove_required = prove_required
         self._store: Store | None = None
@@ -58,9 +66,11 @@ class Runtime:
         sinks: Iterable[Sink] = (),
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
+        on_login: OnLogin | None = None,
     ) -> Self:
         """From `bascule.yaml`, `.mcp.json`, or any other file that names MCP servers."""
-        return cls(load_file(path, os.environ), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
+        config = load_file(path, os.environ)
+        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
 
     @classmethod
     def from_env(
@@ -70,10 +80,11 @@ class Runtime:
         sinks: Iterable[Sink] = (),
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
+        on_login: OnLogin | None = None,
     ) -> Self:
         """From the `AGENT_<agent>_MCP_…` variables."""
-        servers = {server.name: server for server in load_agent_mcp_configs(agent)}
-        return cls(RuntimeConfig(servers=servers), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
+        config = RuntimeConfig(servers={server.name: server for server in load_agent_mcp_configs(agent)})
+        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
 
     @classmethod
     def from_servers(
@@ -83,19 +94,22 @@ class Runtime:
         sinks: Iterable[Sink] = (),
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
+        on_login: OnLogin | None = None,
     ) -> Self:
         """From configs made by hand, or from server objects that live in this process."""
-        configs = {name: _as_config(name, server) for name, server in servers.items()}
-        return cls(RuntimeConfig(servers=configs), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
+        config = RuntimeConfig(servers={name: _as_config(name, server) for name, server in servers.items()})
+        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
 
     async def __aenter__(self) -> Self:
-        self._store = store_at(self.config.store, state_folder(os.environ))
+        folder = state_folder(os.environ)
+        self._store = store_at(self.config.store, folder)
         await self._store.open()
         # Servers of one name in two configs are two servers; a config made in code is told by where it runs.
         home = str((self.config.path or Path()).absolute())
         memory = ListingMemory(self._store, home, time.time)
         answering = Answering(self._respondent, self._recorder, time.time, self._standings.get)
-        self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception)
+        logins = Logins(Vault(folder), self._on_login, time.time)
+        self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, logins)
         self._executor = Executor(self._roster.links, self._recorder, time.time, answering)
         if self._prove_required:
             try:

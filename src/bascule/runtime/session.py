@@ -15,8 +15,10 @@ from bascule.core.request import OnProgress
 from bascule.core.resource import ResourceSpec
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
+from bascule.identity.redirect import OnLogin
+from bascule.links.key import LinkKey
 from bascule.runtime.executor import Executor
-from bascule.runtime.report import ServerReport
+from bascule.runtime.report import LoginReport, ServerReport
 from bascule.runtime.roster import raise_for_required
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
@@ -143,6 +145,22 @@ class AgentSession:
         server = None if isinstance(ref, str) else ref.server if isinstance(ref, ResourceSpec) else ref.key.server
         given = {"argument": argument, "value": value, "context": dict(context or {})}
         return self._executor.carry(self._standing, self._shelf.completing, Inquiry(name, given, server=server))
+
+    async def login(self, server: str, on_login: OnLogin, redirect_uri: str) -> LoginReport:
+        """Log this agent session's user in at a server, and link to it to prove it. Raises `LoginFailed`.
+
+        `on_login` gets the URL at which a person logs in, and gives back the one to which the browser returned, which
+        begins with `redirect_uri`. The login holds for all agent sessions of the user, and outlives the runtime.
+        """
+        login = await self._roster.login_of(self.principal, server).log_in(on_login, redirect_uri)
+        scope = login.tokens.scope if login.tokens is not None else None
+        return LoginReport(await self._roster.anew(self.principal, server, self.lane), login.issuer, scope or "")
+
+    async def logout(self, server: str) -> bool | None:
+        """Forget this user's login at a server. Whether the login server revoked it too; None if there was none."""
+        revoked = await self._roster.login_of(self.principal, server).log_out()
+        await self._roster.links.close([LinkKey(server, self.lane, self.principal)])
+        return revoked
 
     async def close(self) -> None:
         """Close this agent session's links. Calling again opens new ones."""

@@ -6,7 +6,7 @@ from typing import Protocol
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.compliance.ratchet import EpochPermit, Ratchet
-from bascule.core.errors import ConnectFailed, UnknownTool
+from bascule.core.errors import ConnectFailed, LoginNeeded, UnknownTool
 from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
@@ -148,5 +148,6 @@ class Standing:
             error = self.roster.error_of(self.principal, server)
             if error is not None:
                 message = f"{name} may be a tool of server {server!r}, which cannot be used: {error.message}"
-                return ConnectFailed(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
+                kind = LoginNeeded if isinstance(error, LoginNeeded) else ConnectFailed
+                return kind(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
         return None

@@ -14,18 +14,38 @@ from bascule.config import (
 )
 from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
+from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment
 from bascule.transports.dispatcher import Dispatcher
+from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_logins import Logins
 
 
-def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[str, str]) -> Dispatcher:
-    """A dispatcher that is not open yet."""
+def dial(
+    server: ServerConfig,
+    principal: Principal,
+    *,
+    logins: Logins,
+    mask: Mask,
+    max_message: int,
+    environ: Mapping[str, str],
+) -> Dispatcher:
+    """A dispatcher that is not open yet, on somebody's behalf. What a login brings is hidden by `mask`."""
+    login = logins.of(server, principal.user_id, mask)
+    return dispatcher_for(server, max_message=max_message, environ=environ, login=login)
+
+
+def dispatcher_for(
+    server: ServerConfig, *, max_message: int, environ: Mapping[str, str], login: Credentials | None = None
+) -> Dispatcher:
+    """A dispatcher that is not open yet. `login` says who we are to a remote server."""
     match server.transport:
         case StdioTransport() as stdio:
             return _stdio(stdio, max_message, environ)
         case StreamableHttpTransport() | UnixSocketTransport() as http:
-            return _http(http, max_message, server.timeouts.connect)
+            return _http(http, max_message, server.timeouts.connect, login)
         case WebSocketTransport() as ws:
             from bascule.transports.ws import WebSocketDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
@@ -38,20 +58,22 @@ def dispatcher_for(server: ServerConfig, *, max_message: int, environ: Mapping[s
         case SseTransport() as sse:
             from bascule.transports.sse import SseDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
-            headers = reveal_all(sse.headers)
-            return SseDispatcher(sse.url, headers, max_message=max_message, connect_timeout=server.timeouts.connect)
+            headers, limit = reveal_all(sse.headers), server.timeouts.connect
+            return SseDispatcher(sse.url, headers, max_message=max_message, connect_timeout=limit, login=login)
         case _:
             raise server.unavailable_reason or ConfigError(f"{server.name} has no transport")
 
 
-def _http(http: StreamableHttpTransport | UnixSocketTransport, max_message: int, limit: float) -> Dispatcher:
+def _http(
+    http: StreamableHttpTransport | UnixSocketTransport, max_message: int, limit: float, login: Credentials | None
+) -> Dispatcher:
     from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- see above
 
     headers = reveal_all(http.headers)
     if isinstance(http, UnixSocketTransport):
         url, socket = f"http://localhost{http.path}", http.socket
         return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket)
-    return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit)
+    return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit, login=login)
 
 
 def by_older_way(server: ServerConfig) -> ServerConfig | None:

@@ -14,11 +14,20 @@ from typing import Any
 from aiohttp import ClientError, ClientResponse
 from aiohttp.hdrs import CONTENT_ENCODING
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation, ReplyTimeout
+from bascule.core.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    LoginNeeded,
+    PeerError,
+    PermitLost,
+    ProtocolViolation,
+    ReplyTimeout,
+)
 from bascule.core.jsonvalue import JsonObject, as_object, is_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
+from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_inbound import Inbound
@@ -55,6 +64,7 @@ class HttpDispatcher:
         max_message: int,
         connect_timeout: float,
         socket: str | None = None,
+        login: Credentials | None = None,
     ) -> None:
         """With `socket`, a socket file on this machine, everything goes there, and the URL's host is only a name."""
         self._loop = asyncio.get_running_loop()
@@ -62,7 +72,7 @@ class HttpDispatcher:
         self.lost: asyncio.Future[PeerError] = self._loop.create_future()
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
-        self._endpoint = Endpoint(url, headers, socket)
+        self._endpoint = Endpoint(url, headers, socket, login)
         self._inbound = Inbound(self, self.counters, self._post_answer)
         self._linger = Linger()
         self._max_message = max_message
@@ -98,6 +108,10 @@ class HttpDispatcher:
             return await post(self._endpoint, exchange, write_request(request_id, request.method, params), self._reply)
         except (ReplyTimeout, asyncio.CancelledError):
             self._abandon(request_id, exchange)
+            raise
+        except LoginNeeded as error:
+            if self._endpoint.shut_out:
+                self._lose(error, but=exchange)
             raise
         finally:
             del self._pending[key]

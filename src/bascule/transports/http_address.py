@@ -19,6 +19,10 @@ FRAMING = frozenset(
 )
 """Headers that decide where a message ends. One from a config could make two requests of one."""
 
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAX_REDIRECTS = 3
+"""Enough for a missing slash and a moved path; more is a loop."""
+
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VISIBLE = re.compile(r"[\x21-\x7e]{1,4096}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

@@ -27,6 +27,10 @@ class Body(Payload):
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         return self._data.decode(encoding, errors)
 
+    def not_taken(self) -> None:
+        """The server did not let us in, so nothing was done with what was sent."""
+        self._exchange.handed_over = False
+
     async def write(self, writer: AbstractStreamWriter) -> None:
         await self.write_with_length(writer, None)
 

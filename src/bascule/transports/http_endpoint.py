@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from bascule.core.errors import ConnectFailed, ProtocolViolation
+from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, ProtocolViolation
+from bascule.identity.challenge import read_challenge
 from bascule.transports.dispatcher import is_new_era
 from bascule.transports.http_address import (
+    MAX_REDIRECTS,
+    REDIRECTS,
     base_headers,
     message_url,
     parse_url,
@@ -19,14 +23,20 @@ from bascule.transports.http_address import (
     too_many_redirects,
 )
 from bascule.transports.http_body import Body
+from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_reply import demanded
 from bascule.wire.jsonrpc import sample
 
 SESSION_HEADER = "Mcp-Session-Id"
 VERSION_HEADER = "MCP-Protocol-Version"
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
-MAX_REDIRECTS = 3
-"""Enough for a missing slash and a moved path; more is a loop."""
+DEMANDS = frozenset({401, 403})
+UNSETTLED = REDIRECTS | DEMANDS
+"""Answers after which the same message may have to be sent again: elsewhere, or as someone the server knows."""
+
+MAX_RENEWALS = 2
+"""Times that one message may be sent with another token: after a refresh, and after a login that the refresh showed to
+be needed. A server that is never content must not make us log in for ever."""
 
 SOCKET_HOST = "localhost:80"
 """Whom we ask for through a socket file. Servers that guard against foreign hosts let this one in; the SDK's do so only
@@ -38,10 +48,12 @@ _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 class Endpoint:
     """One URL that MCP messages are posted to. It shares nothing with other links: no cookies, no proxy, no pool.
 
-    With a socket file, all of it goes through that file, redirects on the same host as well.
+    With a socket file, all of it goes through that file, redirects on the same host as well. A login says who we are.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], socket: str | None = None) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], socket: str | None = None, login: Credentials | None = None
+    ) -> None:
         self.session_id: str | None = None
         self.version: str | None = None
         self._text = url
@@ -51,6 +63,9 @@ class Endpoint:
         self._session: aiohttp.ClientSession | None = None
         self._stamp = CIMultiDict[str]()
         self._authorized = False
+        self._login = login
+        self.shut_out = False
+        """Whether the server has refused for good a token that we had."""
 
     @property
     def address(self) -> str:
@@ -107,25 +122,66 @@ class Endpoint:
 
     def post(self, body: Body, extra: Mapping[str, str]) -> Awaitable[aiohttp.ClientResponse]:
         """Send a message. The answer may be a redirect, which `follow` is for."""
+        if self._login is not None and self._login.header() is None:
+            return self._prepared_post(body, extra)
         return self._open_session().post(self._url, data=body, headers=self._headers(extra), allow_redirects=False)
+
+    async def _prepared_post(self, body: Body, extra: Mapping[str, str]) -> aiohttp.ClientResponse:
+        assert self._login is not None
+        await self._login.prepare()
+        return await self._open_session().post(
+            self._url, data=body, headers=self._headers(extra), allow_redirects=False
+        )
 
     async def follow(
         self, response: aiohttp.ClientResponse, body: Body, extra: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
-        """Send the same message to where a redirect points, as long as that is the same server."""
-        headers = self._headers(extra)
+        """Send the same message again if the answer asks for it: to where a redirect points, as long as that is the
+        same server, or with another token, as long as there is one. Raises `LoginNeeded` where there is none."""
         url = self._url
-        for _ in range(MAX_REDIRECTS):
+        redirects = renewals = 0
+        while response.status in UNSETTLED:
+            if response.status in DEMANDS:
+                if not await self._renewed(response, renewals):
+                    break
+                renewals += 1
+                body.not_taken()
+            else:
+                if redirects == MAX_REDIRECTS:
+                    response.release()
+                    raise too_many_redirects(url, MAX_REDIRECTS)
+                redirects += 1
+                url = self._redirected(url, response)
             response.release()
-            url = redirect_target(url, response.status, response.headers.get("Location"))
-            if response.status == 308:
-                # Moved for good: the next request goes there at once.
-                self._url = url
-            response = await self._open_session().post(url, data=body, headers=headers, allow_redirects=False)
-            if response.status not in REDIRECTS:
-                return response
+            response = await self._open_session().post(
+                url, data=body, headers=self._headers(extra), allow_redirects=False
+            )
+        return response
+
+    def _redirected(self, url: URL, response: aiohttp.ClientResponse) -> URL:
         response.release()
-        raise too_many_redirects(url, MAX_REDIRECTS)
+        target = redirect_target(url, response.status, response.headers.get("Location"))
+        if response.status == 308:
+            # Moved for good: the next request goes there at once.
+            self._url = target
+        return target
+
+    async def _renewed(self, response: aiohttp.ClientResponse, before: int = 0) -> bool:
+        """Whether the same message may be let in now. A refusal that no login could change is left to be told."""
+        challenge = read_challenge(", ".join(response.headers.getall("WWW-Authenticate", ())))
+        if self._login is None or (response.status == 403 and not challenge.lacks_scope):
+            return False
+        used = response.request_info.headers.get("Authorization", "")
+        response.close()
+        try:
+            if before == MAX_RENEWALS:
+                raise self._login.needed(used, challenge)
+            await self._login.renew(used, challenge, again=before > 0)
+        except LoginNeeded as error:
+            error.evidence = error.evidence or demanded(response)
+            self.shut_out = response.status == 401 and bool(used)
+            raise
+        return True
 
     async def get(self, last_id: str | None) -> aiohttp.ClientResponse:
         """Open the old era's stream, from its start or after the event that came last."""
@@ -133,6 +189,21 @@ class Endpoint:
         headers["Accept"] = "text/event-stream"
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
+        # A login that cannot be renewed now fails no stream by itself: the server's answer tells what to make of it.
+        with suppress(PeerError):
+            if self._login is not None and (token := await self._login.prepare()):
+                headers["Authorization"] = token
+        response = await self._open_session().get(self._url, headers=headers, allow_redirects=False)
+        return await self._get_again(response, headers) if response.status == 401 else response
+
+    async def _get_again(self, response: aiohttp.ClientResponse, headers: CIMultiDict[str]) -> aiohttp.ClientResponse:
+        """The same stream with another token, if there is one. A stream that is refused fails no request by itself."""
+        try:
+            if self._login is None or not await self._renewed(response):
+                return response
+            headers["Authorization"] = await self._login.prepare()
+        except PeerError:
+            return response
         return await self._open_session().get(self._url, headers=headers, allow_redirects=False)
 
     async def stream(self) -> aiohttp.ClientResponse:
@@ -151,7 +222,8 @@ class Endpoint:
 
     async def delete(self) -> None:
         """End the old era's session at the server."""
-        response = await self._open_session().delete(self._url, headers=self._stamp, allow_redirects=False)
+        headers = self._headers({})
+        response = await self._open_session().delete(self._url, headers=headers, allow_redirects=False)
         response.close()
 
     async def close(self) -> None:
@@ -169,13 +241,16 @@ class Endpoint:
         return self._session
 
     def _headers(self, extra: Mapping[str, str]) -> Mapping[str, str]:
-        if self._authorized:
-            # What the operator configured says who we are; nothing above may change that.
+        token = self._login.header() if self._login is not None else None
+        if not token and (self._authorized or self._login is not None):
+            # What the operator configured, or the user's login, says who we are; nothing above may change that.
             extra = {name: value for name, value in extra.items() if name.lower() != "authorization"}
-        if not self._stamp:
+        if not self._stamp and not token:
             return extra
         headers = CIMultiDict(extra)
         headers.update(self._stamp)
+        if token:
+            headers["Authorization"] = token
         return headers
 
     def _restamp(self) -> None:

@@ -8,7 +8,7 @@ from aiohttp import ClientError, ClientResponse
 
 from bascule.core.errors import ProtocolViolation
 from bascule.transports.http_body import Body
-from bascule.transports.http_endpoint import REDIRECTS, Endpoint
+from bascule.transports.http_endpoint import UNSETTLED, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
 
@@ -27,7 +27,7 @@ async def post(
     try:
         body, headers = Body(data, exchange), exchange.request.headers
         response = await endpoint.post(body, headers)
-        if response.status in REDIRECTS:
+        if response.status in UNSETTLED:
             response = await endpoint.follow(response, body, headers)
         try:
             return await read(response, exchange)

@@ -127,15 +127,19 @@ async def _error_body(response: ClientResponse, max_message: int) -> bytes:
             response.close()
 
 
-def _login_needed(response: ClientResponse) -> LoginNeeded:
+def demanded(response: ClientResponse) -> str:
+    """What a server that does not let us in says it wants, as evidence."""
     challenge = response.headers.get("WWW-Authenticate")
-    asked = f", WWW-Authenticate: {sample(challenge.encode())}" if challenge else ""
+    return f"HTTP {response.status}" + (f", WWW-Authenticate: {sample(challenge.encode())}" if challenge else "")
+
+
+def _login_needed(response: ClientResponse) -> LoginNeeded:
     response.close()
     return LoginNeeded(
         f"the server wants to know who we are (HTTP {response.status})"
         if response.status == 401
         else "the server does not let us in (HTTP 403)",
-        evidence=f"HTTP {response.status}{asked}",
+        evidence=demanded(response),
         cause="no credentials were sent, or they are not valid there",
         fix="set headers.Authorization for this server",
     )

@@ -14,6 +14,7 @@ from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, Pee
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Permit, Request
 from bascule.transports.http_chunks import Chunks
+from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
@@ -39,9 +40,17 @@ class SseDispatcher(MessageDispatcher):
     garbage_cause = "events that should hold messages hold something else"
     garbage_fix = "update the server"
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, max_message: int, connect_timeout: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        max_message: int,
+        connect_timeout: float,
+        login: Credentials | None = None,
+    ) -> None:
         super().__init__(max_message)
-        self._endpoint = Endpoint(url, headers)
+        self._endpoint = Endpoint(url, headers, login=login)
         self._max_message = max_message
         self._connect_timeout = connect_timeout
         self._postbox = Postbox(self._endpoint, max_message, connect_timeout, self._deadlines.keep)

@@ -10,8 +10,7 @@ from aiohttp.hdrs import SEC_WEBSOCKET_EXTENSIONS
 from yarl import URL
 
 from bascule.core.errors import ConnectFailed, LoginNeeded, PeerRefused
-from bascule.transports.http_address import parse_url, shown, upgrade_headers
-from bascule.transports.http_endpoint import REDIRECTS
+from bascule.transports.http_address import REDIRECTS, parse_url, shown, upgrade_headers
 from bascule.transports.http_failure import not_connected, told
 from bascule.transports.http_reply import refusal_of
 from bascule.wire.jsonrpc import sample

@@ -13,13 +13,13 @@ def test_a_call_takes_a_tool_and_its_arguments():
 
 
 def test_every_command_takes_a_config_a_principal_and_json():
-    for command in (["list"], ["call", "x"]):
+    for command in (["list"], ["call", "x"], ["login", "x"], ["logout", "x"]):
         options = build_parser().parse_args([*command, "--config", "c", "--user", "u", "--session", "s", "--json"])
         assert (options.config, options.user, options.session, options.json) == ("c", "u", "s", True)
 
 
 def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str]):
-    for command in ("list", "call"):
+    for command in ("list", "call", "login", "logout"):
         with pytest.raises(SystemExit):
             build_parser().parse_args([command, "--help"])
         assert "examples:" in capsys.readouterr().out
@@ -30,3 +30,8 @@ def test_a_limit_that_never_ends_or_never_begins_is_refused(limit: str):
     with pytest.raises(SystemExit) as caught:
         build_parser().parse_args(["call", "x", "--timeout", limit])
     assert caught.value.code == 2
+
+
+def test_a_login_waits_five_minutes_for_a_person_on_any_port():
+    options = build_parser().parse_args(["login", "github"])
+    assert (options.name, options.no_browser, options.timeout, options.port) == ("github", False, 300.0, 0)

@@ -8,6 +8,7 @@ from bascule.config.draft import Draft, make_server
 from bascule.config.entries import Given, sort_keys
 from bascule.config.keys import SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
+from bascule.config.oauth import OAuthSettings
 from bascule.config.problems import Problems
 from bascule.config.secret import Secret, reveal_all
 from bascule.config.transport import (
@@ -250,3 +251,25 @@ def test_a_server_that_was_refused_before_has_nothing_to_connect_to(kind: str):
 )
 def test_headers_in_clear_are_pointed_out(url: str, headers: dict[str, str], noted: bool):
     assert bool(made({"url": url, "headers": headers}).notes) is noted
+
+
+def test_a_login_reaches_the_model_and_its_secret_never_shows():
+    keys = {"client_id": "me", "client_secret": "${TOKEN}", "scopes": ["a", "b"]}
+    server = made({"url": "https://a.test/mcp", "oauth": keys})
+
+    assert (server.oauth.client_id, server.oauth.scopes, server.oauth.secrets) == ("me", ("a", "b"), ("hunter2",))
+    assert "hunter2" not in repr(server)
+    assert made({"url": "https://a.test/mcp"}).oauth == OAuthSettings()
+
+
+def test_a_login_is_for_remote_servers():
+    assert told({"command": "x", "oauth": {"client_id": "me"}}) == [
+        "f: a.oauth.client_id: goes with `url`, but this server has a `command`; remove it"
+    ]
+
+
+def test_a_flawed_login_is_told_at_its_place():
+    assert told({"url": "https://a.test/mcp", "oauth": {"client_secret": "s", "scopes": ["a b"]}}) == [
+        "f: a.oauth.scopes[0]: must be one scope, without spaces or quotes",
+        "f: a.oauth.client_secret: goes with `client_id`, which is not given",
+    ]

@@ -21,6 +21,9 @@ NOW = {
     "url",
     "transport",
     "headers",
+    "oauth.client_id",
+    "oauth.client_secret",
+    "oauth.scopes",
     "era",
     "required",
     "prefix",
@@ -31,7 +34,7 @@ NOW = {
 }
 
 LATER = {
-    *("headers_command", "oauth.client_id", "oauth.scopes", "container", "limit", "permissions", "idempotent", "trust"),
+    *("headers_command", "container", "limit", "permissions", "idempotent", "trust"),
     *("ask", "raises", "vouched", "kit", "url_isolated", "command_isolated", "twin", "lifetime", "stateless"),
     *("heartbeat.interval", "heartbeat.stale_after", "restart.attempts", "restart.backoff"),
     *("limits.concurrent", "limits.per_minute", "type", "target", "instructions", "port", "auth"),

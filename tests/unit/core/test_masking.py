@@ -1,7 +1,7 @@
 """Secrets do not show, wherever a server repeats them."""
 
 from bascule.core.errors import ConnectFailed, PeerRefused
-from bascule.core.masking import Mask
+from bascule.core.masking import MOST_LEARNED, Mask
 from bascule.core.outcome import FailureKind, ToolFailure
 
 TOKEN = "ghx-0123456789abcdef"
@@ -49,3 +49,18 @@ def test_without_secrets_nothing_is_touched():
     error, failure = ConnectFailed("x"), ToolFailure(FailureKind.TIMEOUT, "BSC-403", "x")
     assert Mask().error(error) is error
     assert Mask().failure(failure) is failure
+
+
+def test_a_secret_learned_later_is_hidden_from_then_on():
+    mask = Mask([TOKEN])
+    mask.learn("an-access-token", f"{TOKEN}-longer")
+    assert mask.text(f"an-access-token {TOKEN} {TOKEN}-longer") == "*** *** ***"
+    assert mask.error(ConnectFailed("bad an-access-token")).message == "bad ***"
+
+
+def test_the_oldest_learned_are_forgotten_and_the_configured_never():
+    mask = Mask([TOKEN])
+    for number in range(MOST_LEARNED + 1):
+        mask.learn(f"token-number-{number}-")
+    assert mask.text("token-number-0-") == "token-number-0-"
+    assert mask.text(f"{TOKEN} token-number-{MOST_LEARNED}- token-number-1-") == "*** *** ***"

@@ -11,6 +11,7 @@ from bascule.links.negotiation import TURNED_AWAY, ProbeKilled, WayRefused, nego
 from bascule.links.terms import Agreement, Era
 from bascule.wire.stamp import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.links import TERMS
+from support.runtime import settled
 from support.servers import methods, opened, received, stdio
 from support.streams import Loopback
 
@@ -369,3 +370,14 @@ async def test_a_silent_child_may_be_one_that_wants_lengths_and_a_silent_url_is_
 
     assert "Content-Length" in child.cause
     assert (remote.cause, "URL" in remote.fix, "command" in remote.fix) == ("", True, False)
+
+
+async def test_a_handshake_refused_in_the_new_eras_words_leaves_the_decision_to_the_question():
+    peer = Peer()
+    task = await negotiating(peer, 2, probe=0.01)
+    peer.refuse(2, -32020)
+    await settled()
+    assert not task.done()
+    peer.answer(1, **FOUND)
+
+    assert (await task).version == NEW_VERSIONS[-1]

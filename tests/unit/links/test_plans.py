@@ -3,19 +3,34 @@
 import pytest
 
 from bascule.core.errors import ConfigError, UsageError
+from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.links.link import LinkPlan
 from bascule.links.plans import Plans, ServerPlan
 from support.links import BOB, TERMS, a_key, admit_all
 from support.streams import Loopback
 
-PLAN = ServerPlan(TERMS, Loopback, admit_all, older=lambda: Loopback(1))
+
+class Dialled(Loopback):
+    """A connection that knows on whose behalf it was made."""
+
+    def __init__(self, principal: Principal) -> None:
+        super().__init__()
+        self.principal = principal
 
 
-def test_a_plan_is_the_servers_with_the_key_it_was_asked_for():
-    plans = Plans({"files": PLAN, "other": ServerPlan(TERMS, Loopback, admit_all)})
+PLAN = ServerPlan(TERMS, Dialled, admit_all, older=Dialled)
+
+
+async def test_a_plan_is_the_servers_with_the_key_it_was_asked_for():
+    plans = Plans({"files": PLAN, "other": ServerPlan(TERMS, Dialled, admit_all)})
     for key in (a_key("files"), a_key("files", Lane.SEALED), a_key("files", principal=BOB)):
-        assert plans.plan_for(key) == LinkPlan(key, PLAN.terms, PLAN.dial, PLAN.admit, PLAN.mask, PLAN.older)
+        plan = plans.plan_for(key)
+        assert plan == LinkPlan(key, PLAN.terms, plan.dial, PLAN.admit, PLAN.mask, plan.older)
+        assert plan.older is not None
+        for dialled in (plan.dial(), plan.older()):
+            assert isinstance(dialled, Dialled)
+            assert dialled.principal == key.principal
 
 
 def test_a_server_that_cannot_be_linked_to_raises_its_reason():

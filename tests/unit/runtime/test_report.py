@@ -6,7 +6,7 @@ import pytest
 
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
-from bascule.runtime.report import ServerReport
+from bascule.runtime.report import LoginReport, ServerReport
 
 
 def test_a_server_that_was_never_tried_has_nothing_to_tell():
@@ -25,3 +25,9 @@ def test_the_version_is_the_one_that_was_agreed_on():
 def test_a_report_does_not_change():
     with pytest.raises(dataclasses.FrozenInstanceError):
         ServerReport("work", "stdio", LinkState.READY).tools = 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_login_is_told_with_how_the_server_stands():
+    report = LoginReport(ServerReport("work", "http", LinkState.READY, tools=3), "https://login.example", "read")
+
+    assert (report.server.tools, report.issuer, report.scope) == (3, "https://login.example", "read")

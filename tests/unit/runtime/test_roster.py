@@ -24,6 +24,7 @@ from bascule.runtime.roster import MOST_TOOLBOXES, Roster, Toolboxes, raise_for_
 from bascule.runtime.runtime import Runtime
 from bascule.wire.stamp import CLIENT_INFO_KEY
 from support.children import children
+from support.fake_login import fake_login
 from support.links import ALICE, BOB, a_key
 from support.runtime import Events, a_tool, obeying, roster_of, running, stand_in
 from support.servers import pids, received
@@ -314,6 +315,21 @@ async def test_required_servers_are_proved_and_their_links_closed(tmp_path: Path
         assert len(pids(tmp_path / "one")) == 1
         assert not (tmp_path / "two").exists()
         assert roster.unsettled(ALICE) == ("one", "two")
+
+
+async def test_a_required_server_that_waits_for_a_login_is_there():
+    async with fail_after(20), fake_login() as fake:
+        waiting = ServerConfig("notes", StreamableHttpTransport(fake.url), required=True)
+        async with a_roster(waiting) as roster:
+            assert (await roster.settle(ALICE, "notes", Lane.OPEN)).state is LinkState.NEEDS_AUTH
+
+
+async def test_a_required_server_that_refuses_what_was_configured_is_not():
+    async with fail_after(20), fake_login() as fake:
+        configured = StreamableHttpTransport(fake.url, {"Authorization": "Bearer wrong"})
+        with pytest.raises(ConnectFailed, match="'notes' cannot be used"):
+            async with a_roster(ServerConfig("notes", configured, required=True)):
+                pass
 
 
 def test_the_first_required_server_that_failed_is_raised_for():

@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 
 from bascule.catalog.entry import Entry
-from bascule.config import ServerConfig
+from bascule.config import ServerConfig, StreamableHttpTransport
 from bascule.core.call import ToolCall
-from bascule.core.errors import ConnectFailed, UnknownTool
+from bascule.core.errors import ConnectFailed, LoginNeeded, UnknownTool
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Standing
 from bascule.runtime.tool_call import TOOL_CALL
+from support.fake_login import fake_login
 from support.links import ALICE
 from support.runtime import a_tool, obeying, roster_of, running, stand_in
+from support.waiting import fail_after
 
 REGIONAL = {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 
@@ -164,3 +166,15 @@ async def test_what_was_allowed_is_remembered_until_the_session_or_the_tool_chan
         stands.roster.version += 1
         stands.known("work_act")
         assert stands.allowed(entry.spec) is None
+
+
+async def test_a_tool_of_a_server_that_waits_for_a_login_asks_for_it():
+    async with (
+        fail_after(20),
+        fake_login() as fake,
+        standing(ServerConfig("notes", StreamableHttpTransport(fake.url))) as stands,
+    ):
+        with pytest.raises(LoginNeeded, match="notes_write may be a tool") as caught:
+            await stands.resolve("notes_write")
+
+    assert caught.value.fix == "run `bascule login notes`"

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,18 @@ from bascule.config import (
     WebSocketTransport,
 )
 from bascule.config.transport import NoTransport
-from bascule.core.errors import ConfigError, ConnectionLost
+from bascule.core.errors import ConfigError, ConnectionLost, LoginNeeded
+from bascule.core.principal import Principal
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.factory import by_older_way, dispatcher_for
+from bascule.transports.factory import by_older_way, dial, dispatcher_for
 from bascule.transports.http import HttpDispatcher
+from bascule.transports.http_logins import Logins
 from bascule.transports.memory import MemoryDispatcher
 from bascule.transports.sse import SseDispatcher
 from bascule.transports.stdio import StdioDispatcher
 from bascule.transports.ws import WebSocketDispatcher
 from support.http_servers import Asked, http_reply, raw_server, raw_unix_server, result_body
+from support.login_place import place
 from support.servers import opened
 from support.sse_servers import sse_peer
 from support.streams import a_request
@@ -200,3 +204,18 @@ async def test_configured_headers_reach_a_server_of_http_with_sse_too():
             await dispatcher.send(a_request("initialize"))
 
     assert {asked.headers["authorization"] for asked in peer.server.asked} == {f"Bearer {TOKEN}"}
+
+
+async def test_a_remote_server_is_dialled_as_the_user_who_is_logged_in(tmp_path: Path):
+    async with place(tmp_path) as at:
+        await at.logged_in()
+        server = ServerConfig("notes", StreamableHttpTransport(at.fake.url))
+        logins = Logins(at.vault, None, lambda: at.now)
+        for user, header in (("alice", "Bearer access-token-1"), ("bob", "")):
+            made = dial(
+                server, Principal(user, "s"), logins=logins, mask=at.mask, max_message=1_000_000, environ=PARENT
+            )
+            async with opened(made) as link:
+                with suppress(LoginNeeded):
+                    await link.send(a_request())
+            assert at.fake.authorizations[-1] == header

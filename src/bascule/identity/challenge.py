@@ -1,0 +1,42 @@
+"""What a server asks for when it lets nobody in: its `WWW-Authenticate` header, read and written."""
+
+import re
+
+import msgspec
+
+_BEARER = re.compile(r"\bbearer\b", re.IGNORECASE)
+_PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_SCOPES = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
+
+LONGEST = 8 * 1024
+"""Characters of the header that are looked at."""
+
+
+class Challenge(msgspec.Struct, frozen=True):
+    """Which login a server wants. Empty where it does not say."""
+
+    error: str = ""
+    scope: str = ""
+    resource_metadata: str = ""
+
+    @property
+    def lacks_scope(self) -> bool:
+        """Whether we are known there, and may not do this."""
+        return self.error == "insufficient_scope"
+
+    def header(self) -> str:
+        """The same in plain words, with nothing else the server may have put there."""
+        given = {"error": self.error, "scope": self.scope, "resource_metadata": self.resource_metadata}
+        return ", ".join(["Bearer", *(f'{name}="{value}"' for name, value in given.items() if value)]).replace(
+            "Bearer, ", "Bearer ", 1
+        )
+
+
+def read_challenge(header: str) -> Challenge:
+    found = _BEARER.search(header[:LONGEST])
+    if found is None:
+        return Challenge()
+    given = {name.lower(): quoted or bare for name, quoted, bare in _PARAMETER.findall(header[found.end() : LONGEST])}
+    fields = {name: given.get(name, "") for name in ("error", "scope", "resource_metadata")}
+    # What goes on is put between quotes again, so nothing that could end them may pass.
+    return Challenge(**{name: value if _SCOPES.fullmatch(value) else "" for name, value in fields.items()})
