@@ -11,9 +11,15 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from bascule import Runtime
-from bascule.config import ServerConfig, StreamableHttpTransport
+import aiohttp
+
+from bascule import Accept, Runtime, Sampled
+from bascule.config import OAuthSettings, ServerConfig, StreamableHttpTransport
 from bascule.core.tool import ToolSpec
+
+RETURN = "http://localhost:3000/callback"
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
+"""The client of which the suite knows that it describes itself there."""
 
 SAMPLES: Mapping[str, Any] = {"string": "x", "integer": 5, "number": 3, "boolean": True, "object": {}, "array": []}
 
@@ -34,17 +40,46 @@ def calls_for(tools: tuple[ToolSpec, ...], context: Mapping[str, Any]) -> list[t
     return [(tool.key.tool, echoed.get(tool.key.tool) or arguments_for(tool)) for tool in tools]
 
 
-async def main(url: str, context: Mapping[str, Any]) -> None:
-    server = ServerConfig(name="suite", transport=StreamableHttpTransport(url=url), prefix="")
-    async with Runtime.from_servers({"suite": server}) as runtime:
+def oauth_for(scenario: str, context: Mapping[str, Any]) -> OAuthSettings:
+    """Who we are to the login server, as far as the scenario says."""
+    if "client-credentials" in scenario:
+        return OAuthSettings(
+            client_id=context["client_id"],
+            client_secret=context.get("client_secret"),
+            private_key=context.get("private_key_pem"),
+            signing_algorithm=context.get("signing_algorithm", "RS256"),
+            grant="client",
+        )
+    client_id = DOCUMENT if "cimd" in scenario else context.get("client_id")
+    return OAuthSettings(client_id=client_id, client_secret=context.get("client_secret"), redirect_uri=RETURN)
+
+
+async def visit(url: str) -> str | None:
+    """What a browser does whose user says yes: where it is sent in the end."""
+    async with aiohttp.ClientSession() as browser, browser.get(url, allow_redirects=False) as response:
+        return response.headers.get("Location")
+
+
+async def main(url: str, scenario: str, context: Mapping[str, Any]) -> None:
+    oauth = oauth_for(scenario, context)
+    server = ServerConfig(name="suite", transport=StreamableHttpTransport(url=url), prefix="", oauth=oauth)
+    async with Runtime.from_servers(
+        {"suite": server}, on_elicit=lambda _: Accept(), on_sample=lambda _: Sampled("yes", "none"), on_login=visit
+    ) as runtime:
         session = runtime.session("conformance", "1")
         for name, arguments in calls_for(await session.tools(), context):
             print(name, await session.call(name, arguments), file=sys.stderr)
+        for resource in await session.resources():
+            print(await session.read(resource.address), file=sys.stderr)
+        for prompt in await session.prompts():
+            print(await session.prompt(prompt.name, {a.name: "x" for a in prompt.arguments}), file=sys.stderr)
         for report in session.servers():
             print(report, file=sys.stderr)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as home:
-        os.environ["BASCULE_HOME"] = home
-        asyncio.run(main(sys.argv[-1], json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")))
+        # Nothing of this machine's user is touched: neither their state nor their keyring.
+        os.environ |= {"BASCULE_HOME": home, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+        told = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+        asyncio.run(main(sys.argv[-1], os.environ.get("MCP_CONFORMANCE_SCENARIO", ""), told))
