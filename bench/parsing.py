@@ -25,8 +25,8 @@ def text_blocks(size: int) -> bytes:
 
 
 def small_objects(size: int) -> bytes:
-    """The other extreme: nothing but small objects, where the time goes into making them."""
-    return _reply({"rows": [{"id": n, "name": f"row {n}", "tags": ["a", "b"]} for n in range(size // 55)]})
+    """The other extreme: as many small objects as a message may hold, where the time goes into making them."""
+    return _reply({"rows": [{"id": n, "name": f"row {n}", "note": "x" * 60} for n in range(size // 104)]})
 
 
 def _reply(result: dict[str, Any]) -> bytes:

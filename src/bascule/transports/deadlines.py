@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Protocol
 
 
@@ -28,28 +29,28 @@ class Deadlines:
     any more when the timer fires.
     """
 
-    __slots__ = ("_loop", "_timer", "_waiting")
+    __slots__ = ("_due_at", "_loop", "_timer", "_waiting")
 
     def __init__(self, waiting: Callable[[], Iterable[Waiting]]) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiting = waiting
         self._timer: asyncio.TimerHandle | None = None
+        self._due_at = inf
 
     def keep(self, deadline: float) -> None:
         """See to it that this deadline is kept."""
-        timer = self._timer
-        if timer is None or deadline < timer.when():
-            if timer is not None:
-                timer.cancel()
-            self._timer = self._loop.call_at(min(deadline, self._loop.time() + FAR), self._due)
+        if deadline < self._due_at or self._timer is None:
+            self.stop()
+            self._due_at = min(deadline, self._loop.time() + FAR)
+            self._timer = self._loop.call_at(self._due_at, self._due)
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+            self._timer, self._due_at = None, inf
 
     def _due(self) -> None:
-        self._timer = None
+        self._timer, self._due_at = None, inf
         now = self._loop.time()
         waiting = list(self._waiting())
         for one in waiting:

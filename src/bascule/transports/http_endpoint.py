@@ -122,16 +122,17 @@ class Endpoint:
 
     def post(self, body: Body, extra: Mapping[str, str]) -> Awaitable[aiohttp.ClientResponse]:
         """Send a message. The answer may be a redirect, which `follow` is for."""
-        if self._login is not None and self._login.header() is None:
+        login = self._login
+        token = login.header() if login is not None else ""
+        if token is None:
             return self._prepared_post(body, extra)
-        return self._open_session().post(self._url, data=body, headers=self._headers(extra), allow_redirects=False)
+        headers = self._headers(extra, token)
+        return self._open_session().post(self._url, data=body, headers=headers, allow_redirects=False)
 
     async def _prepared_post(self, body: Body, extra: Mapping[str, str]) -> aiohttp.ClientResponse:
         assert self._login is not None
-        await self._login.prepare()
-        return await self._open_session().post(
-            self._url, data=body, headers=self._headers(extra), allow_redirects=False
-        )
+        headers = self._headers(extra, await self._login.prepare())
+        return await self._open_session().post(self._url, data=body, headers=headers, allow_redirects=False)
 
     async def follow(
         self, response: aiohttp.ClientResponse, body: Body, extra: Mapping[str, str]
@@ -153,9 +154,8 @@ class Endpoint:
                 redirects += 1
                 url = self._redirected(url, response)
             response.release()
-            response = await self._open_session().post(
-                url, data=body, headers=self._headers(extra), allow_redirects=False
-            )
+            headers = self._headers(extra, self._token())
+            response = await self._open_session().post(url, data=body, headers=headers, allow_redirects=False)
         return response
 
     def _redirected(self, url: URL, response: aiohttp.ClientResponse) -> URL:
@@ -222,7 +222,7 @@ class Endpoint:
 
     async def delete(self) -> None:
         """End the old era's session at the server."""
-        headers = self._headers({})
+        headers = self._headers({}, self._token())
         response = await self._open_session().delete(self._url, headers=headers, allow_redirects=False)
         response.close()
 
@@ -240,11 +240,16 @@ class Endpoint:
             raise ConnectFailed("the connection is not open", where=self._text.partition("?")[0])
         return self._session
 
-    def _headers(self, extra: Mapping[str, str]) -> Mapping[str, str]:
-        token = self._login.header() if self._login is not None else None
-        if not token and (self._authorized or self._login is not None):
+    def _token(self) -> str:
+        """What the login sends as `Authorization`, as far as that is known now."""
+        return (self._login.header() or "") if self._login is not None else ""
+
+    def _headers(self, extra: Mapping[str, str], token: str) -> Mapping[str, str]:
+        if self._authorized or self._login is not None:
             # What the operator configured, or the user's login, says who we are; nothing above may change that.
-            extra = {name: value for name, value in extra.items() if name.lower() != "authorization"}
+            for name in extra:
+                if len(name) == 13 and name.lower() == "authorization":
+                    return self._headers({n: v for n, v in extra.items() if n.lower() != "authorization"}, token)
         if not self._stamp and not token:
             return extra
         headers = CIMultiDict(extra)
