@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from bascule.catalog.naming import collision_problem
 from bascule.catalog.offers import ServerOffers
+from bascule.catalog.screening import refusal_of
 from bascule.catalog.suggest import nearest_names
-from bascule.core.errors import UnknownPrompt, UnknownResource
+from bascule.core.errors import Refused, UnknownPrompt, UnknownResource
 from bascule.core.prompt import PromptSpec
 from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolStatus
@@ -20,13 +21,17 @@ templates that fit almost everything."""
 class Library:
     """The offers of several servers, merged. Frozen: a changed listing makes a new library."""
 
-    __slots__ = ("_by_name", "_collisions", "all_prompts", "offers", "prompts", "resources")
+    __slots__ = ("_by_name", "_collisions", "_refuse", "all_prompts", "all_resources", "offers", "prompts", "resources")
 
-    def __init__(self, offers: Iterable[ServerOffers] = ()) -> None:
+    def __init__(self, offers: Iterable[ServerOffers] = (), *, refuse: bool = False) -> None:
+        """`refuse` says whether what has findings is kept from agents."""
         self.offers = tuple(offers)
-        self.resources: tuple[ResourceSpec, ...] = tuple(
+        self._refuse = refuse
+        self.all_resources: tuple[ResourceSpec, ...] = tuple(
             spec for held in self.offers for spec in (*held.resources.values(), *held.templates.values())
         )
+        self.resources = tuple(spec for spec in self.all_resources if not self._refused(spec))
+        """The resources and templates an agent is shown."""
         self._by_name, self._collisions = _table(prompt for held in self.offers for prompt in held.prompts)
         self.all_prompts = tuple(self._status(prompt) for held in self.offers for prompt in held.prompts)
         """Every prompt, each with its status and what is wrong with it."""
@@ -35,13 +40,36 @@ class Library:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(f"{held.server}: {problem}" for held in self.offers for problem in held.problems)
+        refused = (spec for spec in self.all_resources if self._refused(spec))
+        return (
+            *(f"{held.server}: {problem}" for held in self.offers for problem in held.problems),
+            *(f"{spec.server}: {spec.address[:80]!r}: {refusal_of(spec.findings)}" for spec in refused),
+        )
 
     def prompt(self, name: str) -> PromptSpec:
         found = self._by_name.get(name)
         if found is None:
             raise self._unknown_prompt(name)
+        if self._refused(found):
+            raise Refused(f"{name} cannot be used: {refusal_of(found.findings)}", rule="screening")
         return found
+
+    def check(self, uri: str, server: str) -> None:
+        """Raises `Refused` for a resource whose own texts, or those of a template it fits, were refused."""
+        if not self._refuse:
+            return
+        left = MAX_COMPARED
+        for spec in self.all_resources:
+            if spec.server != server or not spec.findings:
+                continue
+            left -= len(uri) + 1
+            # What there is no time to compare is not let through.
+            if left < 0 or spec.uri == uri or self._fits(uri, spec):
+                raise Refused(f"{uri[:200]!r} cannot be read: {refusal_of(spec.findings)}", rule="screening")
+
+    def _fits(self, uri: str, spec: ResourceSpec) -> bool:
+        patterns = (held.patterns.get(spec.uri_template) for held in self.offers if held.server == spec.server)
+        return any(pattern is not None and pattern.matches(uri) for pattern in patterns)
 
     def server_of(self, uri: str) -> str:
         """The one server that lists this URI, or else the one whose template it fits. Raises `UnknownResource`."""
@@ -91,7 +119,14 @@ class Library:
 
     def _status(self, prompt: PromptSpec) -> PromptSpec:
         problem = self._collisions.get(prompt.name)
-        return prompt if problem is None else replace(prompt, status=ToolStatus.COLLIDING, problem=problem)
+        if problem is not None:
+            return replace(prompt, status=ToolStatus.COLLIDING, problem=problem)
+        if self._refused(prompt):
+            return replace(prompt, status=ToolStatus.QUARANTINED, problem=refusal_of(prompt.findings))
+        return prompt
+
+    def _refused(self, spec: ResourceSpec | PromptSpec) -> bool:
+        return self._refuse and bool(spec.findings)
 
 
 def _table(prompts: Iterable[PromptSpec]) -> tuple[dict[str, PromptSpec], dict[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 from bascule.catalog.digest import tool_digest
 from bascule.catalog.listing import Pages
 from bascule.catalog.naming import exposed_names
+from bascule.catalog.screening import screened_definition
 from bascule.catalog.uri_template import UriTemplate, parse_template
 from bascule.core.jsonvalue import JsonObject, as_array, as_text, is_object
 from bascule.core.prompt import PromptArgument, PromptSpec
@@ -76,6 +77,7 @@ def _resource(server: str, definition: JsonObject, *, uri: str = "", uri_templat
         description=as_text(definition.get("description")) or "",
         mime_type=as_text(definition.get("mimeType")),
         size=size if isinstance(size, int) and not isinstance(size, bool) else None,
+        findings=screened_definition(definition),
     )
 
 
@@ -88,6 +90,7 @@ def _prompt(name: str, key: ToolKey, definition: JsonObject) -> PromptSpec:
         description=as_text(definition.get("description")) or "",
         title=as_text(definition.get("title")),
         arguments=tuple(argument for argument in arguments if argument is not None),
+        findings=screened_definition(definition),
     )
 
 

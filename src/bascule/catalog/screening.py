@@ -70,6 +70,13 @@ def screened(texts: Iterable[Text]) -> tuple[Finding, ...]:
     return tuple(told)
 
 
+def refusal_of(findings: tuple[Finding, ...]) -> str:
+    """Why something is kept from agents, and what an operator can do."""
+    first, *others = findings
+    more = f" (and {len(others)} more)" if others else ""
+    return f"its texts were refused, {first}{more}; `catalog: {{screen: flag}}` would accept them"
+
+
 _ESCAPES = (b"\\u00", b"\\b", b"\\f", b"\x7f")
 """How control characters are encoded: as escapes, but for the last of ASCII."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from bascule.catalog.entry import Entry
 from bascule.catalog.lookalikes import lookalikes
 from bascule.catalog.naming import collision_problem
+from bascule.catalog.screening import refusal_of
 from bascule.catalog.server_listing import ServerListing
 from bascule.catalog.suggest import nearest_names
 from bascule.core.errors import UnknownTool
@@ -69,13 +70,6 @@ def _judged(entry: Entry, alike: Finding | None, *, refuse: bool) -> Entry:
     if refuse and spec.findings and spec.status is ToolStatus.EXPOSED:
         return Entry(replace(spec, status=ToolStatus.QUARANTINED, problem=refusal_of(spec.findings)))
     return entry if spec is entry.spec else replace(entry, spec=spec)
-
-
-def refusal_of(findings: tuple[Finding, ...]) -> str:
-    """Why a tool is kept from agents, and what an operator can do."""
-    first, *others = findings
-    more = f" (and {len(others)} more)" if others else ""
-    return f"its texts were refused, {first}{more}; `catalog: {{screen: flag}}` would accept them"
 
 
 def _table(entries: Iterable[Entry]) -> tuple[Mapping[str, Entry], Mapping[str, str]]:

@@ -1,6 +1,6 @@
 """An error as a person reads it: what failed, where, the evidence, the likely cause, the fix."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -38,6 +38,11 @@ def legible(text: str) -> str:
 def json_line(shape: Any) -> str:
     """A value as JSON on one line, in which nothing hides."""
     return escaped_json(msgspec.json.encode(shape).decode())
+
+
+def finding_mark(findings: Sequence[Finding]) -> str:
+    """What stands before the words of something in whose texts something was found."""
+    return f"! {len(findings)} finding{'s' if len(findings) > 1 else ''}; " if findings else ""
 
 
 def finding_shapes(findings: Iterable[Finding]) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import as_json, explain, finding_shapes, first_line, json_line, legible
+from bascule.cli.explain import as_json, explain, finding_mark, finding_shapes, first_line, json_line, legible
 from bascule.cli.offers import offers_shape, show_offers, wanted
 from bascule.cli.opening import agent_session
 from bascule.core.tool import ToolSpec, ToolStatus
@@ -96,12 +96,8 @@ def _tool_line(spec: ToolSpec) -> Any:
 
     if spec.status is not ToolStatus.EXPOSED:
         return Text(f"  {spec.name:<40} {spec.status}: {legible(spec.problem)}", "yellow")
-    mark = f"! {_counted(spec)}; " if spec.findings else ""
+    mark = finding_mark(spec.findings)
     return Text.assemble((f"  {spec.name:<40}", "cyan"), " ", (mark, "yellow"), first_line(spec.description))
-
-
-def _counted(spec: ToolSpec) -> str:
-    return f"{len(spec.findings)} finding{'s' if len(spec.findings) > 1 else ''}"
 
 
 def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bascule.catalog.library import Library
-from bascule.cli.explain import first_line, legible
+from bascule.cli.explain import finding_mark, finding_shapes, first_line, legible
 from bascule.core.prompt import PromptSpec
 from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolStatus
@@ -30,13 +30,18 @@ def show_offers(library: Library, kinds: frozenset[str]) -> None:
 def _lines(library: Library, kinds: frozenset[str]) -> Iterator[tuple[str, str, str]]:
     if "resources" in kinds:
         for spec in library.resources:
-            yield spec.address, f"{spec.kind} of {spec.server}. {first_line(spec.description or spec.name)}", "cyan"
+            said = f"{spec.kind} of {spec.server}. {first_line(spec.description or spec.name)}"
+            yield spec.address, finding_mark(spec.findings) + said, "yellow" if spec.findings else "cyan"
     if "prompts" in kinds:
         for spec in library.all_prompts:
             blanks = ", ".join(f"{blank.name}{'' if blank.required else '?'}" for blank in spec.arguments)
             good = spec.status is ToolStatus.EXPOSED
             said = first_line(f"prompt({blanks}) {spec.description}") if good else f"{spec.status}: {spec.problem}"
-            yield spec.name, legible(said), "cyan" if good else "yellow"
+            yield (
+                spec.name,
+                finding_mark(spec.findings) + legible(said),
+                "cyan" if good and not spec.findings else "yellow",
+            )
 
 
 def offers_shape(library: Library, kinds: frozenset[str]) -> dict[str, Any]:
@@ -61,6 +66,7 @@ def _resource(spec: ResourceSpec) -> dict[str, Any]:
         "mime_type": spec.mime_type,
         "size": spec.size,
         "digest": spec.digest,
+        "findings": finding_shapes(spec.findings),
     }
 
 
@@ -77,4 +83,5 @@ def _prompt(spec: PromptSpec) -> dict[str, Any]:
         ],
         "digest": spec.digest,
         "status": spec.status,
+        "findings": finding_shapes(spec.findings),
     }

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bascule.core.finding import Finding
 from bascule.core.tool import ToolKey, ToolStatus
 
 
@@ -29,3 +30,5 @@ class PromptSpec:
     status: ToolStatus = ToolStatus.EXPOSED
     problem: str = ""
     """Why the status is not EXPOSED, and what to do about it."""
+    findings: tuple[Finding, ...] = ()
+    """What its texts hide, or say to the model."""

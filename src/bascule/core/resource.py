@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from bascule.core.finding import Finding
+
 ResourceKind = Literal["resource", "template"]
 
 
@@ -23,6 +25,8 @@ class ResourceSpec:
     mime_type: str | None = None
     size: int | None = None
     """Bytes, where the server says so."""
+    findings: tuple[Finding, ...] = ()
+    """What its texts hide, or say to the model."""
 
     @property
     def address(self) -> str:

@@ -65,8 +65,9 @@ class Roster:
         plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
-        self._refuse = config.screen == "refuse"
-        self._toolboxes = Toolboxes(refuse=self._refuse)
+        self.refuse = config.screen == "refuse"
+        """Whether what screening finds something in is kept from agents."""
+        self._toolboxes = Toolboxes(refuse=self.refuse)
         self._reading: set[asyncio.Task[None]] = set()
         self._listings: dict[tuple[Principal, str], ServerListing] = {}
         self._latest: dict[str, ServerListing] = {}
@@ -182,7 +183,7 @@ class Roster:
             state=condition.state if condition is not None else LinkState.CONFIGURED,
             reason=condition.reason if condition is not None else "",
             agreement=link.agreement if link is not None else None,
-            tools=_exposed(listing, refuse=self._refuse) if listing is not None and error is None else 0,
+            tools=_exposed(listing, refuse=self.refuse) if listing is not None and error is None else 0,
             seconds=self._seconds.get((principal, server), 0.0),
             error=error,
             notes=config.notes,
@@ -270,7 +271,7 @@ class Toolboxes:
     """One toolbox for all agent sessions that see the same listings: they are large, and mostly the same."""
 
     def __init__(self, *, refuse: bool = False) -> None:
-        self._refuse = refuse
+        self.refuse = refuse
         self._made: dict[tuple[int, ...], tuple[Toolbox, tuple[ServerListing, ...]]] = {}
 
     def of(self, listings: tuple[ServerListing, ...]) -> Toolbox:
@@ -280,7 +281,7 @@ class Toolboxes:
             if len(self._made) >= MOST_TOOLBOXES:
                 self._made.pop(next(iter(self._made)))
             # The listings are kept beside it, so that none of their ids can come to mean another one.
-            found = self._made[key] = (Toolbox(listings, refuse=self._refuse), listings)
+            found = self._made[key] = (Toolbox(listings, refuse=self.refuse), listings)
         return found[0]
 
 

@@ -70,7 +70,7 @@ class Shelf:
     def _merged(self, offers: list[ServerOffers]) -> Library:
         """One library for as long as nothing changes: it may be large."""
         if [*map(id, offers)] != [*map(id, self._library.offers)]:
-            self._library = Library(offers)
+            self._library = Library(offers, refuse=self._standing.roster.refuse)
         return self._library
 
     async def _offers(self, server: str, *, refresh: bool) -> ServerOffers:
@@ -145,6 +145,8 @@ class Shelf:
                 # It may be new.
                 server = (await self.library()).server_of(uri)
         await self._require(server, "resources")
+        if self._standing.roster.refuse:
+            (await self._held_library()).check(uri, server)
         return Matter(Subject(ToolKey(server, uri), uri))
 
     async def _find_prompt(self, _standing: Standing, inquiry: Inquiry) -> Matter:

@@ -8,7 +8,9 @@ from bascule.catalog import library as library_module
 from bascule.catalog.library import Library
 from bascule.catalog.listing import PROMPTS, RESOURCES, TEMPLATES, Pages
 from bascule.catalog.offers import ServerOffers, catalog_offers
-from bascule.core.errors import UnknownPrompt, UnknownResource
+from bascule.core.errors import Refused, UnknownPrompt, UnknownResource
+from bascule.core.finding import Finding, FindingKind
+from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolStatus
 
 
@@ -96,3 +98,15 @@ def test_an_unknown_prompt_names_the_nearest():
 
 def test_problems_name_their_server():
     assert Library([offers("a", templates=("x://{",))]).problems[0].startswith("a: the resource template")
+
+
+def test_where_findings_are_refused_what_cannot_be_compared_is_not_let_through(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(library_module, "MAX_COMPARED", 100)
+    finding = Finding(FindingKind.INVISIBLE, "name", "U+200B")
+    hiding = [ResourceSpec("a", "resource", "sha256:0", uri=f"x://{n}", findings=(finding,)) for n in range(50)]
+    clean = ResourceSpec("a", "resource", "sha256:0", uri="x://clean")
+    held = ServerOffers("a", {spec.uri: spec for spec in (*hiding, clean)})
+    with pytest.raises(Refused, match="texts were refused"):
+        Library([held], refuse=True).check("x://clean", "a")
+    Library([held], refuse=True).check("x://1", "b")
+    Library([held]).check("x://1", "a")

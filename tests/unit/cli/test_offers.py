@@ -35,6 +35,7 @@ def test_a_resource_has_its_documented_shape():
                 "mime_type": None,
                 "size": 3,
                 "digest": "sha256:0",
+                "findings": [],
             }
         ],
         "prompts": [],
