@@ -14,12 +14,15 @@ from typing import Any
 import aiohttp
 
 from bascule import Accept, Runtime, Sampled
-from bascule.config import OAuthSettings, ServerConfig, StreamableHttpTransport
+from bascule.config import OAuthSettings, ServerConfig, StreamableHttpTransport, Timeouts
 from bascule.core.tool import ToolSpec
 
 RETURN = "http://localhost:3000/callback"
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
 """The client of which the suite knows that it describes itself there."""
+
+PATIENT = Timeouts(connect=80, list=80, call=80)
+"""The suite runs its scenarios all at once, and counts the time itself."""
 
 SAMPLES: Mapping[str, Any] = {"string": "x", "integer": 5, "number": 3, "boolean": True, "object": {}, "array": []}
 
@@ -62,7 +65,8 @@ async def visit(url: str) -> str | None:
 
 async def main(url: str, scenario: str, context: Mapping[str, Any]) -> None:
     oauth = oauth_for(scenario, context)
-    server = ServerConfig(name="suite", transport=StreamableHttpTransport(url=url), prefix="", oauth=oauth)
+    transport = StreamableHttpTransport(url=url)
+    server = ServerConfig(name="suite", transport=transport, prefix="", oauth=oauth, timeouts=PATIENT)
     async with Runtime.from_servers(
         {"suite": server}, on_elicit=lambda _: Accept(), on_sample=lambda _: Sampled("yes", "none"), on_login=visit
     ) as runtime:

@@ -11,7 +11,7 @@ import pytest
 from fastmcp import FastMCP
 
 from support.command import bascule
-from support.http_servers import fastmcp_server
+from support.http_servers import fastmcp_server, unix_asgi_server
 from support.listening import free_port, listening
 from support.peers import (
     EVERYTHING,
@@ -112,15 +112,17 @@ async def test_mcp_server_time(tmp_path: Path):
     assert row["era"] == "2026-07-28"
 
 
-async def test_a_fastmcp_server(tmp_path: Path):
+async def test_a_fastmcp_server_on_a_port_and_on_a_socket_file(tmp_path: Path):
     server = FastMCP("peer")
 
     @server.tool
     def add(a: int, b: int) -> int:
         return a + b
 
-    async with fastmcp_server(server) as url:
+    async with fastmcp_server(server) as url, unix_asgi_server(server.http_app()) as address:
         await check(tmp_path, {"url": url}, ADD)
+        row = await check(tmp_path, {"url": address}, ADD)
+    assert row["transport"] == "unix"
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import msgspec
 from bascule.core.errors import ProtocolViolation
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_EMPTY_LINES = re.compile(rb"\n{3,}")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _VISIBLE = re.compile(rb"[\x20-\x7e]{1,1024}")
 
@@ -47,11 +48,13 @@ class EventReader:
         # A line may end with the two bytes \r\n, and these may come in two chunks.
         text = chunk[1:] if self._after_cr and chunk[0] == 0x0A else chunk
         self._after_cr = chunk[-1] == 0x0D
+        if b"\n\n\n" in text:
+            # Beyond the one that ends an event, empty lines mean nothing. A server may send them for ever.
+            text = _EMPTY_LINES.sub(b"\n\n", text)
         *whole, rest = _LINE_END.split(text)
         events: list[Event] = []
         for line in whole:
-            if line or self._line or self._begun:
-                self._end_line(line, events)
+            self._end_line(line, events)
             if self.violation is not None:
                 return events
         # Only new bytes are ever searched: a line in a million pieces costs no more than one in a single piece.
@@ -100,11 +103,6 @@ class EventReader:
             self._data += memoryview(line)[start:]
         self._data += b"\n"
         self._bound(len(self._data) - 1, self._max_event)
-
-    @property
-    def _begun(self) -> bool:
-        """Whether an empty line would end anything. A server may send them for ever, each at the cost of an event."""
-        return bool(self._data or self._name or self._id is not None or self._at_start)
 
     def _end_event(self, events: list[Event]) -> None:
         if self._id is not None:
