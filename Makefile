@@ -5,8 +5,10 @@ SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
 WORKERS := 2
 COVERED := tests/architecture tests/support tests/unit tests/behaviour tests/contracts
+# The official suite runs all its scenarios at once, which is as much as a small machine can do.
+ALONE := tests/conformance
 # Tests that measure, or that start many programs: counting the lines they run would slow them to a third.
-WATCHED := $(filter-out $(COVERED),$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py)))))
+WATCHED := $(filter-out $(COVERED) $(ALONE),$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py)))))
 SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration/test_texts_of_real_servers.py)
 
 .DEFAULT_GOAL := help
@@ -35,9 +37,10 @@ test: lint ## everything: format, lint, types, layers, all tests, branch coverag
 	@status=0; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest -n $(WORKERS) $(COVERED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest -n $(WORKERS) $(WATCHED) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(ALONE) || status=$$?; \
 	$(BIN)/coverage combine --quiet; \
 	$(BIN)/coverage report --fail-under=$(MINIMUM_COVERAGE) || status=$$?; \
-	sort -u $(SKIPS)-1 $(SKIPS)-2 || status=1; \
+	sort -u $(SKIPS)-1 $(SKIPS)-2 $(SKIPS)-3 || status=1; \
 	exit $$status
 
 check: lint ## the quick part of `make test`, under a minute: no behaviour, chaos or hostile tests

@@ -136,7 +136,7 @@ SIZES = (
     Inhabitant("a_hundred_thousand_headers", on(json=fails(BROKEN, "headers"))),
     Inhabitant("a_header_of_a_megabyte", on(json=fails(BROKEN))),
     Inhabitant("ids_of_a_megabyte", on(events=fails(TIMEOUT))),
-    Inhabitant("endless_cursors", everywhere(ends(LOST, "more than 1,000 pages"))),
+    Inhabitant("endless_cursors", everywhere(ends(LOST, "more than 1,000 pages")), limits=replace(PATIENT, list=35)),
     Inhabitant("cursors_of_five_megabytes", everywhere(ends(LOST, "a cursor of 5,000,001 characters"))),
     Inhabitant("one_cursor_again_and_again", everywhere(ends(LOST, "same cursor twice"))),
 )
