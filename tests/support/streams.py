@@ -68,7 +68,6 @@ def a_request(
     phase: str = "call",
     permit: Permit | None = None,
     on_progress: OnProgress | None = None,
-    request_id: int | str | None = None,
     cancel_on_abandon: bool = True,
 ) -> Request:
     return Request(
@@ -78,7 +77,6 @@ def a_request(
         phase,
         permit,
         on_progress,
-        request_id=request_id,
         cancel_on_abandon=cancel_on_abandon,
     )
 

@@ -29,6 +29,5 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     on_progress: OnProgress | None = None
     headers: Mapping[str, str] = {}
     """For HTTP only."""
-    request_id: int | str | None = None
     cancel_on_abandon: bool = True
     """Whether the server is told when we stop waiting. The protocol forbids it for `initialize`."""

@@ -126,7 +126,6 @@ class Link:
                 request.permit,
                 request.on_progress,
                 headers,
-                request.request_id,
                 request.cancel_on_abandon,
             )
         )

@@ -23,7 +23,7 @@ from bascule.core.errors import (
     ProtocolViolation,
     ReplyTimeout,
 )
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
@@ -36,8 +36,8 @@ from bascule.transports.http_post import NOTIFY_TIMEOUT, post
 from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of, result_of, wrong_kind
 from bascule.transports.http_replystream import ReplyStream, answers
 from bascule.transports.http_stream import Answer, ServerStream
-from bascule.transports.progress import ProgressRelay
-from bascule.wire.jsonrpc import Message, RequestId, normal_id, read_message, write_notification, write_request
+from bascule.transports.progress import ProgressRelay, with_token
+from bascule.wire.jsonrpc import Message, read_message, write_notification, write_request
 from bascule.wire.sse import EventReader
 
 CANCEL_TIMEOUT = 2.0
@@ -78,7 +78,7 @@ class HttpDispatcher:
         self._max_message = max_message
         self._connect_timeout = connect_timeout
         self._ids = itertools.count(1)
-        self._pending: dict[RequestId, Exchange] = {}
+        self._pending: dict[int, Exchange] = {}
         self._posts: set[Exchange] = set()
         self._deadlines = Deadlines(self._in_flight)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,16 +93,13 @@ class HttpDispatcher:
         self._endpoint.open(self._connect_timeout)
 
     async def send(self, request: Request) -> JsonObject:
-        request_id = self._new_id() if request.request_id is None else request.request_id
-        key = request_id if type(request_id) is int else normal_id(request_id)
-        if key is None or key in self._pending:
-            raise ValueError(f"request id {request_id!r} is in flight already")
+        request_id = next(self._ids)
         params = request.params
-        exchange = Exchange(request, key, self._connect_timeout, self._deadlines.keep)
+        exchange = Exchange(request, request_id, self._connect_timeout, self._deadlines.keep)
         if exchange.relay is not None:
-            self._inbound.relays[key] = exchange.relay
-            params = _with_token(params, request_id)
-        self._pending[key] = exchange
+            self._inbound.relays[request_id] = exchange.relay
+            params = with_token(params, request_id)
+        self._pending[request_id] = exchange
         try:
             self._check_open()
             return await post(self._endpoint, exchange, write_request(request_id, request.method, params), self._reply)
@@ -114,9 +111,9 @@ class HttpDispatcher:
                 self._lose(error, but=exchange)
             raise
         finally:
-            del self._pending[key]
+            del self._pending[request_id]
             if exchange.relay is not None:
-                del self._inbound.relays[key]
+                del self._inbound.relays[request_id]
                 exchange.relay.stop()
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
@@ -241,12 +238,12 @@ class HttpDispatcher:
 
     # The end: of one request, of the session, of the link.
 
-    def _abandon(self, request_id: RequestId, exchange: Exchange) -> None:
+    def _abandon(self, request_id: int, exchange: Exchange) -> None:
         request = exchange.request
         if exchange.handed_over and request.cancel_on_abandon and self._endpoint.old_era and not self.lost.done():
             self._own(self._tell_cancelled(request_id, request.permit))
 
-    async def _tell_cancelled(self, request_id: RequestId, permit: Permit | None) -> None:
+    async def _tell_cancelled(self, request_id: int, permit: Permit | None) -> None:
         params = {"requestId": request_id, "reason": "the caller stopped waiting"}
         request = Request("notifications/cancelled", params, CANCEL_TIMEOUT, phase="notify", permit=permit)
         # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
@@ -297,19 +294,7 @@ class HttpDispatcher:
     def _in_flight(self) -> Iterable[Exchange]:
         return itertools.chain(self._pending.values(), self._posts)
 
-    def _new_id(self) -> RequestId:
-        number = next(self._ids)
-        while number in self._pending:  # callers may bring ids of their own, and these may be numbers too
-            number = next(self._ids)
-        return number
-
     def _own(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _with_token(params: JsonObject | None, request_id: RequestId) -> JsonObject:
-    """The parameters with a wish for progress, under the request's own id."""
-    given = params or {}
-    return {**given, "_meta": {**as_object(given.get("_meta")), "progressToken": request_id}}

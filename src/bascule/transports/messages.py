@@ -26,6 +26,7 @@ from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.pending import Pending
+from bascule.transports.progress import with_token
 from bascule.wire.framing import as_line, too_long
 from bascule.wire.jsonrpc import (
     Message,
@@ -112,13 +113,13 @@ class MessageDispatcher:
         outbox = self._outbox
         if outbox is None or self.lost.done():
             raise self._gone(sent=False)
-        request_id, params = self._identify(request)
+        request_id = next(self._ids)
+        params = request.params if request.on_progress is None else with_token(request.params, request_id)
         data = self._frame(write_request(request_id, request.method, params))
         loop = self._loop
         deadline = loop.time() + request.timeout
         pending = Pending(request, data, loop.create_future(), deadline)
-        key = request_id if type(request_id) is int else normal_id(request_id)
-        self._pending[key] = pending
+        self._pending[request_id] = pending
         self._deadlines.keep(deadline)
         outbox.put(pending)
         try:
@@ -129,7 +130,7 @@ class MessageDispatcher:
             self._abandon(request_id, pending)
             raise
         finally:
-            self._pending.pop(key, None)
+            self._pending.pop(request_id, None)
         return take_result(message, phase=request.phase)
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
@@ -180,20 +181,7 @@ class MessageDispatcher:
             return violation
         return ConnectionLost(reason.message, sent=sent, evidence=reason.evidence, cause=reason.cause, fix=reason.fix)
 
-    def _identify(self, request: Request) -> tuple[RequestId, JsonObject | None]:
-        request_id = request.request_id
-        if request_id is None:
-            request_id = next(self._ids)
-            while request_id in self._pending:  # callers may bring ids of their own
-                request_id = next(self._ids)
-        elif normal_id(request_id) in self._pending:
-            raise ValueError(f"request id {request_id!r} is in flight already")
-        if request.on_progress is None:
-            return request_id, request.params
-        params = request.params or {}
-        return request_id, {**params, "_meta": {**as_object(params.get("_meta")), "progressToken": request_id}}
-
-    def _abandon(self, request_id: RequestId, pending: Pending) -> None:
+    def _abandon(self, request_id: int, pending: Pending) -> None:
         if pending.relay is not None:
             pending.relay.stop()
         if pending.answered:

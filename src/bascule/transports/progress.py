@@ -3,7 +3,7 @@
 import asyncio
 from inspect import isawaitable
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import OnProgress
 from bascule.transports.dispatcher import progress_of
 
@@ -52,3 +52,9 @@ class ProgressRelay:
             answer = self._callback(*progress)
             if isawaitable(answer):
                 await answer
+
+
+def with_token(params: JsonObject | None, request_id: int) -> JsonObject:
+    """The parameters of a request with a wish for progress, under the request's own id."""
+    given = params or {}
+    return {**given, "_meta": {**as_object(given.get("_meta")), "progressToken": request_id}}

@@ -88,37 +88,6 @@ async def test_a_reply_that_comes_before_its_request_has_left_is_counted_and_dro
     assert stream.counters.strays == 1
 
 
-@pytest.mark.parametrize("given", ["listen-1", "7", 7], ids=repr)
-async def test_an_id_the_caller_gave_travels_as_it_is_and_its_reply_is_found(given: Any):
-    stream = Loopback()
-    (call,) = await asked(stream, request_id=given)
-    assert stream.sent[0]["id"] == given
-    stream.answer(given, ok=True)
-
-    assert await call == {"ok": True}
-
-
-async def test_an_id_that_is_in_flight_is_refused_however_it_is_written():
-    stream = Loopback()
-    (call,) = await asked(stream, request_id=7)
-
-    for again in (7, "7"):
-        with pytest.raises(ValueError, match="in flight"):
-            await stream.send(a_request(request_id=again))
-    stream.answer(7, ok=True)
-    assert await call == {"ok": True}
-
-
-async def test_our_own_ids_go_around_those_in_flight():
-    stream = Loopback()
-    given, own = (*await asked(stream, request_id=1), *await asked(stream))
-    assert [message["id"] for message in stream.sent] == [1, 2]
-    stream.answer(2, n=2)
-    stream.answer(1, n=1)
-
-    assert (await given, await own) == ({"n": 1}, {"n": 2})
-
-
 async def test_an_error_of_the_server_keeps_all_its_parts():
     stream = Loopback()
     (call,) = await asked(stream, phase="list")

@@ -2,7 +2,7 @@ import asyncio
 import gc
 from typing import Any
 
-from bascule.transports.progress import ProgressRelay
+from bascule.transports.progress import ProgressRelay, with_token
 from support.waiting import fail_after
 
 Told = list[tuple[float, float | None, str | None]]
@@ -129,3 +129,10 @@ async def test_malformed_progress_is_not_told():
     await relay.settle(5.0)
 
     assert told == []
+
+
+def test_a_wish_for_progress_keeps_what_else_the_request_says():
+    assert with_token(None, 7) == {"_meta": {"progressToken": 7}}
+    given = {"name": "x", "_meta": {"a": 1}}
+    assert with_token(given, 7) == {"name": "x", "_meta": {"a": 1, "progressToken": 7}}
+    assert given == {"name": "x", "_meta": {"a": 1}}
