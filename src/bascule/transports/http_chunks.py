@@ -4,7 +4,7 @@ import asyncio
 
 from aiohttp import StreamReader
 
-CHUNK = 64 * 1024
+CHUNK = 32 * 1024
 """Bytes taken at once. Several times as much can have arrived by the time we look, and a server that sends nothing but
 the shortest events would keep the loop busy with it for a tenth of a second."""
 
