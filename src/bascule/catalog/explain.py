@@ -34,11 +34,6 @@ _HOME = "urn:bascule:schema"
 """What the schema is called while its parts are checked alone."""
 
 
-def problems_of(validator: Validator, value: Any) -> list[Problem]:
-    """The first few things wrong with a value; none if it fits."""
-    return [] if validator.is_valid(value) else explained(validator, value)
-
-
 def explained(validator: Validator, value: Any) -> list[Problem]:
     """The first few things wrong with a value that does not fit."""
     excess = validator.excess(value)

@@ -46,10 +46,6 @@ class InputRequired(msgspec.Struct, frozen=True):
 _ROUND = frozenset({"inputResponses", "requestState"})
 
 
-def is_input_required(raw: JsonObject) -> bool:
-    return raw.get("resultType") == INPUT_REQUIRED
-
-
 def read_input_required(raw: JsonObject) -> InputRequired:
     """What the server wants, or `ProtocolViolation` where it may not want it so."""
     state, asked = raw.get("requestState"), raw.get("inputRequests")
