@@ -13,10 +13,14 @@ from bascule.config.transport import (
     UnixSocketTransport,
     WebSocketTransport,
 )
+from bascule.config.upkeep import Heartbeat, Limits, Restart
 
 __all__ = [
+    "Heartbeat",
     "InProcessTransport",
+    "Limits",
     "OAuthSettings",
+    "Restart",
     "RuntimeConfig",
     "Secret",
     "ServerConfig",

@@ -6,13 +6,14 @@ from typing import Any
 
 from bascule.config.credentials import ADVICE, names_credential
 from bascule.config.entries import Entry, fill_entry, read_values
-from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, stdio_flaws
+from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, idempotent_flaws, stdio_flaws
 from bascule.config.keys import SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings, oauth_flaws
 from bascule.config.problems import KeyPath, Problems, dotted
 from bascule.config.remote import remote_flaws, remote_kind, remote_transport
 from bascule.config.transport import NoTransport, StdioTransport, Transport
+from bascule.config.upkeep import Heartbeat, Limits, Restart, heartbeat_flaws, lifetime_flaws
 from bascule.config.urls import is_in_clear, scheme_of
 from bascule.config.variables import FromVariable, Missing
 from bascule.core.errors import ConfigError
@@ -24,7 +25,13 @@ _ONLY_WITH = {"command": ("args", "cwd", "env", "inherit_env"), "url": ("headers
 
 _STDIO_KEYS = ("command", *_ONLY_WITH["command"])
 
-_KEY_OF = {"allow": "tools.allow", "block": "tools.block"} | {key.partition(".")[2]: key for key in _OAUTH_KEYS}
+_KEY_OF = {
+    "allow": "tools.allow",
+    "block": "tools.block",
+    "interval": "heartbeat.interval",
+    "stale_after": "heartbeat.stale_after",
+    **{key.partition(".")[2]: key for key in _OAUTH_KEYS},
+}
 """Where the file's name for a thing is not the model's."""
 
 
@@ -56,11 +63,19 @@ def make_server(draft: Draft, environ: Mapping[str, str], problems: Problems) ->
     for each in missing:
         draft.refuse(problems.told(each.path, each.told), each.fix)
     values = read_values(SERVER_KEYS, draft.entry, problems)
-    for flaw in exposure_flaws(prefix=values["prefix"], allow=values["tools.allow"], block=values["tools.block"]):
+    for flaw in _flaws_of(values):
         if not _is_known(_place(draft, flaw), missing, problems):
             problems.add(_place(draft, flaw), flaw.text)
     transport = _transport(draft, values, missing, problems)
     return None if problems.found else _server(draft, values, transport, problems)
+
+
+def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
+    """What is wrong with values that were read, however the server is reached."""
+    yield from exposure_flaws(prefix=values["prefix"], allow=values["tools.allow"], block=values["tools.block"])
+    yield from idempotent_flaws(values["idempotent"])
+    yield from lifetime_flaws(lifetime=values["lifetime"], stateless=values["stateless"])
+    yield from heartbeat_flaws(values["heartbeat.interval"], values["heartbeat.stale_after"])
 
 
 def _is_known(path: KeyPath, missing: list[Missing], problems: Problems) -> bool:
@@ -78,10 +93,16 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         allow=None if values["tools.allow"] is None else _whole(values["tools.allow"]),
         block=_whole(values["tools.block"]),
         render=values["render"],
-        timeouts=_timeouts(values),
+        timeouts=Timeouts(**_table("timeouts", values)),
         era=values["era"],
         required=values["required"],
         oauth=_oauth(values) if not isinstance(transport, NoTransport) else OAuthSettings(),
+        idempotent=_whole(values["idempotent"]),
+        lifetime=values["lifetime"],
+        stateless=values["stateless"],
+        heartbeat=Heartbeat(**_table("heartbeat", values)),
+        restart=Restart(**_table("restart", values)),
+        limits=Limits(**_table("limits", values)),
         location=located,
         notes=tuple(draft.notes),
         unavailable_reason=_reason(draft, located),
@@ -93,9 +114,10 @@ def _whole(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(pattern for pattern in patterns if pattern)
 
 
-def _timeouts(values: dict[str, Any]) -> Timeouts:
-    table = "timeouts."
-    return Timeouts(**{name.removeprefix(table): value for name, value in values.items() if name.startswith(table)})
+def _table(table: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The values whose keys stand inside one table, by the last words of their names."""
+    start = f"{table}."
+    return {name.removeprefix(start): value for name, value in values.items() if name.startswith(start)}
 
 
 def _oauth(values: dict[str, Any]) -> OAuthSettings:

@@ -85,6 +85,10 @@ def _remote_flaws(flaw_of: Callable[[str], str | None], url: Any, headers: Any) 
     yield from _mapping_flaws("headers", headers, _header_name_flaw, _HEADER_UNFIT)
 
 
+def idempotent_flaws(idempotent: Any) -> Iterator[Flaw]:
+    return _texts_flaws("idempotent", idempotent)
+
+
 def exposure_flaws(*, prefix: Any, allow: Any, block: Any) -> Iterator[Flaw]:
     if prefix is not None and not (isinstance(prefix, str) and _PREFIX.fullmatch(prefix)):
         yield Flaw(("prefix",), "must be at most 32 of A-Z, a-z, 0-9, - and _")
@@ -105,9 +109,14 @@ def seconds_flaws(name: str, value: Any) -> Iterator[Flaw]:
         yield Flaw((name,), "must be a number of seconds above 0")
 
 
-def runtime_flaws(*, links_starting: Any, message_max: Any, store: Any) -> Iterator[Flaw]:
-    if not isinstance(links_starting, int) or links_starting < 1:
-        yield Flaw(("links_starting",), "must be a whole number above 0")
+def count_flaws(name: str, value: Any) -> Iterator[Flaw]:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        yield Flaw((name,), "must be a whole number above 0")
+
+
+def runtime_flaws(*, links_max: Any, links_starting: Any, message_max: Any, store: Any) -> Iterator[Flaw]:
+    yield from count_flaws("links_max", links_max)
+    yield from count_flaws("links_starting", links_starting)
     if not isinstance(message_max, int) or not MESSAGE_LEAST <= message_max <= MESSAGE_MOST:
         yield Flaw(("message_max",), f"must be a size from {MESSAGE_LEAST} bytes to {MESSAGE_MOST // 1024**3}GiB")
     scheme = str(store).partition("://")[0].lower() if store is not None and "://" in str(store) else "sqlite"

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bascule.config.model import ERAS, LINKS_STARTING, MESSAGE_MAX, SCREENS, STYLES
+from bascule.config.model import ERAS, LINKS_MAX, LINKS_STARTING, MESSAGE_MAX, SCREENS, STYLES
+from bascule.config.upkeep import LIFETIMES
 
 
 class Kind(StrEnum):
@@ -63,7 +64,7 @@ SERVER_KEYS = _by_name(
     Key("render", Kind.CHOICE, "yaml", STYLES),
     _later("limit", Kind.TEXT),
     _later("permissions", default={}),
-    _later("idempotent", Kind.TEXTS, ()),
+    Key("idempotent", Kind.TEXTS, ()),
     _later("trust", Kind.TEXTS, ()),
     _later("ask", Kind.TEXTS, ()),
     _later("raises", Kind.TEXT_MAP, {}),
@@ -80,20 +81,21 @@ SERVER_KEYS = _by_name(
     _later("sandbox.pids", Kind.COUNT, 128),
     _later("sandbox.disk", Kind.SIZE, 1024**3),
     _later("sandbox.session_limit", Kind.SECONDS, 3600),
-    _later("lifetime", Kind.CHOICE, "session", ("call", "session", "shared")),
-    _later("stateless", Kind.FLAG, default=False),
+    Key("lifetime", Kind.CHOICE, "session", LIFETIMES),
+    Key("stateless", Kind.FLAG, default=False),
     Key("timeouts.connect", Kind.SECONDS, 60),
     Key("timeouts.reconnect", Kind.SECONDS, 15),
     Key("timeouts.probe", Kind.SECONDS, 3),
     Key("timeouts.list", Kind.SECONDS, 15),
     Key("timeouts.call", Kind.SECONDS, 30),
     Key("timeouts.close", Kind.SECONDS, 5),
-    _later("heartbeat.interval", Kind.SECONDS, 30),
-    _later("heartbeat.stale_after", Kind.SECONDS, 90),
-    _later("restart.attempts", Kind.COUNT, 5),
-    _later("restart.backoff", Kind.SECONDS, 2),
-    _later("limits.concurrent", Kind.COUNT, 16),
-    _later("limits.per_minute", Kind.COUNT),
+    Key("heartbeat.interval", Kind.SECONDS, 30),
+    Key("heartbeat.stale_after", Kind.SECONDS, 90),
+    Key("restart.attempts", Kind.COUNT, 5),
+    Key("restart.backoff", Kind.SECONDS, 2),
+    Key("limits.concurrent", Kind.COUNT, 16),
+    Key("limits.per_minute", Kind.COUNT),
+    Key("limits.bytes_per_minute", Kind.SIZE),
     _later("type", Kind.CHOICE, choices=("server",)),
     _later("target", Kind.TEXT),
     _later("instructions", Kind.TEXT),
@@ -105,7 +107,7 @@ SERVER_KEYS = _by_name(
 TOP_KEYS = _by_name(
     _later("egress.allow", Kind.TEXTS, ()),
     _later("egress.ports", default=(80, 443)),
-    _later("links.max", Kind.COUNT, 100),
+    Key("links.max", Kind.COUNT, LINKS_MAX),
     Key("links.starting", Kind.COUNT, LINKS_STARTING),
     Key("messages.max", Kind.SIZE, MESSAGE_MAX),
     _later("catalog.lock", Kind.CHOICE, "auto", ("auto", "required", "off")),

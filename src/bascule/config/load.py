@@ -19,6 +19,7 @@ from bascule.config.shapes import SHAPES, Shape, shape_of
 from bascule.core.jsonvalue import JsonObject, is_object
 
 _FIELDS = {
+    "links.max": "links_max",
     "links.starting": "links_starting",
     "messages.max": "message_max",
     "store": "store",

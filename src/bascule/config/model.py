@@ -11,6 +11,7 @@ from bascule.config.flaws import (
     Flaw,
     choice_flaws,
     exposure_flaws,
+    idempotent_flaws,
     name_flaws,
     refuse,
     runtime_flaws,
@@ -19,6 +20,7 @@ from bascule.config.flaws import (
 )
 from bascule.config.oauth import OAuthSettings
 from bascule.config.transport import NoTransport, Transport
+from bascule.config.upkeep import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
 from bascule.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ SCREENS = ("flag", "refuse")
 
 MESSAGE_MAX = 8 * 1024 * 1024
 """Longest message we accept unless told otherwise. Results with images reach a few megabytes."""
+
+LINKS_MAX = 100
+"""Links that may be open at once, over all servers and principals."""
 
 LINKS_STARTING = 8
 """Links that may be starting at once. A hundred `npx` at once starve each other until all of them time out."""
@@ -75,6 +80,15 @@ class ServerConfig:
     """Whether its failure fails the start of the whole runtime."""
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     """How to log in there, if it is a remote server that asks for it."""
+    idempotent: tuple[str, ...] = ()
+    """Globs on its tools that may be sent again where it is not known whether they were carried out."""
+    lifetime: Lifetime = "session"
+    """How long a link lives: for one call, for an agent session, or shared by everyone."""
+    stateless: bool = False
+    """Whether the server keeps nothing from one call to the next, so that principals may share a link."""
+    heartbeat: Heartbeat = field(default_factory=Heartbeat)
+    restart: Restart = field(default_factory=Restart)
+    limits: Limits = field(default_factory=Limits)
     location: str = field(default="", compare=False)
     """Where it was described, for messages."""
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -89,11 +103,15 @@ class ServerConfig:
                 exposure_flaws(prefix=self.prefix, allow=self.allow, block=self.block),
                 choice_flaws("render", self.render, STYLES),
                 choice_flaws("era", self.era, ERAS),
+                choice_flaws("lifetime", self.lifetime, LIFETIMES),
+                lifetime_flaws(lifetime=self.lifetime, stateless=self.stateless),
+                idempotent_flaws(self.idempotent),
                 _transport_flaws(self.transport, self.unavailable_reason),
             ),
         )
         object.__setattr__(self, "allow", None if self.allow is None else texts(self.allow))
         object.__setattr__(self, "block", texts(self.block))
+        object.__setattr__(self, "idempotent", texts(self.idempotent))
 
     @property
     def tool_prefix(self) -> str:
@@ -112,6 +130,7 @@ class RuntimeConfig:
     """All that was asked of one runtime."""
 
     servers: Mapping[str, ServerConfig]
+    links_max: int = LINKS_MAX
     links_starting: int = LINKS_STARTING
     message_max: int = MESSAGE_MAX
     """Bytes."""
@@ -128,7 +147,12 @@ class RuntimeConfig:
         refuse(
             "RuntimeConfig",
             chain(
-                runtime_flaws(links_starting=self.links_starting, message_max=self.message_max, store=self.store),
+                runtime_flaws(
+                    links_max=self.links_max,
+                    links_starting=self.links_starting,
+                    message_max=self.message_max,
+                    store=self.store,
+                ),
                 choice_flaws("screen", self.screen, SCREENS),
                 [Flaw(("servers", name), "stands under another name than its own") for name in misnamed],
             ),

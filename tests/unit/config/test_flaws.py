@@ -160,7 +160,8 @@ def test_a_time_must_be_finite_and_above_zero(value: Any):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("links_starting", 0),
+        ("links_max", 0),
+        ("links_starting", True),
         ("message_max", 5),
         ("message_max", 2**40),
         ("store", "postgresql://db/x"),
@@ -169,14 +170,14 @@ def test_a_time_must_be_finite_and_above_zero(value: Any):
     ],
 )
 def test_settings_of_a_runtime_have_bounds(field: str, value: Any):
-    good: dict[str, Any] = {"links_starting": 8, "message_max": 2**23, "store": None}
+    good: dict[str, Any] = {"links_max": 100, "links_starting": 8, "message_max": 2**23, "store": None}
 
     assert paths(runtime_flaws(**good | {field: value})) == [(field,)]
 
 
 @pytest.mark.parametrize("store", [None, "state.db", "/var/lib/bascule.db", "sqlite:///var/lib/bascule.db"])
 def test_a_store_is_a_file(store: str | None):
-    assert list(runtime_flaws(links_starting=1, message_max=1024, store=store)) == []
+    assert list(runtime_flaws(links_max=1, links_starting=1, message_max=1024, store=store)) == []
 
 
 def test_a_text_has_no_items():

@@ -10,8 +10,10 @@ from bascule.config.keys import SERVER_KEYS, TOP_KEYS, Kind, below, siblings
 from bascule.config.kinds import _READERS
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.transport import StdioTransport, StreamableHttpTransport
+from bascule.config.upkeep import Heartbeat, Limits, Restart
 from bascule.core.errors import ConfigError
 
+TABLES = {"heartbeat": Heartbeat, "restart": Restart, "limits": Limits}
 NOW = {
     "command",
     "args",
@@ -31,13 +33,16 @@ NOW = {
     "tools.block",
     "render",
     *(f"timeouts.{field.name}" for field in fields(Timeouts)),
+    "idempotent",
+    "lifetime",
+    "stateless",
+    *(f"{table}.{field.name}" for table, model in TABLES.items() for field in fields(model)),
 }
 
 LATER = {
-    *("headers_command", "container", "limit", "permissions", "idempotent", "trust"),
-    *("ask", "raises", "vouched", "kit", "url_isolated", "command_isolated", "twin", "lifetime", "stateless"),
-    *("heartbeat.interval", "heartbeat.stale_after", "restart.attempts", "restart.backoff"),
-    *("limits.concurrent", "limits.per_minute", "type", "target", "instructions", "port", "auth"),
+    *("headers_command", "container", "limit", "permissions", "trust"),
+    *("ask", "raises", "vouched", "kit", "url_isolated", "command_isolated", "twin"),
+    *("type", "target", "instructions", "port", "auth"),
     *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
 }
 
@@ -47,9 +52,9 @@ def test_every_key_of_a_server_is_in_the_table():
     assert {name for name, key in SERVER_KEYS.items() if not key.available} == LATER
 
 
-def test_four_keys_beside_the_servers_are_available():
+def test_five_keys_beside_the_servers_are_available():
     available = {name for name, key in TOP_KEYS.items() if key.available}
-    assert available == {"links.starting", "messages.max", "store", "catalog.screen"}
+    assert available == {"links.max", "links.starting", "messages.max", "store", "catalog.screen"}
 
 
 def test_the_tables_beside_the_servers_are_all_there():
@@ -59,15 +64,17 @@ def test_the_tables_beside_the_servers_are_all_there():
     }
 
 
-def test_the_defaults_of_timeouts_are_those_of_the_model():
-    for field in fields(Timeouts):
-        assert SERVER_KEYS[f"timeouts.{field.name}"].default == field.default
+def test_the_defaults_of_tables_are_those_of_the_model():
+    for table, model in {"timeouts": Timeouts, **TABLES}.items():
+        for field in fields(model):
+            assert SERVER_KEYS[f"{table}.{field.name}"].default == field.default
 
 
 def test_the_defaults_of_a_server_are_those_of_the_model():
     server = ServerConfig("a", StdioTransport("a"))
     model = {"era": server.era, "required": server.required, "prefix": server.prefix, "render": server.render}
     model |= {"tools.allow": server.allow, "tools.block": server.block}
+    model |= {"idempotent": server.idempotent, "lifetime": server.lifetime, "stateless": server.stateless}
     model |= {"transport": StreamableHttpTransport("https://a.test").choice}
 
     assert {name: SERVER_KEYS[name].default for name in model} == model
@@ -76,6 +83,7 @@ def test_the_defaults_of_a_server_are_those_of_the_model():
 def test_the_defaults_beside_the_servers_are_those_of_the_model():
     runtime = RuntimeConfig({})
 
+    assert TOP_KEYS["links.max"].default == runtime.links_max
     assert TOP_KEYS["links.starting"].default == runtime.links_starting
     assert TOP_KEYS["messages.max"].default == runtime.message_max
     assert TOP_KEYS["store"].default == runtime.store

@@ -281,7 +281,7 @@ mcp_servers:
   leak:
     command: npx
     args: [--token, abc123]
-links: {max: 3, starting: 0}
+links: {max: -3, starting: 0}
 messages: {max: 8MB}
 store: postgresql://db/x
 gatewya: {}
@@ -300,7 +300,7 @@ gatewya: {}
         "bascule.yaml:11: mcp_servers.web.sandbox: sandbox is not available in this version; remove it",
         "bascule.yaml:12: mcp_servers.old.transport: says sse, but the address begins with ws://; for sse it is https:// or http://",
         f"bascule.yaml:15: mcp_servers.leak.args[1]: looks like a credential (it is the value of --token); {advice}",
-        "bascule.yaml:16: links.max: links.max is not available in this version; remove it",
+        "bascule.yaml:16: links.max: must be a whole number above 0",
         "bascule.yaml:16: links.starting: must be a whole number above 0",
         "bascule.yaml:17: messages.max: must be a size such as 8MiB: a whole number, with B, KiB, MiB or GiB",
         "bascule.yaml:18: store: postgresql:// is not available in this version; give the path of an SQLite file, or leave it out",
