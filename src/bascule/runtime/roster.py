@@ -1,7 +1,6 @@
 """The configured servers: how to link to each, what each has listed for whom, and how each stands."""
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -10,26 +9,23 @@ from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, UsageError
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
 from bascule.links.announcer import Announcer
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
-from bascule.links.listing import admit_by_listing
-from bascule.links.plans import Plans, ServerPlan
+from bascule.links.plans import Plans
 from bascule.links.reception import Reception
 from bascule.links.state import LinkState, failed
 from bascule.links.switchboard import Switchboard
-from bascule.links.terms import Terms
 from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
+from bascule.runtime.linking import mask_of, plan_of
 from bascule.runtime.memory import ListingMemory, OfferKind
 from bascule.runtime.report import ServerReport
-from bascule.transports.factory import by_older_way, dial
+from bascule.runtime.toolboxes import Toolboxes
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import Logins, no_login, target_of
 
@@ -39,9 +35,6 @@ STARTING = Principal("bascule", "start")
 
 LARGE_LISTING = 256 * 1024
 """Bytes of a listing from which it is read in a thread."""
-
-MOST_TOOLBOXES = 64
-"""Toolboxes kept. Agent sessions see one of a few; a server that lists differently every time must not fill memory."""
 
 
 class Roster:
@@ -59,9 +52,9 @@ class Roster:
         self.servers: Mapping[str, ServerConfig] = config.servers
         self.memory = memory
         self._record = recorder.record
-        self.masks = {name: _mask(server) for name, server in config.servers.items()}
+        self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._logins = logins
-        plan = partial(_plan, max_message=config.message_max, reception=reception, logins=logins)
+        plan = partial(plan_of, max_message=config.message_max, reception=reception, logins=logins)
         plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
@@ -231,64 +224,3 @@ def raise_for_required(reports: Iterable[ServerReport]) -> None:
 def _exposed(listing: ServerListing, *, refuse: bool) -> int:
     specs = (entry.spec for entry in listing.entries.values())
     return sum(spec.status is ToolStatus.EXPOSED and not (refuse and spec.findings) for spec in specs)
-
-
-def _mask(server: ServerConfig) -> Mask:
-    return Mask((*secrets_of(server.transport), *server.oauth.secrets))
-
-
-def _plan(
-    server: ServerConfig, mask: Mask, *, max_message: int, reception: Reception, logins: Logins
-) -> ServerPlan | BasculeError:
-    """How to link to a server, or why that cannot be."""
-    if server.unavailable_reason is not None:
-        return server.unavailable_reason
-    limits = server.timeouts
-    # HTTP+SSE ended before the new era began.
-    old = isinstance(server.transport, SseTransport) and server.era == "auto"
-    terms = Terms(
-        era="old" if old else server.era,
-        connect=limits.connect,
-        reconnect=limits.reconnect,
-        probe=limits.probe,
-        close=limits.close,
-        client_info=CLIENT_INFO,
-        capabilities=reception.capabilities,
-    )
-    dialling = partial(dial, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
-    older = by_older_way(server)
-    return ServerPlan(
-        terms,
-        partial(dialling, server),
-        partial(admit_by_listing, collect=Pages, timeout=limits.list),
-        mask,
-        partial(dialling, older) if older is not None else None,
-        reception.answer,
-    )
-
-
-class Toolboxes:
-    """One toolbox for all agent sessions that see the same listings: they are large, and mostly the same."""
-
-    def __init__(self, *, refuse: bool = False) -> None:
-        self.refuse = refuse
-        self._made: dict[tuple[int, ...], tuple[Toolbox, tuple[ServerListing, ...]]] = {}
-
-    def of(self, listings: tuple[ServerListing, ...]) -> Toolbox:
-        key = tuple(map(id, listings))
-        found = self._made.get(key)
-        if found is None:
-            if len(self._made) >= MOST_TOOLBOXES:
-                self._made.pop(next(iter(self._made)))
-            # The listings are kept beside it, so that none of their ids can come to mean another one.
-            found = self._made[key] = (Toolbox(listings, refuse=self.refuse), listings)
-        return found[0]
-
-
-def _client_info() -> Mapping[str, str]:
-    from bascule import __version__  # noqa: PLC0415 -- the package's own root, read once
-
-    return {"name": "bascule", "title": "Bascule", "version": __version__}
-
-
-CLIENT_INFO = _client_info()

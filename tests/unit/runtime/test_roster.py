@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import bascule
-from bascule.catalog.listing import Pages
-from bascule.catalog.server_listing import ServerListing, catalog_listing
+from bascule.catalog.server_listing import ServerListing
 from bascule.config import RuntimeConfig, ServerConfig, SseTransport, StreamableHttpTransport
 from bascule.config.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectFailed, StoreError
@@ -20,14 +18,13 @@ from bascule.links.key import LinkKey
 from bascule.links.state import LinkState
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.report import ServerReport
-from bascule.runtime.roster import MOST_TOOLBOXES, Roster, Toolboxes, raise_for_required
+from bascule.runtime.roster import Roster, raise_for_required
 from bascule.runtime.runtime import Runtime
-from bascule.wire.stamp import CLIENT_INFO_KEY
 from support.children import children
 from support.fake_login import fake_login
 from support.links import ALICE, BOB, a_key
 from support.runtime import Events, a_tool, obeying, roster_of, running, stand_in
-from support.servers import pids, received
+from support.servers import pids
 from support.sse_servers import working_peer
 from support.waiting import fail_after
 
@@ -65,12 +62,6 @@ def many(folder: Path, count: int) -> str:
     file = folder / "tools"
     file.write_text(json.dumps([a_tool(f"act{number}", description="x" * 200) for number in range(count)]))
     return f"@{file}"
-
-
-def a_listing(tool: str) -> ServerListing:
-    pages = Pages()
-    pages.add({"tools": [a_tool(tool)]})
-    return catalog_listing("work", "work", pages)[0]
 
 
 # What is known
@@ -183,26 +174,6 @@ async def test_a_tool_the_operator_hides_is_catalogued_as_hidden(log: Path):
 
         assert [spec.name for spec in roster.toolbox(ALICE).specs()] == ["work_act"]
         assert report.tools == 1
-
-
-async def test_servers_are_told_who_we_are(log: Path):
-    async with a_roster(obeying(log)) as roster:
-        await roster.lease(WORK)
-
-    info = received(log)[1]["params"]["_meta"][CLIENT_INFO_KEY]
-    assert (info["name"], info["version"]) == ("bascule", bascule.__version__)
-
-
-def test_toolboxes_are_not_kept_without_end():
-    boxes = Toolboxes()
-    listings = [a_listing(f"act{number}") for number in range(MOST_TOOLBOXES + 1)]
-    first = boxes.of((listings[0],))
-    assert boxes.of((listings[0],)) is first
-    for listing in listings[1:]:
-        boxes.of((listing,))
-
-    assert len(boxes._made) == MOST_TOOLBOXES
-    assert boxes.of((listings[0],)) is not first
 
 
 # How servers stand

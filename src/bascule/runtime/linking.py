@@ -1,0 +1,60 @@
+"""How a configured server is linked to: its config turned into a plan for the links."""
+
+import os
+from collections.abc import Mapping
+from functools import partial
+
+from bascule.catalog.listing import Pages
+from bascule.config.model import ServerConfig
+from bascule.config.transport import SseTransport, secrets_of
+from bascule.core.errors import BasculeError
+from bascule.core.masking import Mask
+from bascule.links.listing import admit_by_listing
+from bascule.links.plans import ServerPlan
+from bascule.links.reception import Reception
+from bascule.links.terms import Terms
+from bascule.transports.factory import by_older_way, dial
+from bascule.transports.http_logins import Logins
+
+
+def _client_info() -> Mapping[str, str]:
+    from bascule import __version__  # noqa: PLC0415 -- the package's own root, read once
+
+    return {"name": "bascule", "title": "Bascule", "version": __version__}
+
+
+CLIENT_INFO = _client_info()
+
+
+def mask_of(server: ServerConfig) -> Mask:
+    return Mask((*secrets_of(server.transport), *server.oauth.secrets))
+
+
+def plan_of(
+    server: ServerConfig, mask: Mask, *, max_message: int, reception: Reception, logins: Logins
+) -> ServerPlan | BasculeError:
+    """How to link to a server, or why that cannot be."""
+    if server.unavailable_reason is not None:
+        return server.unavailable_reason
+    limits = server.timeouts
+    # HTTP+SSE ended before the new era began.
+    old = isinstance(server.transport, SseTransport) and server.era == "auto"
+    terms = Terms(
+        era="old" if old else server.era,
+        connect=limits.connect,
+        reconnect=limits.reconnect,
+        probe=limits.probe,
+        close=limits.close,
+        client_info=CLIENT_INFO,
+        capabilities=reception.capabilities,
+    )
+    dialling = partial(dial, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
+    older = by_older_way(server)
+    return ServerPlan(
+        terms,
+        partial(dialling, server),
+        partial(admit_by_listing, collect=Pages, timeout=limits.list),
+        mask,
+        partial(dialling, older) if older is not None else None,
+        reception.answer,
+    )

@@ -1,0 +1,57 @@
+"""A config becomes a plan, or the reason why there is none."""
+
+from pathlib import Path
+
+import pytest
+
+import bascule
+from bascule.config import ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport, Timeouts
+from bascule.config.transport import NoTransport, Transport
+from bascule.core.errors import BasculeError, ConfigError
+from bascule.core.masking import Mask
+from bascule.links.plans import ServerPlan
+from bascule.links.reception import Reception
+from bascule.runtime.linking import mask_of, plan_of
+from bascule.store.vault import Vault
+from bascule.transports.http_logins import Logins
+from bascule.wire.stamp import CLIENT_INFO_KEY
+from support.links import a_key
+from support.runtime import obeying, roster_of, running
+from support.servers import received
+
+
+def plan(server: ServerConfig, folder: Path) -> ServerPlan | BasculeError:
+    logins = Logins(Vault(folder), None, lambda: 0.0)
+    return plan_of(server, Mask(), max_message=1000, reception=Reception({"roots": {}}), logins=logins)
+
+
+async def test_servers_are_told_who_we_are(log: Path):
+    async with running(obeying(log)) as runtime:
+        await roster_of(runtime).lease(a_key("work"))
+
+    info = received(log)[1]["params"]["_meta"][CLIENT_INFO_KEY]
+    assert (info["name"], info["version"]) == ("bascule", bascule.__version__)
+
+
+@pytest.mark.parametrize(
+    ("transport", "era"),
+    [(SseTransport("http://localhost/sse"), "old"), (StreamableHttpTransport("http://localhost/mcp"), "auto")],
+)
+def test_http_with_sse_ended_before_the_new_era_began(tmp_path: Path, transport: Transport, era: str):
+    made = plan(ServerConfig("work", transport, timeouts=Timeouts(connect=7, close=2)), tmp_path)
+
+    assert isinstance(made, ServerPlan)
+    assert (made.terms.era, made.terms.connect, made.terms.close) == (era, 7, 2)
+    assert made.terms.capabilities == {"roots": {}}
+
+
+def test_a_server_that_cannot_be_used_has_its_reason_for_a_plan(tmp_path: Path):
+    reason = ConfigError("TOKEN is not set")
+
+    assert plan(ServerConfig("work", NoTransport("http"), unavailable_reason=reason), tmp_path) is reason
+
+
+def test_what_a_server_is_given_in_secret_is_masked():
+    server = ServerConfig("work", StdioTransport("npx", env={"TOKEN": "very-secret-token"}))
+
+    assert "very-secret-token" not in str(mask_of(server).error(ConfigError("it said very-secret-token")))
