@@ -24,3 +24,7 @@ class Principal(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=Fal
 
     def __str__(self) -> str:
         return f"{self.user_id}/{self.session_id}"
+
+
+class Nobody(Principal, frozen=True, order=True, cache_hash=True, gc=False):
+    """A principal that is no user's, whatever they call themselves: another type is never equal."""

@@ -2,8 +2,11 @@
 
 import msgspec
 
-from bascule.core.principal import Principal
+from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane
+
+SHARED = Nobody("bascule", "shared")
+"""On whose behalf a link is opened that everyone uses."""
 
 
 class LinkKey(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False):

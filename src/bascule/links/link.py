@@ -12,6 +12,7 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.request import Request
 from bascule.links.gate import StartGate
+from bascule.links.heart import Heart
 from bascule.links.key import LinkKey
 from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.reception import OnQuestion
@@ -65,9 +66,11 @@ class Link:
         self._era: Era = era
         self._changed = changed
         self._dispatcher: Dispatcher | None = None
+        self.ready_at: float | None = None
+        """When it was ready, by the loop's clock."""
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = loop.create_future()
-        self._closing: asyncio.Future[None] = loop.create_future()
+        self._closing: asyncio.Future[str] = loop.create_future()
         self._owner: asyncio.Task[None] | None = None
 
     @property
@@ -100,8 +103,15 @@ class Link:
     def counters(self) -> Counters:
         return self._dispatcher.counters if self._dispatcher is not None else Counters()
 
-    def start(self) -> None:
+    @property
+    def terms(self) -> Terms:
+        return self._plan.terms
+
+    def start(self, over: Callable[["Link"], None] | None = None) -> None:
+        """Begin to open. `over` is called once nothing of the link is left."""
         self._owner = asyncio.create_task(self._own(), name=f"link {self.key.server}")
+        if over is not None:
+            self._owner.add_done_callback(lambda _: over(self))
 
     async def opened(self) -> None:
         """Wait until the link is ready. Raises why it is not."""
@@ -133,10 +143,10 @@ class Link:
     def evidence(self) -> str:
         return self._dispatcher.evidence() if self._dispatcher is not None else ""
 
-    async def close(self) -> None:
+    async def close(self, reason: str = "closed") -> None:
         """End the link and wait until nothing of it is left."""
         if not self._closing.done():
-            self._closing.set_result(None)
+            self._closing.set_result(reason)
         if self._owner is not None:
             await asyncio.wait((self._owner,))
 
@@ -148,7 +158,7 @@ class Link:
             if not opening.done():
                 opening.cancel()
                 await asyncio.wait((opening,))
-            end = Condition(LinkState.CLOSED, "closed") if opening.cancelled() else await self._serve(opening)
+            end = self._closed() if opening.cancelled() else await self._serve(opening)
             self._become(end)
             # Told before the cleaning up: a server that must be killed would make everyone wait for its end.
             self._settle_opened(end.error or ConnectFailed("the link was closed before it was ready"))
@@ -169,10 +179,15 @@ class Link:
         shortcoming = opening.result()
         self._become(Condition(LinkState.DEGRADED if shortcoming else LinkState.READY, shortcoming))
         self._opened.set_result(None)
+        self.ready_at = asyncio.get_running_loop().time()
         assert self._dispatcher is not None
         lost = self._dispatcher.lost
-        await asyncio.wait((lost, self._closing), return_when=asyncio.FIRST_COMPLETED)
-        return failed(self._plan.mask.error(lost.result())) if lost.done() else Condition(LinkState.CLOSED, "closed")
+        terms = self._plan.terms
+        heart = Heart(self._dispatcher, self.send, self.stamp, terms.interval, terms.stale_after)
+        death = await heart.watch(self._closing)
+        if self._closing.done():
+            return self._closed()
+        return failed(self._plan.mask.error(death or lost.result()))
 
     async def _open(self) -> str:
         self._become(Condition(LinkState.CONNECTING))
@@ -244,6 +259,9 @@ class Link:
             return error
         fix = error.fix or "run its command in a terminal to see what it says"
         return ConnectFailed(error.message, where=error.where, evidence=evidence, cause=error.cause, fix=fix)
+
+    def _closed(self) -> Condition:
+        return Condition(LinkState.CLOSED, self._closing.result())
 
     def _become(self, condition: Condition) -> None:
         self.condition = condition

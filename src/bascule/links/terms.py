@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 Era = Literal["auto", "old", "new"]
+Lifetime = Literal["call", "session", "shared"]
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -16,6 +17,14 @@ class Terms(msgspec.Struct, frozen=True):
     reconnect: float = 15.0
     probe: float = 3.0
     close: float = 5.0
+    interval: float = 30.0
+    """Of the heartbeat, while a link is silent."""
+    stale_after: float = 90.0
+    attempts: int = 5
+    """How often a link that ended is opened again."""
+    backoff: float = 2.0
+    """Before the first of those attempts; twice as long before each further one."""
+    lifetime: Lifetime = "session"
     client_info: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"name": "bascule", "version": "unknown"})
     """Who we say we are: a name and a version."""
     capabilities: Mapping[str, Any] = {}

@@ -18,7 +18,7 @@ from bascule.core.errors import (
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Result, ToolFailure
 from bascule.core.sensitivity import Lane
-from bascule.links.switchboard import Switchboard
+from bascule.links.pool import Pool
 from bascule.policy.decide import decide
 from bascule.policy.verdict import Allow, Ask
 from bascule.records.recorder import Recorder
@@ -38,9 +38,7 @@ link died, before anything was written; that this happens to one request again a
 class Executor:
     """Carries requests out. There is no other way to reach a server with one."""
 
-    def __init__(
-        self, links: Switchboard, recorder: Recorder, clock: Callable[[], float], answering: Answering
-    ) -> None:
+    def __init__(self, links: Pool, recorder: Recorder, clock: Callable[[], float], answering: Answering) -> None:
         self._links = links
         self._record = recorder.record
         self._clock = clock
@@ -78,12 +76,12 @@ class Executor:
             left -= 1
             permit = standing.ratchet.permit()
             key = standing.link_key(trail.server, self._decide(standing, operation, target, trail))
-            link = self._links.ready(key) or await standing.roster.lease(key)
-            trail.mark(("lease", now()))
-            # Private data may have come in while we waited for the link.
-            if not permit.valid():
-                continue
+            link = self._links.borrow(key) or await standing.roster.lease(key)
             try:
+                trail.mark(("lease", now()))
+                # Private data may have come in while we waited for the link.
+                if not permit.valid():
+                    continue
                 raw = await link.send(standing.request(prepared, permit))
             except PermitLost:
                 continue
@@ -93,6 +91,8 @@ class Executor:
                     raise
                 lost = error
                 continue
+            finally:
+                self._links.give_back(link)
             self._learn(raw, trail)
             if raw.get("resultType") != INPUT_REQUIRED or not operation.rounds:
                 outcome = operation.read(standing, target, raw, trail)

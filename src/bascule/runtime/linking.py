@@ -45,6 +45,11 @@ def plan_of(
         reconnect=limits.reconnect,
         probe=limits.probe,
         close=limits.close,
+        interval=server.heartbeat.interval,
+        stale_after=server.heartbeat.stale_after,
+        attempts=server.restart.attempts,
+        backoff=server.restart.backoff,
+        lifetime=server.lifetime,
         client_info=CLIENT_INFO,
         capabilities=reception.capabilities,
     )

@@ -10,16 +10,16 @@ from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, UsageError
-from bascule.core.principal import Principal
+from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
 from bascule.links.announcer import Announcer
-from bascule.links.key import LinkKey
+from bascule.links.key import SHARED, LinkKey
 from bascule.links.link import Link
 from bascule.links.plans import Plans
+from bascule.links.pool import Pool
 from bascule.links.reception import Reception
 from bascule.links.state import LinkState, failed
-from bascule.links.switchboard import Switchboard
 from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
 from bascule.runtime.linking import mask_of, plan_of
@@ -29,7 +29,7 @@ from bascule.runtime.toolboxes import Toolboxes
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import Logins, no_login, target_of
 
-STARTING = Principal("bascule", "start")
+STARTING = Nobody("bascule", "start")
 """On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
 
 
@@ -56,7 +56,8 @@ class Roster:
         self._logins = logins
         plan = partial(plan_of, max_message=config.message_max, reception=reception, logins=logins)
         plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
-        self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
+        announcer = Announcer(self._record, clock)
+        self.links = Pool(plans.plan_for, announcer, most=config.links_max, starting=config.links_starting)
         self.version = 0
         self.refuse = config.screen == "refuse"
         """Whether what screening finds something in is kept from agents."""
@@ -71,7 +72,7 @@ class Roster:
 
     def toolbox(self, principal: Principal) -> Toolbox:
         """All that was listed for one principal so far."""
-        listings = (self._listings.get((principal, name)) for name in self.servers)
+        listings = (self._listings.get(self._whose(principal, name)) for name in self.servers)
         return self._toolboxes.of(tuple(listing for listing in listings if listing is not None))
 
     def unsettled(self, principal: Principal) -> tuple[str, ...]:
@@ -80,30 +81,36 @@ class Roster:
         return tuple(
             name
             for name, server in self.servers.items()
-            if (principal, name) not in self._listings and (server.required or (principal, name) not in self._errors)
+            if self._whose(principal, name) not in self._listings
+            and (server.required or (principal, name) not in self._errors)
         )
 
     def has_listed(self, principal: Principal, server: str) -> bool:
         """Whether what this server offers the principal is known, and the server could be reached when last tried."""
-        return (principal, server) in self._listings and (principal, server) not in self._errors
+        return self._whose(principal, server) in self._listings and (principal, server) not in self._errors
 
     def error_of(self, principal: Principal, server: str) -> BasculeError | None:
         return self._errors.get((principal, server))
 
     def capabilities_of(self, principal: Principal, server: str) -> Mapping[str, Any]:
         """What the server said it can do when it was last linked to. Nothing, before that."""
-        return self._capabilities.get((principal, server), {})
+        return self._capabilities.get(self._whose(principal, server), {})
+
+    def key(self, principal: Principal, server: str, lane: Lane) -> LinkKey:
+        """The link that a principal uses: its own, or the one that everyone does."""
+        return LinkKey(server, lane, self._whose(principal, server)[0])
 
     async def lease(self, key: LinkKey) -> Link:
-        """A ready link. If it is a new one, what it lists is in the catalog by then."""
+        """A ready link, to be given back. If it is a new one, what it lists is in the catalog by then."""
         link = await self.links.lease(key)
-        if isinstance(link.listed, Pages):
-            link.listed = task = asyncio.create_task(self._catalogue(link, link.listed))
-            self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
-        if link.listed is not None:
-            # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
-            await asyncio.shield(link.listed)
+        try:
+            self._take_over(link)
+            if link.listed is not None:
+                # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
+                await asyncio.shield(link.listed)
+        except BaseException:
+            self.links.give_back(link)
+            raise
         return link
 
     async def settle(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
@@ -111,7 +118,7 @@ class Roster:
         now = asyncio.get_running_loop().time
         started = now()
         try:
-            await self.lease(LinkKey(server, lane, principal))
+            self.links.give_back(await self.lease(self.key(principal, server, lane)))
         except BasculeError as error:
             self._errors[principal, server] = error
         else:
@@ -146,7 +153,7 @@ class Roster:
 
     async def anew(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         """Link to a server once more, whatever came of it before: who we are to it has changed."""
-        await self.links.close([LinkKey(server, lane, principal)])
+        await self.links.close([self.key(principal, server, lane)])
         return await self.settle(principal, server, lane)
 
     async def prove_required(self) -> None:
@@ -157,7 +164,7 @@ class Roster:
         try:
             reports = await asyncio.gather(*(self.settle(STARTING, name, Lane.OPEN) for name in names))
         finally:
-            await self.links.close([LinkKey(name, Lane.OPEN, STARTING) for name in names])
+            await self.links.close([self.key(STARTING, name, Lane.OPEN) for name in names])
         # Who logs in is not known before there is an agent session; that the server is there has been proved.
         raise_for_required(report for report in reports if not self._awaits_login(report))
 
@@ -166,8 +173,8 @@ class Roster:
 
     def report(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         config = self.servers[server]
-        link = self.links.find(LinkKey(server, lane, principal))
-        listing = self._listings.get((principal, server))
+        link = self.links.find(self.key(principal, server, lane))
+        listing = self._listings.get(self._whose(principal, server))
         error = self._errors.get((principal, server))
         condition = failed(error) if error is not None else link.condition if link is not None else None
         return ServerReport(
@@ -186,6 +193,23 @@ class Roster:
             change=self.memory.changes.get(server),
         )
 
+    def _whose(self, principal: Principal, server: str) -> tuple[Principal, str]:
+        """Under whom a server's listing is kept. Who shares a link shares what it lists."""
+        return (SHARED if self.servers[server].lifetime == "shared" else principal), server
+
+    def _take_over(self, link: Link) -> None:
+        """Read what a new link has listed, once, whoever sees it first."""
+        if isinstance(link.listed, Pages):
+            link.listed = task = asyncio.create_task(self._catalogue(link, link.listed))
+            self._reading.add(task)
+            task.add_done_callback(self._read)
+
+    def _read(self, task: asyncio.Task[None]) -> None:
+        self._reading.discard(task)
+        if not task.cancelled():
+            # Told to whoever wants the link. Nobody may.
+            task.exception()
+
     async def _catalogue(self, link: Link, pages: Pages) -> None:
         """Take over what a link has listed."""
         principal, name = link.key.principal, link.key.server
@@ -202,10 +226,10 @@ class Roster:
         if listing is not self._listings.get((principal, name)):
             self._listings[principal, name] = self._latest[name] = listing
             self.version += 1
-        link.listed = None
         change = await self.memory.note(link.key.lane, listing)
         if change is not None:
             self._record(change)
+        link.listed = None
 
 
 def raise_for_required(reports: Iterable[ServerReport]) -> None:

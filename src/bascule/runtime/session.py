@@ -16,7 +16,6 @@ from bascule.core.resource import ResourceSpec
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.identity.redirect import OnLogin
-from bascule.links.key import LinkKey
 from bascule.runtime.executor import Executor
 from bascule.runtime.report import LoginReport, ServerReport
 from bascule.runtime.roster import raise_for_required
@@ -159,7 +158,7 @@ class AgentSession:
     async def logout(self, server: str) -> bool | None:
         """Forget this user's login at a server. Whether the login server revoked it too; None if there was none."""
         revoked = await self._roster.login_of(self.principal, server).log_out()
-        await self._roster.links.close([LinkKey(server, self.lane, self.principal)])
+        await self._roster.links.close([self._roster.key(self.principal, server, self.lane)])
         return revoked
 
     async def close(self) -> None:

@@ -110,7 +110,7 @@ class Standing:
         epoch = self.ratchet.epoch
         key = self._keys.get((server, epoch))
         if key is None:
-            key = self._keys[server, epoch] = LinkKey(server, lane, self.principal)
+            key = self._keys[server, epoch] = self.roster.key(self.principal, server, lane)
         return key
 
     def mask_of(self, server: str) -> Mask:

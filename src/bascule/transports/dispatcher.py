@@ -10,6 +10,7 @@ import msgspec
 from bascule.core.errors import PeerError
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Permit, Request
+from bascule.transports.vitals import Vitals
 
 OnNotice = Callable[[str, JsonObject], None]
 """Takes a notification, in the order of the wire. Must not block."""
@@ -52,6 +53,7 @@ class Dispatcher(Protocol):
     carries_headers: bool
     """Whether a request's headers go anywhere. Where not, nobody needs to make them."""
     counters: Counters
+    vitals: Vitals
     lost: asyncio.Future[PeerError]
     on_notice: OnNotice | None
     on_request: OnRequest | None

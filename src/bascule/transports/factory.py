@@ -15,7 +15,7 @@ from bascule.config import (
 from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
 from bascule.core.masking import Mask
-from bascule.core.principal import Principal
+from bascule.core.principal import Nobody, Principal
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment
 from bascule.transports.dispatcher import Dispatcher
@@ -33,7 +33,9 @@ def dial(
     environ: Mapping[str, str],
 ) -> Dispatcher:
     """A dispatcher that is not open yet, on somebody's behalf. What a login brings is hidden by `mask`."""
-    login = logins.of(server, principal.user_id, mask)
+    # What is nobody's in particular must not use the login of whoever happens to have that name.
+    user = f"\0{principal}" if isinstance(principal, Nobody) else principal.user_id
+    login = logins.of(server, user, mask)
     return dispatcher_for(server, max_message=max_message, environ=environ, login=login)
 
 

@@ -37,6 +37,7 @@ from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of,
 from bascule.transports.http_replystream import ReplyStream, answers
 from bascule.transports.http_stream import Answer, ServerStream
 from bascule.transports.progress import ProgressRelay, with_token
+from bascule.transports.vitals import PATIENT, Vitals
 from bascule.wire.jsonrpc import Message, read_message, write_notification, write_request
 from bascule.wire.sse import EventReader
 
@@ -81,6 +82,7 @@ class HttpDispatcher:
         self._pending: dict[int, Exchange] = {}
         self._posts: set[Exchange] = set()
         self._deadlines = Deadlines(self._in_flight)
+        self.vitals = Vitals(self._sent_times)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._listening = False
@@ -103,7 +105,11 @@ class HttpDispatcher:
         try:
             self._check_open()
             return await post(self._endpoint, exchange, write_request(request_id, request.method, params), self._reply)
-        except (ReplyTimeout, asyncio.CancelledError):
+        except ReplyTimeout:
+            self.vitals.gave_up(request, exchange.deadline)
+            self._abandon(request_id, exchange)
+            raise
+        except asyncio.CancelledError:
             self._abandon(request_id, exchange)
             raise
         except LoginNeeded as error:
@@ -151,6 +157,7 @@ class HttpDispatcher:
 
     async def _reply(self, response: ClientResponse, exchange: Exchange) -> JsonObject:
         request = exchange.request
+        self.vitals.hear()
         if response.status >= 300:
             raise await self._refused(response, exchange)
         if CONTENT_ENCODING in response.headers:
@@ -207,6 +214,7 @@ class HttpDispatcher:
     # What comes beside replies.
 
     def _take(self, message: Message, exchange: Exchange) -> None:
+        self.vitals.hear()
         self._inbound.take(message, exchange.request.permit)
 
     async def _settle_progress(self, relay: ProgressRelay, exchange: Exchange) -> None:
@@ -217,6 +225,7 @@ class HttpDispatcher:
 
     async def _listen(self) -> None:
         def take(message: Message) -> None:
+            self.vitals.hear()
             self._inbound.take(message, None)
 
         stream = ServerStream(self._endpoint.get, take, EventReader(self._max_message), self.counters)
@@ -290,6 +299,9 @@ class HttpDispatcher:
         if self._endpoint.in_session:
             with suppress(ClientError, OSError, PeerError):
                 await self._endpoint.delete()
+
+    def _sent_times(self) -> Iterable[float]:
+        return (one.since for one in self._pending.values() if one.request.phase not in PATIENT)
 
     def _in_flight(self) -> Iterable[Exchange]:
         return itertools.chain(self._pending.values(), self._posts)

@@ -104,6 +104,11 @@ class Exchange:
         self._taken_back = True
         return self._task.uncancel() <= self._cancelling
 
+    @property
+    def since(self) -> float:
+        """When this began: its connecting, or later its wait for the reply."""
+        return self.deadline - (self.request.timeout if self.handed_over else self._connect_timeout)
+
     def end(self) -> None:
         self.over = True
         self.take_back()

@@ -27,6 +27,7 @@ from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.pending import Pending
 from bascule.transports.progress import with_token
+from bascule.transports.vitals import PATIENT, Vitals
 from bascule.wire.framing import as_line, too_long
 from bascule.wire.jsonrpc import (
     Message,
@@ -88,6 +89,7 @@ class MessageDispatcher:
         self._ids = itertools.count(1)
         self._pending: dict[RequestId | None, Pending] = {}
         self._deadlines = Deadlines(self._pending.values)
+        self.vitals = Vitals(self._sent_times)
         self._answering: set[asyncio.Task[None]] = set()
         self._answers: deque[Outgoing] = deque()
         self._outbox: Outlet | None = None
@@ -126,7 +128,11 @@ class MessageDispatcher:
             message = await pending.future
             if pending.relay is not None:
                 await pending.relay.settle(pending.deadline - loop.time())
-        except (ReplyTimeout, asyncio.CancelledError):
+        except ReplyTimeout:
+            self.vitals.gave_up(request, pending.deadline)
+            self._abandon(request_id, pending)
+            raise
+        except asyncio.CancelledError:
             self._abandon(request_id, pending)
             raise
         finally:
@@ -143,6 +149,7 @@ class MessageDispatcher:
 
     def take(self, messages: Iterable[bytes | bytearray]) -> None:
         """Take messages that arrived, each whole and within the cap."""
+        self.vitals.hear()
         for data in messages:
             if self.lost.done():
                 return
@@ -170,6 +177,10 @@ class MessageDispatcher:
                 pending.relay.stop()
         for task in self._answering:
             task.cancel()
+
+    def _sent_times(self) -> Iterable[float]:
+        waiting = self._pending.values()
+        return (one.deadline - one.request.timeout for one in waiting if one.request.phase not in PATIENT)
 
     def _gone(self, *, sent: bool) -> PeerError:
         reason = self.lost.result() if self.lost.done() else ConnectionLost("the link is not open")

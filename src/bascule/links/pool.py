@@ -1,0 +1,289 @@
+"""All links of a runtime: lent out, opened on first need and again after a death, never too many, ended together."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from math import inf
+from weakref import WeakKeyDictionary
+
+from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PeerError, PoolTimeout
+from bascule.links.comeback import Comeback
+from bascule.links.gate import StartGate
+from bascule.links.key import LinkKey
+from bascule.links.ledger import Close, Grant, Ledger, Open, Orders, Place, Ticket
+from bascule.links.link import Link, LinkPlan
+from bascule.links.state import LinkState
+from bascule.links.terms import Learned
+
+DEAD = frozenset({LinkState.FAILED, LinkState.NEEDS_AUTH, LinkState.CLOSED})
+
+
+class Pool:
+    """Links by key. What `borrow` and `lease` give has to be given back, once.
+
+    The ledger decides, in one step; what it orders is done here. A link that nobody uses may be closed to make room
+    for another.
+    """
+
+    def __init__(
+        self,
+        plan_for: Callable[[LinkKey], LinkPlan],
+        changed: Callable[[Link], None],
+        *,
+        most: int,
+        starting: int,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._plan_for = plan_for
+        self._tell = changed
+        self._most = most
+        self._gate = StartGate(starting)
+        self._chance = chance
+        self._ledger = Ledger(most)
+        self._latest: dict[LinkKey, Link] = {}
+        self._held: dict[Place, Link] = {}
+        self._refused: WeakKeyDictionary[Place, BasculeError] = WeakKeyDictionary()
+        """Why nothing could be opened in a place that somebody had been given."""
+        self._places: dict[Link, Place] = {}
+        self._granted: dict[Ticket, asyncio.Future[Link | BasculeError]] = {}
+        self._learned: dict[str, Learned] = {}
+        self._comebacks: dict[LinkKey, Comeback] = {}
+        self._timers: dict[LinkKey, asyncio.TimerHandle] = {}
+        self._kept: set[LinkKey] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    # Lending
+
+    def borrow(self, key: LinkKey) -> Link | None:
+        """The link of this key if it can be used this instant. What most calls need, without waiting."""
+        link = self._latest.get(key)
+        if link is None or not link.usable or link.listed is not None:
+            return None
+        place = self._places.get(link)
+        if place is None or place.fresh or not place.lendable:
+            return None
+        self._ledger.lend(place)
+        return link
+
+    async def lease(self, key: LinkKey) -> Link:
+        """A ready link, opened if need be. Raises why there is none."""
+        self._check(key)
+        remembered = self._learned.get(key.server)
+        try:
+            return await self._lease(key)
+        except PeerError:
+            # What is remembered may be what is wrong: the server can have been replaced by a newer one.
+            if remembered in {None, Learned()} or self._learned.get(key.server) is not None:
+                raise
+            return await self._lease(key)
+
+    async def _lease(self, key: LinkKey) -> Link:
+        plan = self._plan_for(key)
+        self._bury(key)
+        ticket, orders = self._ledger.ask(key, fresh=plan.terms.lifetime == "call")
+        try:
+            self._obey(orders)
+            link = await self._turn(ticket, plan) if ticket.place is None else self._occupant(ticket.place)
+            if isinstance(link, BasculeError):
+                raise link.with_traceback(None)
+            await self._opened(link)
+        except BaseException:
+            self._obey(self._ledger.withdraw(ticket))
+            raise
+        return link
+
+    def give_back(self, link: Link) -> None:
+        """Whoever borrowed the link is done with it."""
+        place = self._places.get(link)
+        if place is not None:
+            orders = self._ledger.give_back(place)
+            if orders:
+                self._obey(orders)
+
+    def keep(self, key: LinkKey) -> None:
+        """Try again if this link cannot be opened, as after a death. Without that, it is up to whoever wants it."""
+        self._kept.add(key)
+
+    # Looking
+
+    def links(self) -> Iterable[Link]:
+        return tuple(self._latest.values())
+
+    def find(self, key: LinkKey) -> Link | None:
+        """The latest link of this key, whatever its state."""
+        return self._latest.get(key)
+
+    # Ending
+
+    async def close(self, keys: Iterable[LinkKey] | None = None) -> None:
+        """Close these links, or all of them and the pool with them."""
+        if keys is None:
+            self._closed = True
+            for waiting in self._granted.values():
+                if not waiting.done():
+                    waiting.set_exception(_closed())
+        wanted = None if keys is None else set(keys)
+        for key in [key for key in self._comebacks if wanted is None or key in wanted]:
+            self._stop_timer(key)
+            del self._comebacks[key]
+        closing = [link for link in self._places if wanted is None or link.key in wanted]
+        await asyncio.gather(*(link.close() for link in closing))
+        if keys is None and self._ending:
+            await asyncio.wait(self._ending)
+
+    # Waiting for a place
+
+    def _check(self, key: LinkKey) -> None:
+        """Raises where asking for a link is no use."""
+        if self._closed:
+            raise _closed()
+        comeback, last = self._comebacks.get(key), self._latest.get(key)
+        left = comeback.hold(asyncio.get_running_loop().time()) if comeback is not None else 0.0
+        if left and last is not None and last.condition.error is not None:
+            raise _held_off(last.condition.error, left)
+
+    def _bury(self, key: LinkKey) -> None:
+        """See that a dead link is not shared: its transport knows of a death one step before its owner does."""
+        place = self._ledger.shared(key)
+        link = self._held.get(place) if place is not None else None
+        if place is not None and link is not None and link.settled and not link.usable:
+            self._obey(self._ledger.broken(place))
+
+    async def _turn(self, ticket: Ticket, plan: LinkPlan) -> Link | BasculeError:
+        """Wait for a place, at most as long as opening a link again may take."""
+        self._granted[ticket] = granted = asyncio.get_running_loop().create_future()
+        limit = plan.terms.reconnect
+        try:
+            async with asyncio.timeout(limit):
+                return await granted
+        except TimeoutError:
+            raise PoolTimeout(
+                f"no link to {ticket.key.server} was free within {limit:g} s: all {self._most} are in use",
+                where=ticket.key.server,
+                cause="more principals and servers are busy at once than links may be open",
+                fix="raise `links.max`, or call again later",
+            ) from None
+        finally:
+            del self._granted[ticket]
+
+    def _occupant(self, place: Place) -> Link | BasculeError:
+        return self._held.get(place) or self._refused[place]
+
+    async def _opened(self, link: Link) -> None:
+        server = link.key.server
+        try:
+            await link.opened()
+        except PeerError:
+            self._learned.pop(server, None)
+            raise
+        self._learned[server] = link.learned
+        if not link.usable:
+            # It died between its opening and our turn.
+            raise ConnectionLost("the link was lost as soon as it was open", sent=False, evidence=link.evidence())
+
+    # Doing what the ledger says
+
+    def _obey(self, orders: Orders) -> None:
+        for order in orders:
+            match order:
+                case Open(place):
+                    self._open(place)
+                case Close(place):
+                    self._end(place)
+                case Grant(ticket):
+                    waiting = self._granted.get(ticket)
+                    if waiting is not None and not waiting.done() and ticket.place is not None:
+                        waiting.set_result(self._occupant(ticket.place))
+
+    def _open(self, place: Place) -> None:
+        key = place.key
+        self._stop_timer(key)
+        try:
+            if self._closed:
+                raise _closed()
+            plan = self._plan_for(key)
+        except BasculeError as error:
+            # The config has changed while somebody waited.
+            self._refused[place] = error
+            self._obey(self._ledger.gone(place))
+            return
+        learned = self._learned.get(key.server, Learned())
+        era = learned.era if plan.terms.era == "auto" else plan.terms.era
+        link = Link(plan.by_older_way() if learned.older_way else plan, self._gate, era, self._changed)
+        link.older_way = learned.older_way
+        link.first_start = key not in self._latest
+        self._held[place] = self._latest[key] = link
+        self._places[link] = place
+        link.start(self._over)
+
+    def _end(self, place: Place) -> None:
+        link = self._held[place]
+        reason = "its call has ended" if place.fresh else "closed to make room for another"
+        task = asyncio.get_running_loop().create_task(link.close(reason))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def _changed(self, link: Link) -> None:
+        place = self._places.get(link)
+        if place is not None and link.condition.state in DEAD:
+            if not self._closed and not place.fresh:
+                self._consider(link)
+            self._obey(self._ledger.broken(place))
+        self._tell(link)
+
+    def _over(self, link: Link) -> None:
+        """Nothing is left of a link."""
+        place = self._places.pop(link)
+        self._held.pop(place)
+        self._obey(self._ledger.gone(place))
+
+    # Coming back
+
+    def _consider(self, link: Link) -> None:
+        """Whether a link that ended is to be opened again, and when."""
+        key, now = link.key, asyncio.get_running_loop().time()
+        if link.condition.state is not LinkState.FAILED:
+            return  # closed by us, or a person has to log in first
+        comeback = self._comebacks.get(key)
+        if link.ready_at is None and comeback is None and key not in self._kept:
+            return  # it never was ready, and whoever wanted it was told
+        if comeback is None:
+            terms = link.terms
+            comeback = self._comebacks[key] = Comeback(terms.attempts, terms.backoff, self._chance)
+        if link.ready_at is None:
+            comeback.failed(now)
+        else:
+            comeback.died(now, now - link.ready_at)
+        self._stop_timer(key)
+        if comeback.due < inf:
+            self._timers[key] = asyncio.get_running_loop().call_at(comeback.due, self._come_back, key)
+
+    def _come_back(self, key: LinkKey) -> None:
+        self._timers.pop(key, None)
+        if self._closed or self._ledger.full or self._ledger.shared(key) is not None:
+            # Nobody has to make room for what nobody asked for.
+            return
+        ticket, orders = self._ledger.ask(key)
+        self._obey(orders)
+        self._obey(self._ledger.withdraw(ticket))
+
+    def _stop_timer(self, key: LinkKey) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+
+def _closed() -> ConnectionLost:
+    return ConnectionLost("the runtime is closed", sent=False)
+
+
+def _held_off(last: BasculeError, left: float) -> ConnectFailed:
+    """What those are told who ask between two attempts."""
+    return ConnectFailed(
+        f"{last.message}; it is tried again in {left:.1f} s",
+        where=last.where,
+        evidence=last.evidence,
+        cause=last.cause,
+        fix=last.fix,
+    )
