@@ -3,7 +3,7 @@
 Its first argument is the file to write to; the second, if given, is its tools as JSON, or the name of a file that holds
 them after an `@`, else there is one called `act`.
 Arguments are obeyed in this order: `progress`, numbers to notify of; `doze`, to read nothing more before SIGUSR1 comes;
-`exit`, a code to end with; `silent`, to answer nothing; `error`, an error of the protocol; `result`, a result. Without
+`sleep`, seconds to do nothing; `exit`, a code to end with; `pid`, to answer with its own; `silent`, to answer nothing; `error`, an error of the protocol; `result`, a result. Without
 any of these the result is what was given, as text.
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ def obey(params: dict[str, Any]) -> dict[str, Any] | None:
         say({"method": "notifications/progress", "params": told})
     if "doze" in order:
         signal.sigwait({signal.SIGUSR1})
+    if "sleep" in order:
+        time.sleep(order["sleep"])
+    if "pid" in order:
+        return {"result": {"content": [{"type": "text", "text": str(os.getpid())}], **CACHE}}
     if "exit" in order:
         sys.exit(order["exit"])
     if "silent" in order:

@@ -6,7 +6,7 @@ from typing import Protocol
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.compliance.ratchet import EpochPermit, Ratchet
-from bascule.core.errors import ConnectFailed, LoginNeeded, UnknownTool
+from bascule.core.errors import ConnectFailed, LoginNeeded, PoolTimeout, UnknownTool
 from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
@@ -142,12 +142,12 @@ class Standing:
         servers = self.roster.servers.values()
         return [s.name for s in servers if not s.tool_prefix or name.startswith(f"{s.tool_prefix}_")]
 
-    def _unavailable(self, name: str, candidates: list[str]) -> ConnectFailed | None:
+    def _unavailable(self, name: str, candidates: list[str]) -> ConnectFailed | PoolTimeout | None:
         """Why a tool may be missing that is not unknown: a server that could have it cannot be used."""
         for server in candidates:
             error = self.roster.error_of(self.principal, server)
             if error is not None:
                 message = f"{name} may be a tool of server {server!r}, which cannot be used: {error.message}"
-                kind = LoginNeeded if isinstance(error, LoginNeeded) else ConnectFailed
+                kind = next((kind for kind in (LoginNeeded, PoolTimeout) if isinstance(error, kind)), ConnectFailed)
                 return kind(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
         return None
