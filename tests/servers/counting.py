@@ -258,7 +258,8 @@ def serve_socket(carrier: str, counting: Counting) -> None:
     streams = Streams(counting)
 
     def converse(connection: socket.socket) -> None:
-        with suppress(OSError), connection:
+        # A message that breaks off cannot be read, and is not carried out.
+        with suppress(OSError, ValueError), connection:
             match carrier:
                 case "ws":
                     converse_ws(connection, counting)
