@@ -60,7 +60,7 @@ class Cutter:
 
     def _judge(self, outcome: ToolResult | ToolFailure, told: str) -> None:
         if isinstance(outcome, ToolResult):
-            assert outcome.text.endswith(self._wire.answer), f"{told}: {outcome}"
+            assert self._wire.answers(outcome), f"{told}: {outcome}"
             self.kinds["result"] += 1
         else:
             assert outcome.kind in EXPECTED, f"{told}: {outcome}"
@@ -69,7 +69,7 @@ class Cutter:
     async def _works(self, told: str) -> None:
         outcome = await self._wire.call(self._session, self._way.config.name, TIMEOUT)
         assert isinstance(outcome, ToolResult), f"{told}: the next call failed: {outcome}"
-        assert outcome.text.endswith(self._wire.answer), f"{told}: {outcome}"
+        assert self._wire.answers(outcome), f"{told}: {outcome}"
 
 
 @pytest.mark.parametrize("kind", [Cut, Reset])

@@ -15,7 +15,7 @@ from bascule.config import (
     WebSocketTransport,
 )
 from bascule.config.transport import Transport
-from bascule.core.outcome import Outcome
+from bascule.core.outcome import Outcome, ToolResult
 from bascule.links.terms import Era
 from bascule.runtime.session import AgentSession
 from servers.reference import built
@@ -58,14 +58,18 @@ class Wire:
         else:
             assert proxy.now(fault, opened_by=self.opened_by) == 1
 
-    async def call(self, session: AgentSession, server: str, timeout: float) -> Outcome:
+    async def call(self, session: AgentSession, server: str, timeout: float, number: int = 1) -> Outcome:
+        """Another number gives another answer."""
         if self.streamed:
-            return await session.call(f"{server}_count", {"to": 1}, timeout=timeout, on_progress=_heard)
-        return await session.call(f"{server}_echo", {"message": self.answer}, timeout=timeout)
+            return await session.call(f"{server}_count", {"to": number}, timeout=timeout, on_progress=_heard)
+        return await session.call(f"{server}_echo", {"message": self.answer(number)}, timeout=timeout)
 
-    @property
-    def answer(self) -> str:
-        return "counted to 1" if self.streamed else "a" * self.said
+    def answer(self, number: int = 1) -> str:
+        return f"counted to {number}" if self.streamed else str(number).rjust(self.said, "a")
+
+    def answers(self, result: ToolResult, number: int = 1) -> bool:
+        """Whether this is the result of that call."""
+        return result.raw["content"][0]["text"] == self.answer(number)
 
 
 def _heard(_progress: float, _total: float | None, _message: str | None) -> None:
