@@ -70,7 +70,8 @@ class Walker:
 
     async def meets(self, kind: type[Stall | HalfClose], timeout: float) -> Outcome:
         """What becomes of a call over a faulty wire. The next one, over the healed wire, must be fine."""
-        way: Way = self.chance.choice(("up", "down"))
+        # What carries only events gets nothing from us.
+        way: Way = self.chance.choice(("down",) if self.wire.opened_by else ("up", "down"))
         fault = kind(self.chance.randrange(FAR[way]), way)
         self.wire.lay(self.proxy, fault)
         outcome = await self.call(timeout)
