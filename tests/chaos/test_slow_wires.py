@@ -14,7 +14,7 @@ from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from chaos.wires import WIRES, Behind, Wire, behind_proxies
-from support.faults import HalfClose, Latency, Slices, Stall, Way
+from support.faults import HalfClose, Latency, Refuse, Slices, Stall, Way
 from support.runtime import settled
 from support.waiting import fail_after
 
@@ -177,4 +177,29 @@ async def test_a_wire_that_stalls_from_the_start_fails_in_time_and_works_once_it
 
     impatient = Timeouts(connect=TIMEOUT, reconnect=PATIENCE, probe=TIMEOUT, list=TIMEOUT, call=PATIENCE, close=1)
     async with walkers(wire, seed, scale, impatient) as ways:
+        await asyncio.gather(*map(walk, ways))
+
+
+@every_wire
+async def test_a_wire_on_which_nobody_answers_fails_at_once_and_works_once_somebody_does(
+    wire: Wire, seed: int, scale: int
+):
+    async def walk(walker: Walker) -> None:
+        await walker.works()
+        for _ in range(rounds(scale)):
+            if walker.chance.random() < 0.5:
+                walker.proxy.always(Refuse())
+            else:
+                walker.proxy.deafen()
+            walker.proxy.drop()
+            await settled()
+            outcome = await walker.call()
+            assert isinstance(outcome, ToolFailure), f"{walker.told}: {outcome}"
+            assert outcome.kind is FailureKind.CONNECTION_ERROR, f"{walker.told}: {outcome}"
+            walker.proxy.heal()
+            walker.proxy.deafen()
+            await walker.proxy.listen()
+            await walker.works()
+
+    async with walkers(wire, seed, scale) as ways:
         await asyncio.gather(*map(walk, ways))

@@ -8,7 +8,7 @@ from typing import Any
 
 from websockets.asyncio.server import ServerConnection
 
-from bascule.config import StdioTransport, StreamableHttpTransport, WebSocketTransport
+from bascule.config import InProcessTransport, StdioTransport, StreamableHttpTransport, WebSocketTransport
 from bascule.config.transport import Transport
 from servers.echo import answer
 from support.http_servers import Asked, error_body, http_reply, raw_server, result_body
@@ -41,7 +41,13 @@ async def _hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
 
 @asynccontextmanager
 async def light_http() -> AsyncGenerator[Transport]:
-    async with raw_server(_answer) as server:
+    async def answer_and_forget(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await _answer(asked, writer)
+        # What it was asked is not kept: it may be asked for thousands of times, and what is kept is counted.
+        server.asked.clear()
+        server.arrived, server.ended = asyncio.Queue(), asyncio.Queue()
+
+    async with raw_server(answer_and_forget) as server:
         yield StreamableHttpTransport(server.url)
 
 
@@ -55,6 +61,18 @@ async def light_ws() -> AsyncGenerator[Transport]:
 async def light_stdio() -> AsyncGenerator[Transport]:
     program, *arguments = argv("echo")
     yield StdioTransport(program, tuple(arguments))
+
+
+@asynccontextmanager
+async def light_memory() -> AsyncGenerator[Transport]:
+    from mcp.server import MCPServer
+
+    async def echo(message: str) -> str:
+        return message
+
+    server = MCPServer("light", log_level="CRITICAL")
+    server.add_tool(echo)
+    yield InProcessTransport(server)
 
 
 @asynccontextmanager
