@@ -90,7 +90,7 @@ def test_one_that_stays_away_is_tried_with_growing_waits_and_then_left_alone_unt
     in_time(body)
 
 
-def test_who_asks_between_two_attempts_is_told_when_the_next_is():
+def test_those_who_ask_after_a_failure_wait_a_little_and_share_the_next_attempt():
     async def body() -> None:
         strings = Strings()
         pool = pool_of(strings)
@@ -101,14 +101,30 @@ def test_who_asks_between_two_attempts_is_told_when_the_next_is():
         with pytest.raises(ConnectFailed, match=r"it is down$"):
             await use(pool)  # at once: it could be opened before
         tried = len(strings.connections)
-        with pytest.raises(ConnectFailed, match=r"it is down; it is tried again in 4\.0 s"):
+        strings.up, asked = True, now()
+        await asyncio.gather(*(use(pool) for _ in range(5)))
+
+        assert now() - asked == pytest.approx(2)
+        assert len(strings.connections) == tried + 1
+        await pool.close()
+
+    in_time(body)
+
+
+def test_nobody_waits_long_for_an_attempt():
+    async def body() -> None:
+        strings = Strings()
+        pool = pool_of(strings, backoff=40.0, reconnect=15.0)
+        await use(pool)
+        strings.up = False
+        strings.connections[0].die()
+        with pytest.raises(ConnectFailed, match=r"it is down$"):
+            await use(pool)
+        asked = now()
+        with pytest.raises(ConnectFailed, match=r"it is down; it is tried again in 40\.0 s"):
             await use(pool)
 
-        assert len(strings.connections) == tried
-        strings.up = True
-        await asyncio.sleep(4.5)
-        await use(pool)
-        assert len(strings.connections) == tried + 1
+        assert now() == asked
         await pool.close()
 
     in_time(body)

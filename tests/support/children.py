@@ -24,6 +24,12 @@ def children() -> frozenset[int]:
     return frozenset(int(pid) for line in listed for pid in line.split())
 
 
+def servers_alive(before: frozenset[int]) -> frozenset[int]:
+    """The pids of servers that run for us, beside what was there `before`. A child of ours keeps its pid until we have
+    waited for it, so that a signal to one of these can reach nobody else."""
+    return children() - before
+
+
 def left_behind(before: frozenset[int]) -> list[str]:
     """Wait a moment for children that were not there `before`; end those that stay, and say what they were."""
     deadline = time.monotonic() + MOMENT

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bascule.compliance.ratchet import Ratchet
-from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
+from bascule.config import InProcessTransport, Restart, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
 from bascule.core.answer import OnElicit, OnSample
 from bascule.core.errors import ConnectionLost
 from bascule.core.events import QuestionAnswered, RequestEnded, ToolInvoked
@@ -27,6 +27,10 @@ AnyResult = TypeVar("AnyResult", bound=Result)
 
 TIMEOUTS = Timeouts(connect=15, probe=10, list=10, call=10, close=1)
 """Long enough for a slow machine; tests of a limit shorten that one."""
+
+
+QUICKLY = Restart(attempts=20, backoff=0.02)
+"""Dead servers come back at once, and nobody is held off."""
 
 
 BIG = "x" * (1 << 20)

@@ -16,7 +16,7 @@ class Comeback:
         self._backoff = backoff
         self._chance = chance
         self._made = 0
-        self._failed = False
+        self._failed_at = -inf
         self.due = inf
         """When the next attempt is to be made."""
 
@@ -33,18 +33,20 @@ class Comeback:
         """A link that had been ready for `lived` seconds is dead."""
         if lived >= self.steady:
             self._made = 0
-        self._failed = False
+        self._failed_at = -inf
         self._schedule(now)
 
     def failed(self, now: float) -> None:
         """A link could not be opened."""
-        self._failed = True
+        self._failed_at = now
         self._schedule(now)
 
     def hold(self, now: float) -> float:
-        """Seconds for which one who asks is told to wait. Nobody has to after a death: the server could be opened
-        before, and may be well again. Nor once nobody tries any more: then asking is what makes an attempt."""
-        return max(0.0, self.due - now) if self._failed and self.due < inf else 0.0
+        """Seconds for which one who asks is told to wait: after a failure, until the next attempt, but never longer
+        than the shortest wait. Those who ask should not make an attempt each, nor wait for one that is far off.
+        Nobody waits after a death: the server could be opened before, and may be well again. Nor once nobody tries any
+        more: then asking is what makes an attempt."""
+        return max(0.0, min(self.due, self._failed_at + self._backoff) - now) if self.due < inf else 0.0
 
     def _schedule(self, now: float) -> None:
         if self._made >= self._attempts:

@@ -14,7 +14,8 @@ Started = Callable[[Dispatcher], None]
 
 
 class StartGate:
-    """At most `places` starts at a time. A place is free a moment after its server was spawned, or when it dies."""
+    """At most `places` starts at a time. A place is free a moment after its server was spawned, or was turned to if it
+    runs elsewhere, or when it dies."""
 
     def __init__(self, places: int) -> None:
         self._places = asyncio.Semaphore(places)
@@ -28,6 +29,10 @@ class StartGate:
 
         def started(dispatcher: Dispatcher) -> None:
             dispatcher.lost.add_done_callback(lambda _: free_again())
+            if dispatcher.kind != "stdio":
+                # A server elsewhere costs us nothing while it takes its time. A WebSocket that is never accepted would
+                # keep its place until its limit, and all who come after it waiting.
+                loop.call_later(HOLD, free_again)
 
         try:
             yield started

@@ -1,4 +1,4 @@
-"""How to link to each server, as data: what a switchboard looks up when a link is needed."""
+"""How to link to each server, as data: what a pool looks up when a link is needed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

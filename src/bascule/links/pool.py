@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from math import inf
 from weakref import WeakKeyDictionary
 
@@ -51,7 +52,7 @@ class Pool:
         self._timers: dict[LinkKey, asyncio.TimerHandle] = {}
         self._kept: set[LinkKey] = set()
         self._ending: set[asyncio.Task[None]] = set()
-        self._closed = False
+        self._closing = asyncio.Event()
 
     # Lending
 
@@ -68,7 +69,7 @@ class Pool:
 
     async def lease(self, key: LinkKey) -> Link:
         """A ready link, opened if need be. Raises why there is none."""
-        self._check(key)
+        await self._hold(key)
         remembered = self._learned.get(key.server)
         try:
             return await self._lease(key)
@@ -119,7 +120,7 @@ class Pool:
     async def close(self, keys: Iterable[LinkKey] | None = None) -> None:
         """Close these links, or all of them and the pool with them."""
         if keys is None:
-            self._closed = True
+            self._closing.set()
             for waiting in self._granted.values():
                 if not waiting.done():
                     waiting.set_exception(_closed())
@@ -134,14 +135,18 @@ class Pool:
 
     # Waiting for a place
 
-    def _check(self, key: LinkKey) -> None:
-        """Raises where asking for a link is no use."""
-        if self._closed:
-            raise _closed()
+    async def _hold(self, key: LinkKey) -> None:
+        """After a failure, wait a little with the next attempt; where it would not be little, raise the failure."""
         comeback, last = self._comebacks.get(key), self._latest.get(key)
         left = comeback.hold(asyncio.get_running_loop().time()) if comeback is not None else 0.0
-        if left and last is not None and last.condition.error is not None:
-            raise _held_off(last.condition.error, left)
+        if left and last is not None and not self._closing.is_set():
+            if left > last.terms.reconnect and last.condition.error is not None:
+                raise _held_off(last.condition.error, left)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._closing.wait()
+        if self._closing.is_set():
+            raise _closed()
 
     def _bury(self, key: LinkKey) -> None:
         """See that a dead link is not shared: its transport knows of a death one step before its owner does."""
@@ -200,7 +205,7 @@ class Pool:
         key = place.key
         self._stop_timer(key)
         try:
-            if self._closed:
+            if self._closing.is_set():
                 raise _closed()
             plan = self._plan_for(key)
         except BasculeError as error:
@@ -227,7 +232,7 @@ class Pool:
     def _changed(self, link: Link) -> None:
         place = self._places.get(link)
         if place is not None and link.condition.state in DEAD:
-            if not self._closed and not place.fresh:
+            if not self._closing.is_set() and not place.fresh:
                 self._consider(link)
             self._obey(self._ledger.broken(place))
         self._tell(link)
@@ -261,7 +266,7 @@ class Pool:
 
     def _come_back(self, key: LinkKey) -> None:
         self._timers.pop(key, None)
-        if self._closed or self._ledger.full or self._ledger.shared(key) is not None:
+        if self._closing.is_set() or self._ledger.full or self._ledger.shared(key) is not None:
             # Nobody has to make room for what nobody asked for.
             return
         ticket, orders = self._ledger.ask(key)

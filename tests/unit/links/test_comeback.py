@@ -34,14 +34,15 @@ def test_after_a_death_whoever_asks_may_try_at_once():
     assert comeback.hold(100) == 0
 
 
-def test_after_a_failure_whoever_asks_is_told_to_wait():
+def test_after_a_failure_whoever_asks_is_told_to_wait_a_little():
     comeback = steady()
     comeback.died(100, 5)
     comeback.failed(101)
 
-    assert comeback.hold(101) == 4
-    assert comeback.hold(103) == 2
-    assert comeback.hold(106) == 0
+    assert comeback.due == 105
+    assert comeback.hold(101) == 2
+    assert comeback.hold(102) == 1
+    assert comeback.hold(103) == 0
 
 
 def test_a_link_that_lived_long_has_put_all_behind_it():

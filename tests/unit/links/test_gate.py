@@ -64,6 +64,31 @@ async def test_a_place_is_free_again_a_moment_after_its_server_was_started(monke
     assert len(starts.began) == 10
 
 
+@pytest.mark.parametrize(("kind", "began"), [("ws", 3), ("stdio", 1)])
+async def test_a_server_elsewhere_keeps_no_place_while_it_does_not_answer(
+    kind: str, began: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(gate, "HOLD", 0.0)
+    starting, turns = StartGate(1), 0
+
+    async def start() -> None:
+        nonlocal turns
+        async with starting.turn() as started:
+            turns += 1
+            dispatcher = Loopback()
+            dispatcher.kind = kind
+            started(dispatcher)
+            await asyncio.Event().wait()
+
+    tasks = [asyncio.create_task(start()) for _ in range(3)]
+    await settled()
+
+    assert turns == began
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def test_a_death_frees_the_place_at_once():
     starts = Starts(1)
     await starts.ask(3)
