@@ -170,6 +170,7 @@ class FaultProxy:
         self._healed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
+        self._closed = False
 
     @property
     def port(self) -> int:
@@ -224,6 +225,7 @@ class FaultProxy:
             self._listener = None
 
     async def close(self) -> None:
+        self._closed = True
         self.deafen()
         for task in [*self._tasks]:
             task.cancel()
@@ -231,9 +233,15 @@ class FaultProxy:
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
+        if self._closed:
+            # It was accepted in the very moment of the end.
+            _reset(writer)
+            return
         task = asyncio.create_task(self._serve((reader, writer), self.accepted))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step cleans up nothing.
+        task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, client: _End, number: int) -> None:
         if any(isinstance(fault, Refuse) for fault in self._always):

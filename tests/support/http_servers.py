@@ -19,6 +19,11 @@ STOPPING = 10.0
 """Seconds for a server to be gone after its block."""
 
 
+IDLE = 60
+"""Seconds that a connection may be idle. After uvicorn's own five, which a busy machine can take between two calls, a
+server may end a connection in the moment in which a request is written to it."""
+
+
 class _AnnouncedServer(uvicorn.Server):
     """uvicorn, saying when it listens."""
 
@@ -58,7 +63,14 @@ def socket_file() -> Generator[str]:
 async def _uvicorn(app: Any, *listeners: socket.socket, **options: Any) -> AsyncGenerator[None]:
     """Run in a thread with its own loop."""
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, ws="none", lifespan="on", timeout_graceful_shutdown=1, **options
+        app,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        lifespan="on",
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=IDLE,
+        **options,
     )
     server = _AnnouncedServer(config)
     thread = threading.Thread(target=server.run, args=([*listeners] or None,), name="asgi-server")
