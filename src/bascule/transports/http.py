@@ -32,7 +32,7 @@ from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, End
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_inbound import Inbound
 from bascule.transports.http_linger import Linger
-from bascule.transports.http_post import NOTIFY_TIMEOUT, post
+from bascule.transports.http_post import NOTIFY_TIMEOUT, post, tally
 from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of, result_of, wrong_kind
 from bascule.transports.http_replystream import ReplyStream, answers
 from bascule.transports.http_stream import Answer, ServerStream
@@ -102,7 +102,10 @@ class HttpDispatcher:
         self._pending[request_id] = exchange
         try:
             self._check_open()
-            return await post(self._endpoint, exchange, write_request(request_id, request.method, params), self._reply)
+            data = write_request(request_id, request.method, params)
+            if request.tally is not None:
+                request.tally.add(len(data))
+            return await post(self._endpoint, exchange, data, self._reply)
         except (ReplyTimeout, asyncio.CancelledError):
             self._abandon(request_id, exchange)
             raise
@@ -175,13 +178,15 @@ class HttpDispatcher:
     async def _follow(self, response: ClientResponse, exchange: Exchange) -> tuple[Message, ClientResponse]:
         stream = ReplyStream(self._endpoint, exchange, self._take, self._max_message)
         try:
-            message, response = await stream.reply(response)
+            message, last = await stream.reply(response)
         except ConnectionLost:
             if stream.session_gone:
                 self._session_gone(exchange)
             raise
-        self._linger.keep(response)
-        return message, response
+        if last is not response:
+            tally(last, exchange)
+        self._linger.keep(last)
+        return message, last
 
     async def _refused(self, response: ClientResponse, exchange: Exchange) -> PeerError:
         if response.status == 404 and self._endpoint.in_session:

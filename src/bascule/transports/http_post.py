@@ -35,6 +35,8 @@ async def post(
             # Also the new era's way to say that we stopped waiting.
             response.close()
             raise
+        finally:
+            tally(response, exchange)
     except asyncio.CancelledError:
         if exchange.take_back():
             raise exchange.failure(endpoint.address) from None
@@ -46,3 +48,9 @@ async def post(
         raise
     finally:
         exchange.end()
+
+
+def tally(response: ClientResponse, exchange: Exchange) -> None:
+    """Tell how much came, whatever it was, if anybody counts."""
+    if exchange.request.tally is not None:
+        exchange.request.tally.add(response.content.total_bytes)

@@ -116,6 +116,8 @@ class MessageDispatcher:
         request_id = next(self._ids)
         params = request.params if request.on_progress is None else with_token(request.params, request_id)
         data = self._frame(write_request(request_id, request.method, params))
+        if request.tally is not None:
+            request.tally.add(len(data))
         loop = self._loop
         deadline = loop.time() + request.timeout
         pending = Pending(request, data, loop.create_future(), deadline)
@@ -152,7 +154,7 @@ class MessageDispatcher:
                 self._note_garbage(data, error)
             else:
                 self._garbage_in_a_row = 0
-                self._dispatch(message)
+                self._dispatch(message, len(data))
 
     def overflow(self) -> None:
         """A message over the cap came. What follows it cannot be trusted."""
@@ -216,32 +218,36 @@ class MessageDispatcher:
         if pending is not None and pending.awaited:
             pending.fail(ProtocolViolation(error.message, where=pending.request.phase, evidence=error.evidence))
 
-    def _dispatch(self, message: Message) -> None:
+    def _dispatch(self, message: Message, size: int) -> None:
         if message.method is None:
-            self._settle(message)
+            self._settle(message, size)
         elif message.id is not None:
             self._answer(message)
         elif message.method == "notifications/progress":
-            self._progress(as_object(message.params))
+            self._progress(as_object(message.params), size)
         elif self.on_notice is not None:
             self.on_notice(message.method, as_object(message.params))
         else:
             self.counters.notices_dropped += 1
 
-    def _settle(self, message: Message) -> None:
+    def _settle(self, message: Message, size: int) -> None:
         request_id = normal_id(message.id)
         pending = self._pending.get(request_id) if request_id is not None else None
         if pending is None or not pending.awaited:
             self.counters.strays += 1
         else:
+            if pending.request.tally is not None:
+                pending.request.tally.add(size)
             pending.future.set_result(message)
 
-    def _progress(self, params: JsonObject) -> None:
+    def _progress(self, params: JsonObject, size: int) -> None:
         token = normal_id(params.get("progressToken"))
         pending = self._pending.get(token) if token is not None else None
         if pending is None or pending.relay is None or not pending.awaited:
             self.counters.notices_dropped += 1
         else:
+            if pending.request.tally is not None:
+                pending.request.tally.add(size)
             pending.relay.offer(params)
 
     def _answer(self, message: Message) -> None:
