@@ -43,6 +43,10 @@ from bascule.wire.sse import EventReader
 CANCEL_TIMEOUT = 2.0
 """Seconds for telling a server that we stopped waiting. It is a courtesy, and must not keep a link busy."""
 
+TELLINGS = (0.0, 0.25, 2.0)
+"""Seconds before each time that a server is told, where it had not begun to answer. On a connection of its own, what
+cancels can come before what it cancels, and is forgotten then; nothing else tells when the server has got both."""
+
 SETTLE_TIMEOUT = 60.0
 """Seconds that a caller may take to hear of progress, once the reply is there, if the request itself has no limit."""
 
@@ -212,7 +216,7 @@ class HttpDispatcher:
     # What comes beside replies.
 
     def _take(self, message: Message, exchange: Exchange) -> None:
-        self._inbound.take(message, exchange.request.permit)
+        self._inbound.take(message, exchange.request.permit, exchange.key)
 
     async def _settle_progress(self, relay: ProgressRelay, exchange: Exchange) -> None:
         left = min(exchange.left(), SETTLE_TIMEOUT)
@@ -246,14 +250,18 @@ class HttpDispatcher:
     def _abandon(self, request_id: int, exchange: Exchange) -> None:
         request = exchange.request
         if exchange.handed_over and request.cancel_on_abandon and self._endpoint.old_era and not self.lost.done():
-            self._own(self._tell_cancelled(request_id, request.permit))
+            self._own(self._tell_cancelled(request_id, request.permit, TELLINGS[: 1 if exchange.taken_up else None]))
+        self._inbound.forsake(request_id)
 
-    async def _tell_cancelled(self, request_id: int, permit: Permit | None) -> None:
+    async def _tell_cancelled(self, request_id: int, permit: Permit | None, pauses: tuple[float, ...]) -> None:
         params = {"requestId": request_id, "reason": "the caller stopped waiting"}
         request = Request("notifications/cancelled", params, CANCEL_TIMEOUT, phase="notify", permit=permit)
         # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
-        with suppress(PeerError, PermitLost):
-            await self._post(request, write_notification(request.method, params))
+        with suppress(PermitLost):
+            for pause in pauses:
+                await asyncio.sleep(pause)
+                with suppress(PeerError):
+                    await self._post(request, write_notification(request.method, params))
 
     def _session_gone(self, exchange: Exchange | None) -> ConnectionLost:
         error = ConnectionLost(

@@ -29,6 +29,7 @@ async def post(
         response = await endpoint.post(body, headers)
         if response.status in UNSETTLED:
             response = await endpoint.follow(response, body, headers)
+        exchange.taken_up = True
         try:
             return await read(response, exchange)
         except BaseException:

@@ -88,7 +88,8 @@ class MessageDispatcher:
         self._ids = itertools.count(1)
         self._pending: dict[RequestId | None, Pending] = {}
         self._deadlines = Deadlines(self._pending.values)
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering: dict[asyncio.Task[None], Any] = {}
+        """Each with the id of what it answers."""
         self._answers: deque[Outgoing] = deque()
         self._outbox: Outlet | None = None
         self._frame: Callable[[bytes], bytes] = as_line
@@ -194,7 +195,12 @@ class MessageDispatcher:
             params = {"requestId": request_id, "reason": "the caller stopped waiting"}
             data = self._frame(write_notification("notifications/cancelled", params))
             # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
-            self._outbox.put(Outgoing(data, pending.permit))
+            self._put_after(pending, Outgoing(data, pending.permit))
+
+    def _put_after(self, _sent: Pending, message: Outgoing) -> None:
+        """Send what must not overtake a request that has left. Where messages keep their order, none does."""
+        assert self._outbox is not None
+        self._outbox.put(message)
 
     def _note_garbage(self, line: bytes | bytearray, error: ProtocolViolation) -> None:
         self.counters.garbage += 1
@@ -225,10 +231,22 @@ class MessageDispatcher:
             self._answer(message)
         elif message.method == "notifications/progress":
             self._progress(as_object(message.params), size)
-        elif self.on_notice is not None:
-            self.on_notice(message.method, as_object(message.params))
+        else:
+            self._notice(message.method, as_object(message.params))
+
+    def _notice(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/cancelled":
+            self._withdraw(params.get("requestId"))
+        if self.on_notice is not None:
+            self.on_notice(method, params)
         else:
             self.counters.notices_dropped += 1
+
+    def _withdraw(self, request_id: Any) -> None:
+        """The server no longer wants its answer: nobody needs to be asked for it any more."""
+        for task, answered in self._answering.items():
+            if answered == request_id and request_id is not None:
+                task.cancel()
 
     def _settle(self, message: Message, size: int) -> None:
         request_id = normal_id(message.id)
@@ -261,8 +279,8 @@ class MessageDispatcher:
             self._reply(write_error(message.id, INTERNAL_ERROR, f"{SERVER_REQUESTS} requests are being answered"))
         else:
             task = self._loop.create_task(self._answer_in_task(message.id, message.method, as_object(message.params)))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+            self._answering[task] = message.id
+            task.add_done_callback(self._answering.pop)
 
     async def _answer_in_task(self, request_id: Any, method: str, params: JsonObject) -> None:
         assert self.on_request is not None
