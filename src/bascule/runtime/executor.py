@@ -93,7 +93,7 @@ class Executor:
                 continue
             except (ConnectionLost, ProtocolViolation) as error:
                 lost = error
-                if error.sent:
+                if error.sent and left:
                     # Once it may have been sent, sending it again could do its work twice.
                     prepared = to_repeat(standing, operation, target, prepared, trail, (link, error))
                 continue

@@ -37,10 +37,8 @@ def to_repeat(
     if not harmless or not _was_lost(link, error) or rounds.deadline <= now():
         raise error
     why = standing.mask_of(trail.server).text(error.message)
-    trail.findings = (
-        *trail.findings,
-        f"the link was lost under it ({why}), and {trail.tool} may be sent again: it was",
-    )
+    finding = f"the link was lost under it ({why}); {trail.tool} may be sent again, and went round once more"
+    trail.findings = (*trail.findings, finding)
     return msgspec.structs.replace(prepared, rounds=rounds)
 
 
