@@ -12,7 +12,7 @@ import aiohttp
 import msgspec
 
 from bascule import Runtime, ToolResult
-from bascule.config import ServerConfig, StreamableHttpTransport
+from bascule.config import Limits, ServerConfig, StreamableHttpTransport
 from bench.result import Goal, Report, Row
 from bench.rounds import Call, interleaved, throughput
 
@@ -64,7 +64,7 @@ async def _listening(port: int) -> None:
 
 @asynccontextmanager
 async def bascule(url: str) -> AsyncGenerator[Call]:
-    config = ServerConfig(name="echo", transport=StreamableHttpTransport(url=url))
+    config = ServerConfig(name="echo", transport=StreamableHttpTransport(url=url), limits=Limits(concurrent=None))
     async with Runtime.from_servers({"echo": config}, sinks=[deque[object](maxlen=1).append]) as runtime:
         session = runtime.session("bench", "http")
 

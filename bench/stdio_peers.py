@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bascule import Runtime, ToolResult
-from bascule.config import ServerConfig, StdioTransport
+from bascule.config import Limits, ServerConfig, StdioTransport
 from bench.rounds import Call
 
 SERVER = str(Path(__file__).parent.parent / "tests" / "servers" / "echo.py")
@@ -22,7 +22,8 @@ async def bascule() -> AsyncGenerator[Call]:
     """The whole path: resolved, validated, decided, leased, sent, read, recorded."""
     seen: deque[object] = deque(maxlen=1)
     transport = StdioTransport(command=sys.executable, args=(SERVER,))
-    runtime = Runtime.from_servers({"echo": ServerConfig(name="echo", transport=transport)}, sinks=[seen.append])
+    config = ServerConfig(name="echo", transport=transport, limits=Limits(concurrent=None))
+    runtime = Runtime.from_servers({"echo": config}, sinks=[seen.append])
     async with runtime:
         session = runtime.session("bench", "stdio")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bascule import AgentSession, Runtime, ToolFailure
-from bascule.config import ServerConfig, StreamableHttpTransport
+from bascule.config import Limits, ServerConfig, StreamableHttpTransport
 from bascule.core.events import ToolInvoked
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
@@ -210,7 +210,7 @@ async def test_an_event_tells_the_shape_of_the_arguments_and_never_their_values(
 @pytest.mark.requirement("EXE-4")
 async def test_many_calls_at_once_leave_one_event_each_under_their_own_principal(tmp_path: Path, scale: int):
     events = Events()
-    async with running(obeying(tmp_path / "log"), events=events) as runtime:
+    async with running(obeying(tmp_path / "log", limits=Limits(concurrent=None)), events=events) as runtime:
         users = [f"user-{number}" for number in range(4)]
         calls = [runtime.session(user, "s").call("work_act", {"n": n}) for user in users for n in range(10 * scale)]
         await asyncio.gather(*calls)

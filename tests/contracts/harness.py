@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from bascule.config import (
     InProcessTransport,
+    Limits,
     ServerConfig,
     SseTransport,
     StdioTransport,
@@ -34,6 +35,9 @@ from support.ws_servers import sdk_ws_server
 
 TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=5)
 """Long enough for a peer that takes seconds to start on a busy machine. Tests of a limit name their own."""
+
+NO_LIMITS = Limits(concurrent=None)
+"""What a transport can carry is under test, not what one principal may have of it."""
 
 Carried = Literal["stdio", "http", "unix", "sse", "ws", "memory"]
 Era = Literal["old", "new"]
@@ -119,7 +123,7 @@ SECOND_OPINIONS = [Cell(transport, "new", "fastmcp") for transport in HARNESSES]
 @asynccontextmanager
 async def peer_of(cell: Cell) -> AsyncGenerator[Peer]:
     async with notebook() as notes, HARNESSES[cell.transport](cell.maker, notes.address) as transport:
-        yield Peer(cell, ServerConfig("peer", transport, era=cell.era, timeouts=TIMEOUTS), notes)
+        yield Peer(cell, ServerConfig("peer", transport, era=cell.era, timeouts=TIMEOUTS, limits=NO_LIMITS), notes)
 
 
 @asynccontextmanager

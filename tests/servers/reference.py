@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 Maker = Literal["sdk", "fastmcp"]
 
@@ -82,6 +82,15 @@ class Tools:
             self._notes.add(f"stopped {label}")
         return label
 
+    async def wait_for(self, answer: Awaitable[Any], label: str) -> str:
+        """Note what becomes of waiting for a person."""
+        self._notes.add(f"waiting {label}")
+        try:
+            await answer
+        finally:
+            self._notes.add(f"stopped {label}")
+        return label
+
 
 async def count(to: int, report: Callable[..., Awaitable[None]]) -> str:
     for number in range(1, to + 1):
@@ -116,7 +125,30 @@ def sdk_server(tools: Tools) -> Any:
         server.add_tool(tool)
     server.add_tool(counting, name="count")
     offer_sdk(server)
+    offer_waiting(server, tools)
     return server
+
+
+def offer_waiting(server: Any, tools: Tools) -> None:
+    """Tools of the official SDK's server that wait for a person: `consult` in the middle of its work, as only the old
+    era lets it, `settle` before it begins."""
+    from mcp.server.elicitation import ElicitationResult
+    from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.resolve import Elicit, Resolve
+
+    from servers.generous import QUESTION, Colour
+
+    def which() -> Elicit[Colour]:
+        return Elicit(QUESTION, Colour)
+
+    async def consult(label: str, ctx: Context[Any, Any]) -> str:
+        return await tools.wait_for(ctx.elicit(QUESTION, Colour), label)
+
+    async def settle(label: str, chosen: Annotated[ElicitationResult[Colour], Resolve(which)]) -> str:
+        return await tools.mark(f"{label} {chosen.action}")
+
+    server.add_tool(consult)
+    server.add_tool(settle)
 
 
 def fastmcp_server(tools: Tools) -> Any:

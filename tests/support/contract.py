@@ -10,6 +10,7 @@ from typing import Any
 
 from bascule.config import (
     InProcessTransport,
+    Limits,
     ServerConfig,
     StreamableHttpTransport,
     UnixSocketTransport,
@@ -37,7 +38,7 @@ KINDS = ("stdio", "http", "unix", "ws", "memory")
 @asynccontextmanager
 async def served(kind: str, folder: Path, **config: Any) -> AsyncGenerator[ServerConfig]:
     """The server called `work`, reached in one of the `KINDS`."""
-    config = {"timeouts": TIMEOUTS, **config}
+    config = {"timeouts": TIMEOUTS, "limits": Limits(concurrent=None), **config}
     if kind == "stdio":
         yield obeying(folder / "log", **config)
     elif kind == "memory":

@@ -199,10 +199,10 @@ def nothing() -> None:
 
 @asynccontextmanager
 async def staged(
-    on_call: OnCall, events: Events | None = None, on_list: Callable[[], None] = nothing
+    on_call: OnCall, events: Events | None = None, on_list: Callable[[], None] = nothing, **settings: Any
 ) -> AsyncGenerator[AgentSession]:
     """An agent session whose one server, `work`, is staged: every link is a new one."""
-    config = ServerConfig(name="work", transport=InProcessTransport(object()), timeouts=TIMEOUTS)
+    config = ServerConfig(name="work", transport=InProcessTransport(object()), timeouts=TIMEOUTS, **settings)
     async with running(config, events=events) as runtime:
         board = roster_of(runtime).links
         planned = board._plan_for

@@ -6,6 +6,7 @@ from typing import Any
 
 from bascule.core.errors import ConnectionLost
 from bascule.core.request import OnProgress, Permit, Request
+from bascule.core.tally import Tally
 from bascule.transports.stream import StreamDispatcher
 from support.waiting import fail_after
 
@@ -69,6 +70,7 @@ def a_request(
     permit: Permit | None = None,
     on_progress: OnProgress | None = None,
     cancel_on_abandon: bool = True,
+    tally: Tally | None = None,
 ) -> Request:
     return Request(
         method,
@@ -78,6 +80,7 @@ def a_request(
         permit,
         on_progress,
         cancel_on_abandon=cancel_on_abandon,
+        tally=tally,
     )
 
 

@@ -43,7 +43,7 @@ class Limits:
     per_minute: int | None = None
     """Calls begun."""
     bytes_per_minute: int | None = None
-    """Bytes of arguments sent and of results taken."""
+    """Bytes of requests sent and of what came for them."""
 
     def __post_init__(self) -> None:
         given = {"concurrent": self.concurrent, "per_minute": self.per_minute}

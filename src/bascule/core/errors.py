@@ -8,6 +8,7 @@ BasculeError
 │   ├── UnknownResource    BSC-203
 │   └── UnknownPrompt      BSC-204
 ├── Refused                BSC-300  the rules said no
+│   └── LimitReached       BSC-301
 ├── PeerError              BSC-400  the server's, or the way to it
 │   ├── ConnectFailed      BSC-401
 │   │   └── LoginNeeded    BSC-406
@@ -100,6 +101,16 @@ class Refused(BasculeError):
     def __init__(self, message: str, *, rule: str, evidence: str = "", fix: str = "") -> None:
         super().__init__(message, evidence=evidence, fix=fix)
         self.rule = rule
+
+
+class LimitReached(Refused):
+    """A principal has as much of a server as it may have. `retry_after` are the seconds until it may have more."""
+
+    code = "BSC-301"
+
+    def __init__(self, message: str, *, rule: str, retry_after: int, fix: str = "") -> None:
+        super().__init__(message, rule=rule, fix=fix)
+        self.retry_after = retry_after
 
 
 class PeerError(BasculeError):

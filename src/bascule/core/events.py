@@ -26,7 +26,7 @@ class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     at: float
     """Seconds since the epoch when the call ended."""
     findings: tuple[str, ...] = ()
-    """What was odd about the reply and changed nothing."""
+    """What was odd about the reply and changed nothing, and whether the call was sent more than once."""
     source: Literal["mcp", "native"] = "mcp"
 
 

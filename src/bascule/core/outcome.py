@@ -161,7 +161,7 @@ class ToolFailure(msgspec.Struct, frozen=True):
     status: int | None = None
     """The HTTP status the failure came with, if it came over HTTP."""
     retry_after: str = ""
-    """When to come back, in the server's words: seconds or a date."""
+    """When to come back: seconds, or a date where a server said so."""
 
     @property
     def ok(self) -> bool:

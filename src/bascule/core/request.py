@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from bascule.core.tally import Tally
+
 
 class Permit(Protocol):
     """Leave to write. Asked in the same loop step in which bytes are handed over, never before."""
@@ -31,3 +33,5 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """For HTTP only."""
     cancel_on_abandon: bool = True
     """Whether the server is told when we stop waiting. The protocol forbids it for `initialize`."""
+    tally: Tally | None = None
+    """Where the bytes that go and come are counted, if anybody wants to know."""

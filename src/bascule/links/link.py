@@ -137,6 +137,7 @@ class Link:
                 request.on_progress,
                 headers,
                 request.cancel_on_abandon,
+                request.tally,
             )
         )
 

@@ -28,6 +28,8 @@ class Refusal(msgspec.Struct, frozen=True):
     """What an operator can do."""
     reveals: bool = True
     """Whether the caller may learn of it. If not, the answer must be the one for a tool that does not exist."""
+    retry_after: int | None = None
+    """Seconds after which it may be otherwise. None: it will not change by waiting."""
 
 
 Verdict = Allow | Ask | Refusal

@@ -26,6 +26,7 @@ from bascule.runtime.answering import Answering
 from bascule.runtime.input_rounds import next_round
 from bascule.runtime.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
 from bascule.runtime.prepared import Prepared, with_own_arguments
+from bascule.runtime.repeating import in_time, to_repeat
 from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.trail import Trail
 from bascule.wire.input_required import INPUT_REQUIRED
@@ -57,6 +58,9 @@ class Executor:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
             self._tell(standing, operation, trail, trail.cut_short(end))
             raise
+        finally:
+            if trail.meter is not None:
+                trail.meter.leave()
         self._tell(standing, operation, trail, outcome)
         return outcome
 
@@ -76,20 +80,20 @@ class Executor:
             left -= 1
             permit = standing.ratchet.permit()
             key = standing.link_key(trail.server, self._decide(standing, operation, target, trail))
-            link = self._links.borrow(key) or await standing.roster.lease(key)
+            link = self._links.borrow(key) or await in_time(standing.roster.lease(key), prepared.rounds, lost)
             try:
                 trail.mark(("lease", now()))
                 # Private data may have come in while we waited for the link.
                 if not permit.valid():
                     continue
-                raw = await link.send(standing.request(prepared, permit))
+                raw = await link.send(standing.request(prepared, permit, trail.meter))
             except PermitLost:
                 continue
             except (ConnectionLost, ProtocolViolation) as error:
-                # Once it may have been sent, sending it again could do its work twice.
-                if error.sent:
-                    raise
                 lost = error
+                if error.sent and left:
+                    # Once it may have been sent, sending it again could do its work twice.
+                    prepared = to_repeat(standing, operation, target, prepared, trail, (link, error))
                 continue
             finally:
                 self._links.give_back(link)
@@ -119,6 +123,9 @@ class Executor:
             if operation.of_tools:
                 standing.allow(spec, lane)
         trail.lane = lane
+        # Once, however many rounds it takes; and last, so that a limit tells nobody of what they may not know of.
+        if trail.meter is None and operation.counted:
+            trail.meter = standing.admit(spec.key.server)
         trail.mark(("decide", now()))
         return lane
 

@@ -8,6 +8,7 @@ from bascule.core.errors import (
     ConnectFailed,
     ConnectionLost,
     InvalidArguments,
+    LimitReached,
     LoginFailed,
     LoginNeeded,
     PeerRefused,
@@ -34,6 +35,7 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     UnknownPrompt: FailureKind.UNKNOWN_TOOL,
     InvalidArguments: FailureKind.INVALID_ARGUMENTS,
     Refused: FailureKind.DENIED,
+    LimitReached: FailureKind.DENIED,
     ConnectFailed: FailureKind.CONNECTION_ERROR,
     LoginNeeded: FailureKind.UNAVAILABLE,
     LoginFailed: FailureKind.UNAVAILABLE,
@@ -61,7 +63,7 @@ BUSY_STATUSES = frozenset({429, 502, 503, 504})
 """HTTP answers that come from before the server, or from one that is too busy to look at the request."""
 
 RETRIABLE = frozenset({FailureKind.CONNECTION_ERROR, FailureKind.TIMEOUT, FailureKind.UNAVAILABLE})
-"""Kinds that may pass by themselves."""
+"""Kinds that may pass by themselves. So does a limit, which is of another kind: waiting is all it takes."""
 
 
 def failure_of(
@@ -85,13 +87,20 @@ def failure_of(
         lane=lane,
         steps=steps,
         tool_code=refused.rpc_code if refused is not None else None,
-        retriable=kind in RETRIABLE,
+        retriable=kind in RETRIABLE or isinstance(error, LimitReached),
         cause=cause,
         evidence="\n".join(filter(None, (_over_http(refused), *_to_visit(refused), error.evidence))),
         fix=error.fix or (_VISIT if refused is not None and refused.rpc_code == URL_ELICITATION_REQUIRED else ""),
         status=refused.status if refused is not None else None,
-        retry_after=refused.headers.get("Retry-After", "") if refused is not None else "",
+        retry_after=_retry_after(error),
     )
+
+
+def _retry_after(error: BasculeError) -> str:
+    """When to come back, as HTTP says it."""
+    if isinstance(error, LimitReached):
+        return str(error.retry_after)
+    return error.headers.get("Retry-After", "") if isinstance(error, PeerRefused) else ""
 
 
 def _to_visit(refused: PeerRefused | None) -> list[str]:

@@ -9,6 +9,7 @@ from bascule.core.errors import ProtocolViolation, ReplyTimeout
 from bascule.core.jsonvalue import JsonObject
 from bascule.runtime.answering import Answering
 from bascule.runtime.prepared import Prepared, Rounds
+from bascule.runtime.repeating import rounds_of
 from bascule.runtime.standing import Standing
 from bascule.runtime.trail import Trail
 from bascule.wire.input_required import InputRequired, read_input_required
@@ -24,7 +25,7 @@ async def next_round(answering: Answering, standing: Standing, prepared: Prepare
     """The request with which to go on. All rounds together have the time that one request has."""
     assert trail.raw is not None
     wanted = read_input_required(trail.raw)
-    rounds = prepared.rounds or _first(standing, prepared, trail)
+    rounds = rounds_of(standing, prepared, trail)
     if wanted.questions:
         answers = await _answers(answering, standing, wanted, rounds, trail)
         rounds = Rounds(rounds.deadline, rounds.limit, rounds.answered + 1)
@@ -33,18 +34,11 @@ async def next_round(answering: Answering, standing: Standing, prepared: Prepare
         await asyncio.sleep(min(FIRST_PAUSE * 2**rounds.waited, LONGEST_PAUSE, max(rounds.deadline - now(), 0)))
         rounds = Rounds(rounds.deadline, rounds.limit, rounds.answered, min(rounds.waited + 1, 10))
     trail.mark(("answer", now()))
-    left = rounds.deadline - now()
-    if left <= 0:
+    if rounds.deadline <= now():
         raise _too_late(rounds, trail)
     trail.raw = None
     params = wanted.continued(prepared.params, answers)
-    return msgspec.structs.replace(prepared, params=params, timeout=left, rounds=rounds)
-
-
-def _first(standing: Standing, prepared: Prepared, trail: Trail) -> Rounds:
-    limit = standing.limit_of(prepared)
-    # The last mark is of the reply, the one before it of the moment in which the link was there.
-    return Rounds(trail.steps.marks[-2][1] + limit, limit)
+    return msgspec.structs.replace(prepared, params=params, rounds=rounds)
 
 
 async def _answers(

@@ -51,7 +51,9 @@ def completing(find: Find) -> Operation[Inquiry, Matter, CompletionResult]:
 
 def listing(listed: Listed, find: Find) -> Operation[Inquiry, Matter, PageResult]:
     """Asking for one page of a listing."""
-    return _operation(listed.method, find, partial(_prepare_page, listed.method), take_page, rounds=False)
+    return _operation(
+        listed.method, find, partial(_prepare_page, listed.method), take_page, rounds=False, counted=False
+    )
 
 
 def _operation(
@@ -61,11 +63,13 @@ def _operation(
     take: Callable[..., AnyResult],
     *,
     rounds: bool = True,
+    counted: bool = True,
 ) -> Operation[Inquiry, Matter, AnyResult]:
     def read(_standing: Standing, _matter: Matter, raw: JsonObject, trail: Trail) -> AnyResult:
         return take(raw, trail.server, trail.tool, trail.lane, trail.steps)
 
-    return Operation(_nothing_known, find, prepare, read, partial(RequestEnded, method), rounds=rounds)
+    event = partial(RequestEnded, method)
+    return Operation(_nothing_known, find, prepare, read, event, rounds=rounds, counted=counted)
 
 
 def _nothing_known(_standing: Standing, _name: str) -> None:

@@ -43,6 +43,8 @@ class Operation(Generic[AnyCall, AnyTarget, AnyResult]):
     them to remember what was decided."""
     rounds: bool = True
     """Whether a server may ask for input before it answers."""
+    counted: bool = True
+    """Whether it counts against the limits of its principal. What we ask on our own account does not."""
 
 
 AnyOperation = Operation[Any, Any, Any]

@@ -15,7 +15,7 @@ AnyCall = TypeVar("AnyCall", ToolCall, Inquiry)
 
 
 class Rounds(msgspec.Struct, frozen=True):
-    """How a request stands whose server asks for input before it answers."""
+    """How a request stands that is sent more than once: its server asks for input first, or its link was lost."""
 
     deadline: float
     """When all rounds must be over, by the clock that times steps."""
@@ -40,7 +40,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     """Arguments that a tool wants repeated as HTTP headers."""
     phase: str = "call"
     rounds: Rounds | None = None
-    """Set from the second round on: the server has asked for input before."""
+    """Set once it was sent, where it is to be sent again."""
 
 
 def with_own_arguments(call: AnyCall) -> AnyCall:

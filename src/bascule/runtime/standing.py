@@ -1,6 +1,8 @@
 """Where one principal stands: what it can see, how private it has become, and what a request of its looks like."""
 
 import asyncio
+from collections.abc import Callable
+from time import perf_counter
 from typing import Protocol
 
 from bascule.catalog.entry import Entry
@@ -17,6 +19,8 @@ from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
+from bascule.policy.repeat import may_repeat
+from bascule.runtime.meter import Meter
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.roster import Roster
 
@@ -42,10 +46,12 @@ class Governed(Protocol):
 class Standing:
     """One principal before the configured servers. The executor asks it everything that differs between principals."""
 
-    def __init__(self, principal: Principal, roster: Roster) -> None:
+    def __init__(self, principal: Principal, roster: Roster, clock: Callable[[], float] = perf_counter) -> None:
         self.principal = principal
         self.ratchet = Ratchet()
         self.roster = roster
+        self._clock = clock
+        self._meters: dict[str, Meter] = {}
         self._keys: dict[tuple[str, int], LinkKey] = {}
         self._routes: dict[str, Entry] = {}
         self._routes_version = -1
@@ -92,6 +98,19 @@ class Standing:
     def allow(self, spec: Governed, lane: Lane) -> None:
         self._allowed[spec.name] = (spec, self.ratchet.epoch, lane)
 
+    def admit(self, server: str) -> Meter:
+        """Count a call as begun, and give where it has to leave. Raises `LimitReached`. What was allowed before says
+        nothing here: limits are a matter of the moment."""
+        meter = self._meters.get(server)
+        if meter is None:
+            meter = self._meters[server] = Meter(server, self._clock)
+        meter.enter(self.roster.servers[server].limits)
+        return meter
+
+    def may_repeat(self, spec: Governed) -> bool:
+        """Whether a tool may be called again although it may have done its work."""
+        return may_repeat(self.roster.servers[spec.key.server].idempotent, spec.permissions, spec.key.tool)
+
     def facts(self, spec: Governed, *, of_tools: bool = True) -> Facts:
         return Facts(
             key=spec.key,
@@ -124,16 +143,23 @@ class Standing:
         given = prepared.timeout
         return given if given is not None else self.roster.servers[prepared.server].timeouts.call
 
-    def request(self, prepared: Prepared, permit: EpochPermit) -> Request:
-        given = prepared.timeout
+    def request(self, prepared: Prepared, permit: EpochPermit, meter: Meter | None = None) -> Request:
+        """What is sent. One that goes round again has what is left of its time."""
+        server = self.roster.servers[prepared.server]
+        rounds = prepared.rounds
+        if rounds is not None:
+            limit = rounds.deadline - perf_counter()
+        else:
+            limit = prepared.timeout if prepared.timeout is not None else server.timeouts.call
         return Request(
             prepared.method,
             prepared.params,
-            given if given is not None else self.roster.servers[prepared.server].timeouts.call,
+            limit,
             prepared.phase,
             permit,
             prepared.on_progress,
             prepared.headers,
+            tally=meter.tally if meter is not None and server.limits.bytes_per_minute is not None else None,
         )
 
     def _candidates(self, name: str) -> list[str]:

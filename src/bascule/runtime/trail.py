@@ -10,13 +10,14 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import Lane
 from bascule.runtime.failures import aborted, broken, failure_of
+from bascule.runtime.meter import Meter
 from bascule.runtime.stopwatch import Steps
 
 
 class Trail:
     """How far one request has come: what its event and its failure have to tell."""
 
-    __slots__ = ("findings", "lane", "mark", "name", "raw", "server", "shapes", "steps", "tool")
+    __slots__ = ("findings", "lane", "mark", "meter", "name", "raw", "server", "shapes", "steps", "tool")
 
     def __init__(self, call: ToolCall | Inquiry) -> None:
         self.name = self.tool = call.name
@@ -25,6 +26,8 @@ class Trail:
         self.lane = Lane.OPEN
         self.raw: JsonObject | None = None
         self.findings: tuple[str, ...] = ()
+        self.meter: Meter | None = None
+        """Where it counts as under way, from the decision on."""
         self.steps = Steps()
         self.mark = self.steps.marks.append
         """Takes a step's name and the instant in which it ended."""

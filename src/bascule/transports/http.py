@@ -32,7 +32,7 @@ from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, End
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_inbound import Inbound
 from bascule.transports.http_linger import Linger
-from bascule.transports.http_post import NOTIFY_TIMEOUT, post
+from bascule.transports.http_post import NOTIFY_TIMEOUT, post, tally
 from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of, result_of, wrong_kind
 from bascule.transports.http_replystream import ReplyStream, answers
 from bascule.transports.http_stream import Answer, ServerStream
@@ -43,6 +43,10 @@ from bascule.wire.sse import EventReader
 
 CANCEL_TIMEOUT = 2.0
 """Seconds for telling a server that we stopped waiting. It is a courtesy, and must not keep a link busy."""
+
+TELLINGS = (0.0, 0.25, 2.0)
+"""Seconds before each time that a server is told, where it had not begun to answer. On a connection of its own, what
+cancels can come before what it cancels, and is forgotten then; nothing else tells when the server has got both."""
 
 SETTLE_TIMEOUT = 60.0
 """Seconds that a caller may take to hear of progress, once the reply is there, if the request itself has no limit."""
@@ -104,7 +108,10 @@ class HttpDispatcher:
         self._pending[request_id] = exchange
         try:
             self._check_open()
-            return await post(self._endpoint, exchange, write_request(request_id, request.method, params), self._reply)
+            data = write_request(request_id, request.method, params)
+            if request.tally is not None:
+                request.tally.add(len(data))
+            return await post(self._endpoint, exchange, data, self._reply)
         except ReplyTimeout:
             self.vitals.gave_up(request, exchange.deadline)
             self._abandon(request_id, exchange)
@@ -182,13 +189,15 @@ class HttpDispatcher:
     async def _follow(self, response: ClientResponse, exchange: Exchange) -> tuple[Message, ClientResponse]:
         stream = ReplyStream(self._endpoint, exchange, self._take, self._max_message)
         try:
-            message, response = await stream.reply(response)
+            message, last = await stream.reply(response)
         except ConnectionLost:
             if stream.session_gone:
                 self._session_gone(exchange)
             raise
-        self._linger.keep(response)
-        return message, response
+        if last is not response:
+            tally(last, exchange)
+        self._linger.keep(last)
+        return message, last
 
     async def _refused(self, response: ClientResponse, exchange: Exchange) -> PeerError:
         if response.status == 404 and self._endpoint.in_session:
@@ -215,7 +224,7 @@ class HttpDispatcher:
 
     def _take(self, message: Message, exchange: Exchange) -> None:
         self.vitals.hear()
-        self._inbound.take(message, exchange.request.permit)
+        self._inbound.take(message, exchange.request.permit, exchange.key)
 
     async def _settle_progress(self, relay: ProgressRelay, exchange: Exchange) -> None:
         left = min(exchange.left(), SETTLE_TIMEOUT)
@@ -250,14 +259,18 @@ class HttpDispatcher:
     def _abandon(self, request_id: int, exchange: Exchange) -> None:
         request = exchange.request
         if exchange.handed_over and request.cancel_on_abandon and self._endpoint.old_era and not self.lost.done():
-            self._own(self._tell_cancelled(request_id, request.permit))
+            self._own(self._tell_cancelled(request_id, request.permit, TELLINGS[: 1 if exchange.taken_up else None]))
+        self._inbound.forsake(request_id)
 
-    async def _tell_cancelled(self, request_id: int, permit: Permit | None) -> None:
+    async def _tell_cancelled(self, request_id: int, permit: Permit | None, pauses: tuple[float, ...]) -> None:
         params = {"requestId": request_id, "reason": "the caller stopped waiting"}
         request = Request("notifications/cancelled", params, CANCEL_TIMEOUT, phase="notify", permit=permit)
         # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
-        with suppress(PeerError, PermitLost):
-            await self._post(request, write_notification(request.method, params))
+        with suppress(PermitLost):
+            for pause in pauses:
+                await asyncio.sleep(pause)
+                with suppress(PeerError):
+                    await self._post(request, write_notification(request.method, params))
 
     def _session_gone(self, exchange: Exchange | None) -> ConnectionLost:
         error = ConnectionLost(

@@ -37,6 +37,7 @@ class Exchange:
         "relay",
         "request",
         "seen",
+        "taken_up",
     )
 
     def __init__(
@@ -54,6 +55,8 @@ class Exchange:
         self.cut_off = ""
         """Why the whole link ended under this request, if it did."""
         self.seen = "nothing came back"
+        self.taken_up = False
+        """Whether the server has begun to answer, so that it surely knows of the request."""
         self.deadline = inf
         """In seconds of the loop's clock."""
         self._connect_timeout = connect_timeout

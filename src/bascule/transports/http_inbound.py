@@ -40,12 +40,15 @@ class Inbound:
         self._listener = listener
         self._reply = reply
         self._answers: dict[RequestId, asyncio.Task[None]] = {}
+        self._asked_by: dict[RequestId, RequestId] = {}
+        """Of a question that came on the stream of a request of ours: which one."""
 
-    def take(self, message: Message, permit: Permit | None) -> None:
+    def take(self, message: Message, permit: Permit | None, during: RequestId | None = None) -> None:
+        """Take a message, which came on the stream of one of our requests if `during` names it."""
         if message.method is None:
             self.counters.strays += 1
         elif message.id is not None:
-            self._answer(message.method, message, permit)
+            self._answer(message.method, message, permit, during)
         elif message.method == "notifications/progress":
             self._progress(as_object(message.params))
         else:
@@ -56,6 +59,13 @@ class Inbound:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def forsake(self, during: RequestId) -> None:
+        """Nobody waits for this request of ours any more. What was asked for its sake needs no answer, and the stream
+        on which the server could say so is closed."""
+        for question, asked_by in self._asked_by.items():
+            if asked_by == during:
+                self._answers[question].cancel()
 
     def _progress(self, params: JsonObject) -> None:
         token = normal_id(params.get("progressToken"))
@@ -80,7 +90,7 @@ class Inbound:
         if task is not None:
             task.cancel()
 
-    def _answer(self, method: str, message: Message, permit: Permit | None) -> None:
+    def _answer(self, method: str, message: Message, permit: Permit | None, during: RequestId | None) -> None:
         request_id = message.id
         if not isinstance(request_id, int | str) or request_id in self._answers:
             self.counters.garbage += 1
@@ -90,7 +100,13 @@ class Inbound:
         else:
             coroutine = self._respond(request_id, method, as_object(message.params), permit)
             self._answers[request_id] = task = asyncio.get_running_loop().create_task(coroutine)
-            task.add_done_callback(lambda _: self._answers.pop(request_id))
+            if during is not None:
+                self._asked_by[request_id] = during
+            task.add_done_callback(lambda _: self._answered(request_id))
+
+    def _answered(self, request_id: RequestId) -> None:
+        del self._answers[request_id]
+        self._asked_by.pop(request_id, None)
 
     async def _respond(self, request_id: RequestId, method: str, params: JsonObject, permit: Permit | None) -> None:
         try:

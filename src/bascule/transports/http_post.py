@@ -29,12 +29,15 @@ async def post(
         response = await endpoint.post(body, headers)
         if response.status in UNSETTLED:
             response = await endpoint.follow(response, body, headers)
+        exchange.taken_up = True
         try:
             return await read(response, exchange)
         except BaseException:
             # Also the new era's way to say that we stopped waiting.
             response.close()
             raise
+        finally:
+            tally(response, exchange)
     except asyncio.CancelledError:
         if exchange.take_back():
             raise exchange.failure(endpoint.address) from None
@@ -46,3 +49,9 @@ async def post(
         raise
     finally:
         exchange.end()
+
+
+def tally(response: ClientResponse, exchange: Exchange) -> None:
+    """Tell how much came, whatever it was, if anybody counts."""
+    if exchange.request.tally is not None:
+        exchange.request.tally.add(response.content.total_bytes)

@@ -90,7 +90,8 @@ class MessageDispatcher:
         self._pending: dict[RequestId | None, Pending] = {}
         self._deadlines = Deadlines(self._pending.values)
         self.vitals = Vitals(self._sent_times)
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering: dict[asyncio.Task[None], Any] = {}
+        """Each with the id of what it answers."""
         self._answers: deque[Outgoing] = deque()
         self._outbox: Outlet | None = None
         self._frame: Callable[[bytes], bytes] = as_line
@@ -118,6 +119,8 @@ class MessageDispatcher:
         request_id = next(self._ids)
         params = request.params if request.on_progress is None else with_token(request.params, request_id)
         data = self._frame(write_request(request_id, request.method, params))
+        if request.tally is not None:
+            request.tally.add(len(data))
         loop = self._loop
         deadline = loop.time() + request.timeout
         pending = Pending(request, data, loop.create_future(), deadline)
@@ -159,7 +162,7 @@ class MessageDispatcher:
                 self._note_garbage(data, error)
             else:
                 self._garbage_in_a_row = 0
-                self._dispatch(message)
+                self._dispatch(message, len(data))
 
     def overflow(self) -> None:
         """A message over the cap came. What follows it cannot be trusted."""
@@ -203,7 +206,12 @@ class MessageDispatcher:
             params = {"requestId": request_id, "reason": "the caller stopped waiting"}
             data = self._frame(write_notification("notifications/cancelled", params))
             # Under the permit of what it cancels: once that is gone, nothing at all may be written there.
-            self._outbox.put(Outgoing(data, pending.permit))
+            self._put_after(pending, Outgoing(data, pending.permit))
+
+    def _put_after(self, _sent: Pending, message: Outgoing) -> None:
+        """Send what must not overtake a request that has left. Where messages keep their order, none does."""
+        assert self._outbox is not None
+        self._outbox.put(message)
 
     def _note_garbage(self, line: bytes | bytearray, error: ProtocolViolation) -> None:
         self.counters.garbage += 1
@@ -227,32 +235,48 @@ class MessageDispatcher:
         if pending is not None and pending.awaited:
             pending.fail(ProtocolViolation(error.message, where=pending.request.phase, evidence=error.evidence))
 
-    def _dispatch(self, message: Message) -> None:
+    def _dispatch(self, message: Message, size: int) -> None:
         if message.method is None:
-            self._settle(message)
+            self._settle(message, size)
         elif message.id is not None:
             self._answer(message)
         elif message.method == "notifications/progress":
-            self._progress(as_object(message.params))
-        elif self.on_notice is not None:
-            self.on_notice(message.method, as_object(message.params))
+            self._progress(as_object(message.params), size)
+        else:
+            self._notice(message.method, as_object(message.params))
+
+    def _notice(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/cancelled":
+            self._withdraw(params.get("requestId"))
+        if self.on_notice is not None:
+            self.on_notice(method, params)
         else:
             self.counters.notices_dropped += 1
 
-    def _settle(self, message: Message) -> None:
+    def _withdraw(self, request_id: Any) -> None:
+        """The server no longer wants its answer: nobody needs to be asked for it any more."""
+        for task, answered in self._answering.items():
+            if answered == request_id and request_id is not None:
+                task.cancel()
+
+    def _settle(self, message: Message, size: int) -> None:
         request_id = normal_id(message.id)
         pending = self._pending.get(request_id) if request_id is not None else None
         if pending is None or not pending.awaited:
             self.counters.strays += 1
         else:
+            if pending.request.tally is not None:
+                pending.request.tally.add(size)
             pending.future.set_result(message)
 
-    def _progress(self, params: JsonObject) -> None:
+    def _progress(self, params: JsonObject, size: int) -> None:
         token = normal_id(params.get("progressToken"))
         pending = self._pending.get(token) if token is not None else None
         if pending is None or pending.relay is None or not pending.awaited:
             self.counters.notices_dropped += 1
         else:
+            if pending.request.tally is not None:
+                pending.request.tally.add(size)
             pending.relay.offer(params)
 
     def _answer(self, message: Message) -> None:
@@ -266,8 +290,8 @@ class MessageDispatcher:
             self._reply(write_error(message.id, INTERNAL_ERROR, f"{SERVER_REQUESTS} requests are being answered"))
         else:
             task = self._loop.create_task(self._answer_in_task(message.id, message.method, as_object(message.params)))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+            self._answering[task] = message.id
+            task.add_done_callback(self._answering.pop)
 
     async def _answer_in_task(self, request_id: Any, method: str, params: JsonObject) -> None:
         assert self.on_request is not None

@@ -22,6 +22,7 @@ from bascule.transports.http_post import NOTIFY_TIMEOUT
 from bascule.transports.http_reply import kind_of, plain, refusal_of, wrong_kind
 from bascule.transports.messages import MessageDispatcher
 from bascule.transports.outbox import Outgoing
+from bascule.transports.pending import Pending
 from bascule.transports.sse_postbox import Postbox
 from bascule.wire.jsonrpc import sample, write_notification
 from bascule.wire.sse import Event, EventReader
@@ -185,6 +186,9 @@ class SseDispatcher(MessageDispatcher):
         )
 
     # The way back, and the end.
+
+    def _put_after(self, sent: Pending, message: Outgoing) -> None:
+        self._postbox.put_after(sent, message)
 
     def _reply(self, data: bytes, permit: Permit | None = None) -> None:
         if self._postbox.unasked >= MOST_UNASKED:

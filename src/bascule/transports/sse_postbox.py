@@ -1,9 +1,10 @@
 """How messages leave over HTTP+SSE: each by a POST of its own, whose reply comes by another way."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from math import inf
+from typing import Any
 
 from aiohttp import ClientResponse
 
@@ -44,8 +45,9 @@ class Letter(Exchange):
                 self._keep_reply(self.deadline)
 
     def settle(self, reply: asyncio.Future[Message]) -> None:
-        """Nobody waits for the reply any more. Where it came, the POST is about to be answered as well."""
-        if reply.cancelled() or reply.exception() is not None:
+        """Nobody waits for the reply any more. Where it came, the POST is about to be answered as well; where not, the
+        server has to accept what has left before it can be told that it is not wanted."""
+        if not self.handed_over and (reply.cancelled() or reply.exception() is not None):
             self.expire()
         elif not self.over:
             self.move(MOMENT)
@@ -65,7 +67,8 @@ class Postbox:
         self._letters: set[Letter] = set()
         self._deadlines = Deadlines(lambda: self._letters)
         self._keep = (self._deadlines.keep, keep)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[Outgoing, asyncio.Task[None]] = {}
+        """Each by the message that it delivers."""
         self._linger = Linger()
         self._ended = ""
         self.unasked = 0
@@ -75,13 +78,15 @@ class Postbox:
         """Send it, in a task of its own."""
         if isinstance(message, Pending):
             message.deadline = inf
-            delivering = self._deliver(message)
+            self._own(message, self._deliver(message))
         else:
             self.unasked += 1
-            delivering = self._deliver_unasked(message)
-        task = asyncio.create_task(delivering)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            self._own(message, self._deliver_unasked(message))
+
+    def put_after(self, sent: Outgoing, message: Outgoing) -> None:
+        """Send it once another one was accepted, or never will be: on connections of their own, it could overtake."""
+        self.unasked += 1
+        self._own(message, self._deliver_unasked(message, after=self._tasks.get(sent)))
 
     async def send(self, data: bytes, request: Request) -> None:
         """Send it, and wait until the server has accepted it."""
@@ -96,9 +101,13 @@ class Postbox:
     async def close(self) -> None:
         """After the end: wait until nothing is left of it."""
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks.values())
         self._linger.close()
         self._deadlines.stop()
+
+    def _own(self, message: Outgoing, delivering: Coroutine[Any, Any, None]) -> None:
+        self._tasks[message] = task = asyncio.create_task(delivering)
+        task.add_done_callback(lambda _: self._tasks.pop(message))
 
     def _letter(self, message: Outgoing, request: Request) -> Letter:
         return Letter(message, request, self._connect_timeout, self._keep)
@@ -109,7 +118,9 @@ class Postbox:
         except (PeerError, PermitLost) as error:
             message.fail(error)
 
-    async def _deliver_unasked(self, message: Outgoing) -> None:
+    async def _deliver_unasked(self, message: Outgoing, after: asyncio.Task[None] | None = None) -> None:
+        if after is not None:
+            await asyncio.wait((after,))
         request = Request("an answer", None, NOTIFY_TIMEOUT, phase="notify", permit=message.permit)
         try:
             with suppress(PeerError, PermitLost):

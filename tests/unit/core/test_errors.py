@@ -75,3 +75,8 @@ def test_nothing_of_a_servers_refusal_is_dropped():
 
 def test_a_refusal_names_its_rule():
     assert Refused("no", rule="tool_is_exposed").rule == "tool_is_exposed"
+
+
+def test_a_limit_says_when_it_may_be_tried_again():
+    error = errors.LimitReached("enough", rule="within_limits", retry_after=3, fix="wait")
+    assert (error.rule, error.retry_after, error.fix) == ("within_limits", 3, "wait")

@@ -8,11 +8,13 @@ from bascule.core import errors
 from bascule.core.errors import (
     BasculeError,
     ConnectFailed,
+    LimitReached,
     LoginNeeded,
     PeerError,
     PeerRefused,
     PermitLost,
     ProtocolViolation,
+    Refused,
 )
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import Lane
@@ -62,6 +64,14 @@ def test_what_http_said_beside_an_error_is_kept():
     failure = failure_of(refused, "s", "t", Lane.OPEN, {})
     assert (failure.kind, failure.status, failure.retry_after) == (FailureKind.UNAVAILABLE, 503, "7")
     assert failure.evidence == "HTTP 503, Retry-After: 7"
+
+
+def test_a_limit_is_denied_for_a_while_and_any_other_refusal_for_good():
+    reached = failure_of(LimitReached("16 calls", rule="within_limits", retry_after=7), "s", "t", Lane.OPEN, {})
+    refused = failure_of(Refused("no", rule="tool_is_exposed"), "s", "t", Lane.OPEN, {})
+    assert (reached.kind, reached.code, refused.kind) == (FailureKind.DENIED, "BSC-301", FailureKind.DENIED)
+    assert (reached.retriable, reached.retry_after) == (True, "7")
+    assert (refused.retriable, refused.retry_after) == (False, "")
 
 
 def test_a_mistake_of_ours_is_told_by_its_kind_alone():

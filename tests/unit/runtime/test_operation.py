@@ -25,6 +25,11 @@ def test_the_operators_setting_for_tools_speaks_of_tool_calls_alone():
     assert not any(operation.of_tools for operation in OTHERS)
 
 
+def test_what_we_ask_on_our_own_account_does_not_count():
+    assert TOOL_CALL.counted
+    assert [operation.counted for operation in OTHERS] == [True, True, True, False]
+
+
 def test_only_what_the_protocol_lets_ask_for_input_may():
     assert TOOL_CALL.rounds
     assert [operation.rounds for operation in OTHERS] == [True, True, False, False]

@@ -4,18 +4,19 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 from bascule.catalog.entry import Entry
-from bascule.config import ServerConfig, StreamableHttpTransport
+from bascule.config import Limits, ServerConfig, StreamableHttpTransport
 from bascule.core.call import ToolCall
-from bascule.core.errors import ConnectFailed, LoginNeeded, UnknownTool
+from bascule.core.errors import ConnectFailed, LimitReached, LoginNeeded, UnknownTool
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
-from bascule.runtime.prepared import Prepared
+from bascule.runtime.prepared import Prepared, Rounds
 from bascule.runtime.standing import Standing
 from bascule.runtime.tool_call import TOOL_CALL
 from support.fake_login import fake_login
@@ -178,3 +179,56 @@ async def test_a_tool_of_a_server_that_waits_for_a_login_asks_for_it():
             await stands.resolve("notes_write")
 
     assert caught.value.fix == "run `bascule login notes`"
+
+
+class Clock:
+    """Time that a test moves."""
+
+    now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_a_minute_after_its_limit_was_reached_a_call_is_admitted_again(log: Path):
+    clock = Clock()
+    async with running(obeying(log, limits=Limits(None, per_minute=2))) as runtime:
+        stands = Standing(ALICE, roster_of(runtime), clock)
+        for _ in range(2):
+            stands.admit("work").leave()
+        with pytest.raises(LimitReached):
+            stands.admit("work")
+        clock.now += 60.1
+        stands.admit("work").leave()
+
+
+async def test_limits_are_those_of_the_moment(log: Path):
+    async with standing(obeying(log, limits=Limits(1))) as stands:
+        meter = stands.admit("work")
+        with pytest.raises(LimitReached):
+            stands.admit("work")
+        changed = replace(stands.roster.servers["work"], limits=Limits(2))
+        stands.roster.servers = {"work": changed}
+        assert stands.admit("work") is meter
+        assert meter.under_way == 2
+
+
+@pytest.mark.parametrize(("limits", "counted"), [(Limits(), False), (Limits(bytes_per_minute=9), True)])
+async def test_bytes_are_counted_only_where_they_are_limited(log: Path, limits: Limits, counted: bool):
+    async with standing(obeying(log, limits=limits)) as stands:
+        meter, permit = stands.admit("work"), stands.ratchet.permit()
+        prepared = Prepared("tools/call", "work", {})
+        assert stands.request(prepared, permit, meter).tally is (meter.tally if counted else None)
+        assert stands.request(prepared, permit).tally is None
+
+
+async def test_a_request_that_goes_round_again_has_what_is_left_of_its_time(log: Path):
+    async with standing(obeying(log)) as stands:
+        again = Prepared("tools/call", "work", {}, 30.0, rounds=Rounds(perf_counter() + 4, 30.0))
+        assert 0 < stands.request(again, stands.ratchet.permit()).timeout <= 4
+
+
+async def test_a_tool_may_be_repeated_if_the_operator_says_so(log: Path):
+    async with standing(obeying(log, a_tool("get_a"), a_tool("put_a"), idempotent=("get_*",))) as stands:
+        specs = [(await stands.resolve(name)).spec for name in ("work_get_a", "work_put_a")]
+        assert [stands.may_repeat(spec) for spec in specs] == [True, False]

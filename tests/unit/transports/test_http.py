@@ -184,6 +184,21 @@ async def test_a_cancelled_call_stays_cancelled_and_an_old_server_is_told(stuck:
         assert (await server.next("notifications/cancelled")).message["params"]["requestId"] == 2
 
 
+@pytest.mark.parametrize(("stuck", "times"), [(hang, 3), (hang_in_stream, 1)])
+async def test_a_server_that_had_not_begun_to_answer_is_told_again(
+    stuck: Any, times: int, monkeypatch: pytest.MonkeyPatch
+):
+    """It may get what cancels before what is cancelled, and forget it."""
+    monkeypatch.setattr("bascule.transports.http.TELLINGS", (0.0, 0.0, 0.0))
+    async with fail_after(LONG), raw_server(speaks_old(stuck)) as server, old_link(server.url) as link:
+        with pytest.raises(ReplyTimeout):
+            await link.send(ask("slow", timeout=0.5))
+        await asyncio.gather(*link._tasks)
+
+        methods = [asked.message["method"] for asked in server.asked if asked.body]
+        assert methods.count("notifications/cancelled") == times
+
+
 async def test_a_call_that_must_not_be_cancelled_is_only_left():
     async with fail_after(LONG), raw_server(speaks_old(hang)) as server, old_link(server.url) as link:
         with pytest.raises(ReplyTimeout):

@@ -170,7 +170,10 @@ async def test_leave_is_asked_when_bytes_leave_and_not_when_the_request_is_made(
 
 
 @pytest.mark.parametrize("steps", range(12))
-async def test_a_call_given_up_early_is_cancelled_at_the_server_only_if_it_was_written(steps: int):
+async def test_a_call_given_up_early_is_cancelled_at_the_server_only_if_it_was_written(
+    steps: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("bascule.transports.http.TELLINGS", (0.0, 0.0))
     # Without a connection to use again, there is a while between the call and its writing.
     async with fail_after(LONG), raw_server(old_echo) as server, old_link(server.url) as link:
         leave = Leave(True)
@@ -184,7 +187,7 @@ async def test_a_call_given_up_early_is_cancelled_at_the_server_only_if_it_was_w
 
         methods = [asked.message["method"] for asked in server.asked if asked.body]
         written, cancelled = methods.count("given up"), methods.count("notifications/cancelled")
-        assert cancelled <= written
+        assert cancelled in ((0, 1, 2) if written else (0,))
         assert leave.asked == written + cancelled
 
 

@@ -140,6 +140,32 @@ async def test_a_request_that_the_server_takes_back_is_no_longer_answered():
     assert receiver.answers.empty()
 
 
+async def test_what_was_asked_for_the_sake_of_a_request_is_dropped_with_it():
+    asked: list[str] = []
+    stopped: list[str] = []
+
+    async def on_request(method: str, params: JsonObject) -> Response:
+        asked.append(method)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.append(method)
+        return Response({})
+
+    receiver = Receiver()
+    receiver.on_request = on_request
+    for number, (method, during) in enumerate((("mine", 7), ("another's", 8), ("nobody's", None), ("mine too", 7))):
+        receiver.inbound.take(Message(id=number, method=method), None, during)
+    await asyncio.sleep(0)
+    receiver.inbound.forsake(7)
+    await asyncio.sleep(0)
+
+    assert len(asked) == 4
+    assert stopped == ["mine", "mine too"]
+    await receiver.inbound.close()
+    assert receiver.inbound._asked_by == {}
+
+
 async def test_closing_ends_the_answers_in_progress():
     async def on_request(method: str, params: JsonObject) -> Response:
         await asyncio.Event().wait()

@@ -7,6 +7,7 @@ from aiohttp import ClientResponse
 
 from bascule.core.errors import ConnectionLost, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.core.request import Request
+from bascule.core.tally import Tally
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
@@ -97,3 +98,25 @@ async def test_a_broken_connection_is_lost_after_it_was_written_to():
         with pytest.raises(ConnectionLost) as caught:
             await post(endpoint, exchange(), b"{}", status)
         assert caught.value.sent
+
+
+async def test_all_that_comes_back_is_counted_whatever_becomes_of_it():
+    async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(b"x" * 1000))
+
+    async def read(response: ClientResponse, _: Exchange) -> bytes:
+        return await response.read()
+
+    async def unreadable(response: ClientResponse, _: Exchange) -> None:
+        await response.read()
+        raise ProtocolViolation("not JSON")
+
+    tally = Tally(lambda: 0.0)
+    async with endpoint_at(answer) as (endpoint, _):
+        await post(endpoint, exchange(tally=tally), b"{}", read)
+        assert tally.window.within(0.0) == 1000
+        with pytest.raises(ProtocolViolation):
+            await post(endpoint, exchange(tally=tally), b"{}", unreadable)
+        assert tally.window.within(0.0) == 2000
+        await post(endpoint, exchange(), b"{}", read)
+    assert tally.window.within(0.0) == 2000

@@ -8,6 +8,7 @@ from mcp.server.streamable_http import EventMessage, EventStore
 
 from bascule.core.errors import ConnectionLost, PeerRefused, ProtocolViolation, ReplyTimeout
 from bascule.core.jsonvalue import JsonObject
+from bascule.core.tally import Tally
 from bascule.transports.dispatcher import Response
 from support.http_links import LONG, ask, new_link, old_link
 from support.http_servers import Answer, Asked, event, http_reply, raw_server, result_body, sdk_server, stream_head
@@ -215,11 +216,14 @@ async def test_in_the_old_era_a_broken_stream_is_resumed_where_it_broke():
     async with fail_after(LONG), raw_server(old_server(broken, resume)) as server, old_link(server.url) as link:
         heard: list[str] = []
         link.on_notice = lambda method, params: heard.append(method)
-        sending = asyncio.create_task(link.send(ask()))
+        tally = Tally(lambda: 0.0)
+        sending = asyncio.create_task(link.send(ask(tally=tally)))
         call = await server.next("tools/call")
 
         assert await sending == {"x": 1}
         assert heard == ["n1", "n3"]
+        last = len(event({"id": call.id, "result": {"x": 1}}, "e4"))
+        assert tally.window.within(0.0) > len(call.body) + last
         resumed = [asked.headers["last-event-id"] for asked in server.asked if "last-event-id" in asked.headers]
         assert resumed == ["e2", "e3"]
 

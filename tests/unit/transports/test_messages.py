@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
+from bascule.core.tally import Tally
 from bascule.transports.dispatcher import Response
 from bascule.transports.messages import GARBAGE_LIMIT
 from bascule.wire.depth import MAX_DEPTH
@@ -336,3 +337,49 @@ async def test_the_first_reason_for_the_end_stands():
     stream.lose(ConnectionLost("second"))
 
     assert stream.lost.result().message == "first"
+
+
+# What is counted, and what is withdrawn
+
+
+async def test_the_bytes_of_a_request_and_of_all_that_comes_for_it_are_counted():
+    stream, tally = Loopback(), Tally(lambda: 0.0)
+    (call,) = await asked(stream, tally=tally, on_progress=lambda *_: None)
+    sent = len(stream.written[0])
+    assert tally.window.within(0.0) == sent
+    stream.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}})
+    progress = tally.window.within(0.0) - sent
+    stream.answer(2, text="somebody else's")
+    stream.answer(1, text="x" * 100)
+    await call
+
+    assert progress > 50
+    assert tally.window.within(0.0) - sent - progress > 100
+    assert tally.window.within(0.0) - sent - progress < 200
+
+
+async def test_a_question_that_the_server_takes_back_is_no_longer_answered():
+    stream, asking, stopped = Loopback(), asyncio.Event(), asyncio.Event()
+
+    async def answer(_method: str, params: dict[str, Any]) -> Response:
+        asking.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            stopped.set()
+        return Response(params)
+
+    stream.on_request = answer
+    stream.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create"})
+    await settled()
+    for other in (1, None, ["q"]):
+        stream.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": other}})
+    await settled()
+    assert asking.is_set()
+    assert not stopped.is_set()
+    stream.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
+    async with fail_after(10, "the end of asking"):
+        await stopped.wait()
+    await settled()
+
+    assert stream.sent == []

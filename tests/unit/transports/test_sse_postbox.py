@@ -104,6 +104,43 @@ async def test_a_post_ends_when_nobody_waits_for_its_reply_any_more():
         await server.ended.get()
 
 
+async def test_what_cancels_a_message_waits_until_it_was_accepted():
+    accepted = asyncio.Event()
+
+    async def hesitate(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if "id" in asked.message:
+            await accepted.wait()
+        writer.write(ACCEPTED)
+
+    async with postbox(hesitate) as (box, server):
+        message = pending()
+        box.put(message)
+        await server.next("POST")
+        message.future.cancel()
+        box.put_after(message, Outgoing(b'{"cancels": 1}'))
+        # This one is not held up, and would come after what cancels if that were not either.
+        await box.send(b"{}", REQUEST)
+        assert (await server.next("POST")).message == {}
+        assert len(server.asked) == 2
+        accepted.set()
+        assert (await server.next("POST")).message == {"cancels": 1}
+
+
+async def test_what_cancels_a_message_that_is_never_accepted_is_sent_all_the_same():
+    async def ignore(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if "cancels" in asked.message:
+            writer.write(ACCEPTED)
+
+    async with postbox(ignore) as (box, server):
+        message = pending()
+        box.put(message)
+        await server.next("POST")
+        message.future.cancel()
+        box.put_after(message, Outgoing(b'{"cancels": 1}'))
+        await server.ended.get()
+        assert (await server.next("POST")).message == {"cancels": 1}
+
+
 async def test_a_post_that_is_not_answered_ends_a_moment_after_the_reply():
     async with postbox(say_nothing) as (box, server):
         message = pending()

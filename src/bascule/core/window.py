@@ -1,0 +1,49 @@
+"""How much there was of something within the last minute."""
+
+from collections import deque
+
+MINUTE = 60.0
+
+GRAIN = 0.05
+"""Seconds within which additions count as one. It bounds what is kept, whatever the limit, and makes an addition count
+by so much longer at most."""
+
+
+class Window:
+    """An amount of which each part is forgotten when it is a minute old. Time is given to it, in seconds."""
+
+    __slots__ = ("_amount", "_parts")
+
+    def __init__(self) -> None:
+        self._amount = 0
+        self._parts: deque[list[float]] = deque()
+        """Each the instant at which it was complete, and how much it is."""
+
+    def __len__(self) -> int:
+        """How many parts are kept."""
+        return len(self._parts)
+
+    def add(self, amount: int, now: float) -> None:
+        if self._parts and now < self._parts[-1][0]:
+            self._parts[-1][1] += amount
+        else:
+            self.within(now)
+            self._parts.append([now + GRAIN, amount])
+        self._amount += amount
+
+    def within(self, now: float) -> int:
+        """The amount of the last minute."""
+        while self._parts and self._parts[0][0] <= now - MINUTE:
+            self._amount -= int(self._parts.popleft()[1])
+        return self._amount
+
+    def eases(self, limit: int, now: float) -> float:
+        """Seconds until the amount is below a limit, if nothing is added."""
+        left = self.within(now)
+        wait = 0.0
+        for complete, amount in self._parts:
+            if left < limit:
+                break
+            left -= int(amount)
+            wait = complete + MINUTE - now
+        return wait
