@@ -96,6 +96,7 @@ def sdk_server(tools: Tools) -> Any:
     from mcp.shared.exceptions import MCPError
 
     from servers.generous import offer_sdk
+    from servers.growing import grow_sdk
 
     server = MCPServer("reference", log_level="CRITICAL")
 
@@ -116,6 +117,7 @@ def sdk_server(tools: Tools) -> Any:
         server.add_tool(tool)
     server.add_tool(counting, name="count")
     offer_sdk(server)
+    grow_sdk(server)
     return server
 
 
@@ -124,6 +126,7 @@ def fastmcp_server(tools: Tools) -> Any:
     from fastmcp.exceptions import ToolError
 
     from servers.generous import offer_fastmcp
+    from servers.growing import grow_fastmcp
 
     server = FastMCP("reference", middleware=[_refusing()])
 
@@ -144,6 +147,7 @@ def fastmcp_server(tools: Tools) -> Any:
         server.tool(tool)
     server.tool(counting, name="count")
     offer_fastmcp(server)
+    grow_fastmcp(server)
     return server
 
 

@@ -25,7 +25,8 @@ class Switchboard:
     def ready(self, key: LinkKey) -> Link | None:
         """The link of this key if it can be used this instant. What most calls need, without waiting."""
         link = self._links.get(key)
-        return link if link is not None and link.usable else None
+        # One that took the place of another may have other tools, and who leases it takes them over first.
+        return link if link is not None and link.listed is None and link.usable else None
 
     async def lease(self, key: LinkKey) -> Link:
         """A ready link, opened if need be. Raises why there is none."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from bascule.catalog.listing import Pages
+from bascule.catalog.removed import Removed
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
@@ -24,6 +25,7 @@ from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.runtime.memory import ListingMemory, OfferKind
+from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.report import ServerReport
 from bascule.runtime.toolboxes import Toolboxes
 from bascule.transports.http_credentials import Credentials
@@ -54,14 +56,22 @@ class Roster:
         self._record = recorder.record
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._logins = logins
-        plan = partial(plan_of, max_message=config.message_max, reception=reception, logins=logins)
+        self.refreshing = Refreshing(self, self._record, clock)
+        plan = partial(
+            plan_of,
+            max_message=config.message_max,
+            reception=reception,
+            logins=logins,
+            on_change=self.refreshing.on_change,
+        )
         plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
         self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
         self.refuse = config.screen == "refuse"
         """Whether what screening finds something in is kept from agents."""
         self._toolboxes = Toolboxes(refuse=self.refuse)
-        self._reading: set[asyncio.Task[None]] = set()
+        self._reading: set[asyncio.Task[bool]] = set()
+        self._removed: dict[tuple[Principal, str], Removed] = {}
         self._listings: dict[tuple[Principal, str], ServerListing] = {}
         self._latest: dict[str, ServerListing] = {}
         self._capabilities: dict[tuple[Principal, str], Mapping[str, Any]] = {}
@@ -97,14 +107,45 @@ class Roster:
     async def lease(self, key: LinkKey) -> Link:
         """A ready link. If it is a new one, what it lists is in the catalog by then."""
         link = await self.links.lease(key)
+        await self.take(link)
+        return link
+
+    async def take(self, link: Link) -> None:
+        """Put what a new link has listed into the catalog, unless that was done."""
         if isinstance(link.listed, Pages):
-            link.listed = task = asyncio.create_task(self._catalogue(link, link.listed))
-            self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
+            link.listed = self._read(link, link.listed)
         if link.listed is not None:
             # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
             await asyncio.shield(link.listed)
-        return link
+
+    async def replace(self, link: Link, pages: Pages) -> bool:
+        """Put a later listing of a link into the catalog. Whether it is another one."""
+        return await asyncio.shield(self._read(link, pages))
+
+    async def refresh(self, principal: Principal, lane: Lane, names: Iterable[str] | None = None) -> None:
+        """Look again at what these servers list, where that has run out and there is a link to ask on. A failure
+        changes nothing."""
+        keys = [LinkKey(name, lane, principal) for name in (self.servers if names is None else names)]
+        found = [link for link in map(self.links.find, keys) if link is not None and link.usable]
+        new = [link.key.server for link in found if link.listed is not None]
+        old = [link for link in found if link.listed is None and self.refreshing.has_run_out(link)]
+        looking = [*(self.settle(principal, name, lane) for name in new), *map(self.refreshing.look, old)]
+        if looking:
+            await asyncio.gather(*looking)
+
+    def has_lost(self, principal: Principal, server: str, lane: Lane) -> bool:
+        """Whether the server's link has ended by itself. What comes in its place may have other tools."""
+        link = self.links.find(LinkKey(server, lane, principal))
+        return link is not None and link.condition.state is LinkState.FAILED
+
+    def remover_of(self, principal: Principal, name: str) -> str | None:
+        """The server that has removed the tool of this name, if the principal may know that there was one."""
+        for server, exposure in self.exposures.items():
+            removed = self._removed.get((principal, server))
+            tool = removed.tool(name) if removed is not None else None
+            if tool is not None and exposure.permits(tool):
+                return server
+        return None
 
     async def settle(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         """Find out what a server offers, linking to it if need be. A failure is part of the answer."""
@@ -128,6 +169,7 @@ class Roster:
     async def close(self) -> None:
         """Close every link, and let what is being read from them end."""
         await self.links.close()
+        await self.refreshing.close()
         if self._reading:
             await asyncio.wait(self._reading)
         await self._logins.close()
@@ -179,15 +221,25 @@ class Roster:
             tools=_exposed(listing, refuse=self.refuse) if listing is not None and error is None else 0,
             seconds=self._seconds.get((principal, server), 0.0),
             error=error,
-            notes=config.notes,
+            notes=(*config.notes, *self._trouble(principal, server)),
             repairs=listing.notes if listing is not None else (),
             findings=listing.findings if listing is not None else (),
             required=config.required,
             change=self.memory.changes.get(server),
         )
 
-    async def _catalogue(self, link: Link, pages: Pages) -> None:
-        """Take over what a link has listed."""
+    def _trouble(self, principal: Principal, server: str) -> tuple[str, ...]:
+        trouble = self.refreshing.trouble(principal, server)
+        return (f"its tools could not be listed anew, and may have changed: {trouble}",) if trouble else ()
+
+    def _read(self, link: Link, pages: Pages) -> asyncio.Task[bool]:
+        task = asyncio.create_task(self._catalogue(link, pages))
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+        return task
+
+    async def _catalogue(self, link: Link, pages: Pages) -> bool:
+        """Take over what a link has listed. Whether it is something else than before."""
         principal, name = link.key.principal, link.key.server
         previous = self._listings.get((principal, name)) or self._latest.get(name)
         instructions = ""
@@ -199,13 +251,23 @@ class Roster:
         # Thousands of tools take a second to read, in which nobody else would be served.
         large = pages.size + len(instructions) > LARGE_LISTING
         listing, _ = await asyncio.to_thread(read) if large else read()
-        if listing is not self._listings.get((principal, name)):
+        shown = self._listings.get((principal, name))
+        if listing is not shown:
+            self._follow(principal, shown, listing)
             self._listings[principal, name] = self._latest[name] = listing
             self.version += 1
+        self.refreshing.catalogued(principal, name, pages.ttl)
         link.listed = None
         change = await self.memory.note(link.key.lane, listing)
         if change is not None:
             self._record(change)
+        return listing is not shown
+
+    def _follow(self, principal: Principal, before: ServerListing | None, now: ServerListing) -> None:
+        """Remember what a principal was shown and is no more."""
+        if before is not None:
+            removed = self._removed.setdefault((principal, now.server), Removed())
+            removed.follow(before.entries, now.entries, refuse=self.refuse)
 
 
 def raise_for_required(reports: Iterable[ServerReport]) -> None:

@@ -1,6 +1,7 @@
 """Where one principal stands: what it can see, how private it has become, and what a request of its looks like."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Protocol
 
 from bascule.catalog.entry import Entry
@@ -67,13 +68,16 @@ class Standing:
     async def resolve(self, name: str) -> Entry:
         """Find a tool, first linking to the servers it could belong to."""
         candidates = self._candidates(name)
-        lane = self.ratchet.lane
-        waiting = [server for server in candidates if not self.roster.has_listed(self.principal, server)]
-        await asyncio.gather(*(self.roster.settle(self.principal, server, lane) for server in waiting))
+        roster, lane = self.roster, self.ratchet.lane
+        await self._settle(server for server in candidates if not roster.has_listed(self.principal, server))
+        await roster.refresh(self.principal, lane, candidates)
+        if not self.toolbox.has(name):
+            # A server that has died may come back as another one.
+            await self._settle(server for server in candidates if roster.has_lost(self.principal, server, lane))
         try:
             entry = self.toolbox.resolve(name)
         except UnknownTool as unknown:
-            raise self._unavailable(name, candidates) or unknown from None
+            raise self._removed(name) or self._unavailable(name, candidates) or unknown from None
         self.known(name)
         self._routes[name] = entry
         return entry
@@ -135,6 +139,14 @@ class Standing:
             prepared.on_progress,
             prepared.headers,
         )
+
+    async def _settle(self, servers: Iterable[str]) -> None:
+        lane = self.ratchet.lane
+        await asyncio.gather(*(self.roster.settle(self.principal, server, lane) for server in servers))
+
+    def _removed(self, name: str) -> UnknownTool | None:
+        server = self.roster.remover_of(self.principal, name)
+        return self.toolbox.removed(name, server) if server is not None else None
 
     def _candidates(self, name: str) -> list[str]:
         """Servers whose tools could have this name: an exposed name starts with its server's prefix. This is a hint of
