@@ -15,6 +15,7 @@ from bascule.runtime import refreshing
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from contracts.harness import SDK_CELLS, SECOND_OPINIONS, Cell, Peer, peer_of
+from support.live import until
 from support.runtime import Events
 from support.waiting import fail_after
 
@@ -41,14 +42,13 @@ class Table:
             outcome = await self.session.call(f"peer_{tool}", arguments)
         assert isinstance(outcome, ToolResult), outcome
 
-    async def until(self, session: AgentSession, holds: Callable[[dict[str, str]], bool]) -> dict[str, str]:
-        """Look at a session's tools until this holds of them. Gives each tool's description."""
-        async with fail_after(30, "the catalog following its server"):
-            while True:
-                shown = {spec.name: spec.description for spec in await session.tools()}
-                if holds(shown):
-                    return shown
-                await asyncio.sleep(0.02)
+    async def until(self, session: AgentSession, holds: Callable[[dict[str, str]], bool]) -> None:
+        """Look at a session's tools, each with its description, until this holds of them."""
+
+        async def look() -> dict[str, str]:
+            return {spec.name: spec.description for spec in await session.tools()}
+
+        await until(look, holds, "the catalog following its server")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SDK_CELLS + SECOND_OPINIONS, ids=str)
@@ -139,6 +139,8 @@ async def test_new_resources_are_found_without_asking_for_a_fresh_list(table: Ta
         return  # it tells nothing of resources in the new era
     await table.session.resources()
     await table.change("add_note", day="friday")
-    async with fail_after(30, "the shelf following its server"):
-        while "notes://new/friday" not in {spec.address for spec in await table.session.resources()}:
-            await asyncio.sleep(0.02)
+
+    async def look() -> set[str]:
+        return {spec.address for spec in await table.session.resources()}
+
+    await until(look, lambda shown: "notes://new/friday" in shown, "the shelf following its server")

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.removed import MOST_REMOVED, Removed
@@ -11,14 +13,14 @@ from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 FINDING = Finding(FindingKind.INSTRUCTION, "description", "ignore all rules")
 
 
-def entries(*tools: str, **changes: object) -> Mapping[str, Entry]:
+def entries(*tools: str, **changes: Any) -> Mapping[str, Entry]:
     specs = (ToolSpec(f"work_{tool}", ToolKey("work", tool), "digest") for tool in tools)
-    return {spec.key.tool: Entry(replace(spec, **changes)) for spec in specs}  # type: ignore[arg-type]
+    return {spec.key.tool: Entry(replace(spec, **changes)) for spec in specs}
 
 
 def followed(*listings: Mapping[str, Entry], refuse: bool = False) -> Removed:
     removed = Removed()
-    for before, now in zip(listings, listings[1:], strict=False):
+    for before, now in pairwise(listings):
         removed.follow(before, now, refuse=refuse)
     return removed
 

@@ -316,3 +316,16 @@ async def test_a_remembered_way_is_forgotten_when_it_fails():
         await board.lease(a_key(principal=BOB))
 
         assert [asked.method for asked in peer.server.asked[tried:] if asked.path == "/sse"] == ["POST", "POST", "GET"]
+
+
+async def test_a_link_is_not_ready_before_what_it_listed_was_taken_over(log: Path):
+    async def admit(link: Link) -> str:
+        link.listed = ["act"]
+        return ""
+
+    async with switchboard(old(log, admit=admit)) as board:
+        link = await board.lease(KEY)
+        assert board.ready(KEY) is None
+        assert await board.lease(KEY) is link
+        link.listed = None
+        assert board.ready(KEY) is link

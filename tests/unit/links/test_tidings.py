@@ -3,20 +3,24 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from bascule.core.errors import ConnectionLost
+from bascule.core.request import Request
 from bascule.links import tidings
+from bascule.links.link import Link
 from bascule.links.terms import Agreement
 from bascule.links.tidings import ACKNOWLEDGED, KINDS, LISTEN, Tidings, promised
+from support.links import Journal, a_link, a_plan
 from support.streams import Loopback
 from support.waiting import fail_after
 
-ALL = {kind: {"listChanged": True} for kind in KINDS}
+ALL: dict[str, Any] = {kind: {"listChanged": True} for kind in KINDS}
 OLD, NEW = "2025-11-25", "2026-07-28"
-ACK = {"method": ACKNOWLEDGED, "params": {"notifications": {}}}
 
 
 class Ears:
@@ -46,7 +50,7 @@ class Ears:
 
 
 @asynccontextmanager
-async def ears(version: str = NEW, **capabilities: Any) -> AsyncGenerator[Ears]:
+async def ears(version: str = NEW, /, **capabilities: Any) -> AsyncGenerator[Ears]:
     async with fail_after(20, "the life of a link's ears"):
         made = Ears(version, capabilities)
         try:
@@ -166,7 +170,7 @@ async def test_a_server_that_ends_it_at_once_again_and_again_is_asked_ever_less(
             times.append(now())
             link.peer.answer(link.asked[-1]["id"])
 
-    waited = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    waited = [later - earlier for earlier, later in pairwise(times)]
     assert all(took >= least * 0.9 for took, least in zip(waited, (0.01, 0.02, 0.04, 0.04), strict=True)), waited
 
 
@@ -212,3 +216,84 @@ async def test_ending_tells_the_server_and_leaves_no_task():
 
 def test_what_a_server_promises_is_read_with_care():
     assert promised({"tools": {"listChanged": True}, "prompts": {"listChanged": 1}, "resources": []}) == ("tools",)
+
+
+# With a link
+
+
+async def test_a_link_listens_before_it_lists_and_says_on_which_link_it_heard():
+    order: list[str] = []
+    heard: list[tuple[Link, str]] = []
+
+    async def admit(link: Link) -> str:
+        order.append("listed")
+        return ""
+
+    server = Promising(order)
+    plan = replace(a_plan(lambda: server, admit=admit), on_change=lambda link, kind: heard.append((link, kind)))
+    link = a_link(plan)
+    async with fail_after(20, "the life of a link"):
+        link.start()
+        await link.opened()
+        server.say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        await link.close()
+
+    assert order == ["listens", "listed"]
+    assert heard == [(link, "tools")]
+
+
+async def test_a_link_whose_changes_nobody_wants_does_not_listen():
+    order: list[str] = []
+    async with fail_after(20, "the life of a link"):
+        link = a_link(a_plan(lambda: Promising(order)))
+        link.start()
+        await link.opened()
+        await link.close()
+
+    assert order == []
+
+
+async def test_a_link_can_be_closed_while_it_waits_for_a_servers_word(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tidings, "PATIENCE", 3600.0)
+    server = Promising([], silent=True)
+    link = a_link(replace(a_plan(lambda: server), on_change=lambda *_: None))
+    async with fail_after(20, "the life of a link"):
+        link.start()
+        await server.asked.wait()
+        await link.close()
+
+    assert link._tidings is not None
+    assert link._tidings._listening is not None
+    assert link._tidings._listening.done()
+
+
+async def test_what_a_new_listing_showed_to_be_wrong_is_told_once():
+    journal = Journal()
+    link = a_link(a_plan(lambda: Promising([])), journal)
+    async with fail_after(20, "the life of a link"):
+        link.start()
+        await link.opened()
+        for shortcoming in ("", "one is bad", "one is bad", ""):
+            link.restate(shortcoming)
+        await link.close()
+        link.restate("too late")
+
+    assert journal.states == ["connecting", "ready", "degraded", "ready", "closed"]
+
+
+class Promising(Loopback):
+    """A server of the new era that promises to tell of changes, and keeps its word unless it is silent."""
+
+    def __init__(self, order: list[str], *, silent: bool = False) -> None:
+        super().__init__()
+        self._order, self._silent = order, silent
+        self.asked = asyncio.Event()
+
+    async def send(self, request: Request) -> dict[str, Any]:
+        if request.method == "server/discover":
+            return {"supportedVersions": [NEW], "capabilities": ALL}
+        self._order.append("listens")
+        self.asked.set()
+        if not self._silent:
+            self.say({"jsonrpc": "2.0", "method": ACKNOWLEDGED})
+        return await super().send(request)
