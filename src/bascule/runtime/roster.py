@@ -1,7 +1,7 @@
 """The configured servers: how to link to each, what each has listed for whom, and how each stands."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -108,6 +108,7 @@ class Roster:
         """A ready link. If it is a new one, what it lists is in the catalog by then."""
         link = await self.links.lease(key)
         await self.take(link)
+        self._errors.pop((key.principal, key.server), None)
         return link
 
     async def take(self, link: Link) -> None:
@@ -123,20 +124,22 @@ class Roster:
         return await asyncio.shield(self._read(link, pages))
 
     async def refresh(self, principal: Principal, lane: Lane, names: Iterable[str] | None = None) -> None:
-        """Look again at what these servers list, where that has run out and there is a link to ask on. A failure
-        changes nothing."""
+        """Look again at what these servers list, where that may no longer be true. A failure changes nothing."""
         keys = [LinkKey(name, lane, principal) for name in (self.servers if names is None else names)]
-        found = [link for link in map(self.links.find, keys) if link is not None and link.usable]
-        new = [link.key.server for link in found if link.listed is not None]
-        old = [link for link in found if link.listed is None and self.refreshing.has_run_out(link)]
-        looking = [*(self.settle(principal, name, lane) for name in new), *map(self.refreshing.look, old)]
+        found = [link for link in map(self.links.find, keys) if link is not None]
+        looking = [look for link in found if (look := self._look(link)) is not None]
         if looking:
             await asyncio.gather(*looking)
 
-    def has_lost(self, principal: Principal, server: str, lane: Lane) -> bool:
-        """Whether the server's link has ended by itself. What comes in its place may have other tools."""
-        link = self.links.find(LinkKey(server, lane, principal))
-        return link is not None and link.condition.state is LinkState.FAILED
+    def _look(self, link: Link) -> Coroutine[Any, Any, object] | None:
+        key = link.key
+        if link.usable:
+            if link.listed is None:
+                return self.refreshing.look(link) if self.refreshing.has_run_out(link) else None
+            return self.settle(key.principal, key.server, key.lane)
+        # It ended by itself: what comes in its place may have other tools. One try, lest every look waits for it.
+        lost = link.condition.state is LinkState.FAILED and (key.principal, key.server) not in self._errors
+        return self.settle(key.principal, key.server, key.lane) if lost else None
 
     def remover_of(self, principal: Principal, name: str) -> str | None:
         """The server that has removed the tool of this name, if the principal may know that there was one."""
@@ -155,8 +158,6 @@ class Roster:
             await self.lease(LinkKey(server, lane, principal))
         except BasculeError as error:
             self._errors[principal, server] = error
-        else:
-            self._errors.pop((principal, server), None)
         self._seconds[principal, server] = now() - started
         return self.report(principal, server, lane)
 

@@ -1,7 +1,6 @@
 """Where one principal stands: what it can see, how private it has become, and what a request of its looks like."""
 
 import asyncio
-from collections.abc import Iterable
 from typing import Protocol
 
 from bascule.catalog.entry import Entry
@@ -69,11 +68,9 @@ class Standing:
         """Find a tool, first linking to the servers it could belong to."""
         candidates = self._candidates(name)
         roster, lane = self.roster, self.ratchet.lane
-        await self._settle(server for server in candidates if not roster.has_listed(self.principal, server))
+        waiting = [server for server in candidates if not roster.has_listed(self.principal, server)]
+        await asyncio.gather(*(roster.settle(self.principal, server, lane) for server in waiting))
         await roster.refresh(self.principal, lane, candidates)
-        if not self.toolbox.has(name):
-            # A server that has died may come back as another one.
-            await self._settle(server for server in candidates if roster.has_lost(self.principal, server, lane))
         try:
             entry = self.toolbox.resolve(name)
         except UnknownTool as unknown:
@@ -139,10 +136,6 @@ class Standing:
             prepared.on_progress,
             prepared.headers,
         )
-
-    async def _settle(self, servers: Iterable[str]) -> None:
-        lane = self.ratchet.lane
-        await asyncio.gather(*(self.roster.settle(self.principal, server, lane) for server in servers))
 
     def _removed(self, name: str) -> UnknownTool | None:
         server = self.roster.remover_of(self.principal, name)
