@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -59,6 +59,14 @@ def a_server(transport: Transport) -> ServerConfig:
     return ServerConfig("noisy", transport, timeouts=PATIENT)
 
 
+class Few(Events):
+    """Keeps what is asked about, and not the thousands of calls: looking through those for garbage takes long."""
+
+    def append(self, event: Any) -> None:
+        if isinstance(event, CatalogChanged | RefreshFailed):
+            super().append(event)
+
+
 class Watched:
     """What a server was asked in the time it was watched, and what was told of it."""
 
@@ -68,7 +76,8 @@ class Watched:
 
 
 async def watched(carrier: Carrier, era: str, way: str, folder: Path) -> Watched:
-    seen, seen.events = Watched(), Events()
+    seen = Watched()
+    seen.events = Few()
     async with noisy(carrier, era, way, folder) as server:
         async with at_work(server, neighbour(), events=seen.events) as session:
             await session.connect()
