@@ -105,6 +105,7 @@ def sdk_server(tools: Tools) -> Any:
     from mcp.shared.exceptions import MCPError
 
     from servers.generous import offer_sdk
+    from servers.growing import grow_sdk
 
     server = MCPServer("reference", log_level="CRITICAL")
 
@@ -126,6 +127,7 @@ def sdk_server(tools: Tools) -> Any:
     server.add_tool(counting, name="count")
     offer_sdk(server)
     offer_waiting(server, tools)
+    grow_sdk(server)
     return server
 
 
@@ -156,6 +158,7 @@ def fastmcp_server(tools: Tools) -> Any:
     from fastmcp.exceptions import ToolError
 
     from servers.generous import offer_fastmcp
+    from servers.growing import grow_fastmcp
 
     server = FastMCP("reference", middleware=[_refusing()])
 
@@ -176,6 +179,7 @@ def fastmcp_server(tools: Tools) -> Any:
         server.tool(tool)
     server.tool(counting, name="count")
     offer_fastmcp(server)
+    grow_fastmcp(server)
     return server
 
 

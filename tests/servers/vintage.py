@@ -13,6 +13,19 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+async def turn_into(tool: str, ctx: Any) -> str:
+    """Have one more tool, of this name, in place of the one before."""
+    tools = server._tool_manager._tools
+    for learned in set(tools) - {"add", "turn_into"}:
+        del tools[learned]
+    server.add_tool(lambda: f"I am {tool}", name=tool, description="Says what it is.")
+    await ctx.request_context.session.send_tool_list_changed()
+    return "done"
+
+
+turn_into.__annotations__["ctx"] = import_module("mcp.server.fastmcp").Context
+
+
 async def talk(websocket: Any) -> None:
     streams = import_module("mcp.server.websocket").websocket_server
     async with streams(websocket.scope, websocket.receive, websocket.send) as (read, write):
@@ -28,6 +41,7 @@ def serve_websocket(port: int) -> None:
 
 if __name__ == "__main__":
     server.tool()(add)
+    server.tool()(turn_into)
     if sys.argv[1] == "ws":
         serve_websocket(server.settings.port)
     else:

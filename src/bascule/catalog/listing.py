@@ -27,6 +27,9 @@ MAX_NAME = 256
 MAX_URI = 2048
 """Longest URI or template. It is compared with others, and repeated in every message about it."""
 
+MAX_TTL = 24 * 3600.0
+"""Seconds for which a list is believed to hold, whatever its server says: some count in other units."""
+
 MAX_PROBLEMS = 100
 """Problems told in full. A list with more is not read by anyone."""
 
@@ -135,7 +138,9 @@ class Pages:
 
     def _note_ttl(self, value: Any) -> None:
         if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-            self.ttl = min(value / 1000, self.ttl if self.ttl is not None else value / 1000)
+            # Compared first: a number of a thousand digits cannot be divided.
+            seconds = value / 1000 if value < MAX_TTL * 1000 else MAX_TTL
+            self.ttl = seconds if self.ttl is None else min(seconds, self.ttl)
 
     def _next(self, cursor: Any) -> str | None:
         # An empty cursor means the end to the servers that send one.

@@ -36,17 +36,21 @@ class Toolbox:
             raise self.unknown(name)
         return entry
 
+    def has(self, name: str) -> bool:
+        """Whether `resolve` finds a tool of this name."""
+        return name in self._entries
+
     def unknown(self, name: str) -> UnknownTool:
         """What a call of an unknown tool is answered with: the same, word for word, for one the caller may not know."""
         shown = f"{name[:80]!r}"
         problem = self._collisions.get(name)
         if problem is not None:
             return UnknownTool(f"{shown} is not exposed: {problem}", fix="set `prefix` on one of the servers")
-        nearest = nearest_names(name, (spec.name for spec in self._exposed))
-        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
-        return UnknownTool(
-            f"there is no tool {shown}{hint}", nearest=nearest, fix="run `bascule list` to see all tools"
-        )
+        return self._instead(name, f"there is no tool {shown}")
+
+    def removed(self, name: str, server: str) -> UnknownTool:
+        """What a call of a tool is answered with that its server no longer has."""
+        return self._instead(name, f"{name[:80]!r} was removed by its server, {server}")
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools an agent is shown."""
@@ -55,6 +59,11 @@ class Toolbox:
     def all_specs(self) -> tuple[ToolSpec, ...]:
         """Every tool, each with its status and what is wrong with it."""
         return self._all
+
+    def _instead(self, name: str, message: str) -> UnknownTool:
+        nearest = nearest_names(name, (spec.name for spec in self._exposed))
+        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+        return UnknownTool(f"{message}{hint}", nearest=nearest, fix="run `bascule list` to see all tools")
 
     def _status(self, spec: ToolSpec) -> ToolSpec:
         problem = self._collisions.get(spec.name)

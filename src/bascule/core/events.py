@@ -86,7 +86,17 @@ class CatalogChanged(msgspec.Struct, frozen=True):
     """What was listed."""
 
 
-Event = ToolInvoked | RequestEnded | QuestionAnswered | LinkChanged | CatalogChanged
+class RefreshFailed(msgspec.Struct, frozen=True):
+    """A server's tools could not be listed anew. What it listed before is kept."""
+
+    server: str
+    lane: Lane
+    principal: Principal
+    reason: str
+    at: float
+
+
+Event = ToolInvoked | RequestEnded | QuestionAnswered | LinkChanged | CatalogChanged | RefreshFailed
 Sink = Callable[[Any], None]
 
 

@@ -18,12 +18,15 @@ from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, never_
 from bascule.links.reception import OnQuestion
 from bascule.links.state import USABLE, Condition, LinkState, failed
 from bascule.links.terms import Agreement, Era, Learned, Terms
+from bascule.links.tidings import Kind, Tidings
 from bascule.links.ways import neither_way
 from bascule.transports.dispatcher import Counters, Dispatcher, is_new_era
 from bascule.wire.stamp import Stamp, new_stamp, old_stamp, traceparent
 
 Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
+OnChange = Callable[["Link", Kind], None]
+"""Told what a server says has changed, on which link. Must not block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class LinkPlan:
     """Another way to the server, usual before the protocol had the first. Tried where that one is turned away."""
     answer: OnQuestion | None = None
     """Answers what the server asks of us. Without it, everything is refused."""
+    on_change: OnChange | None = None
+    """Told of changes at the server. Without it, nobody listens for them."""
 
     def by_older_way(self) -> "LinkPlan":
         """The plan without the way that is known to lead nowhere."""
@@ -68,6 +73,7 @@ class Link:
         self._dispatcher: Dispatcher | None = None
         self.ready_at: float | None = None
         """When it was ready, by the loop's clock."""
+        self._tidings: Tidings | None = None
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = loop.create_future()
         self._closing: asyncio.Future[str] = loop.create_future()
@@ -141,6 +147,12 @@ class Link:
             )
         )
 
+    def restate(self, shortcoming: str) -> None:
+        """Take in what is wrong with the server's tools since they were listed anew, or no longer is."""
+        condition = _in_use(shortcoming)
+        if self._in_use and condition != self.condition:
+            self._become(condition)
+
     def evidence(self) -> str:
         return self._dispatcher.evidence() if self._dispatcher is not None else ""
 
@@ -170,6 +182,8 @@ class Link:
             raise
         finally:
             opening.cancel()
+            if self._tidings is not None:
+                await self._tidings.end()
             await self._release()
 
     async def _serve(self, opening: "asyncio.Task[str]") -> Condition:
@@ -177,8 +191,7 @@ class Link:
         error = opening.exception()
         if isinstance(error, BasculeError):
             return failed(self._plan.mask.error(self._not_opened(error)))
-        shortcoming = opening.result()
-        self._become(Condition(LinkState.DEGRADED if shortcoming else LinkState.READY, shortcoming))
+        self._become(_in_use(opening.result()))
         self._opened.set_result(None)
         self.ready_at = asyncio.get_running_loop().time()
         assert self._dispatcher is not None
@@ -207,6 +220,7 @@ class Link:
         else:
             self.stamp = old_stamp(version)
             self._listen_to_questions()
+        await self._listen_for_changes(self.agreement)
         return await self._plan.admit(self)
 
     async def _agree_by_first_way(self, limit: float) -> Agreement:
@@ -233,6 +247,12 @@ class Link:
         assert self._dispatcher is not None
         if self._plan.answer is not None:
             self._dispatcher.on_request = partial(self._plan.answer, self.key)
+
+    async def _listen_for_changes(self, agreement: Agreement) -> None:
+        if self._plan.on_change is not None:
+            assert self._dispatcher is not None
+            self._tidings = Tidings(self._dispatcher, self.send, agreement, partial(self._plan.on_change, self))
+            await self._tidings.begin()
 
     async def _agree(self, dial: Dial, limit: float, era: Era) -> Agreement:
         """Connect and negotiate. Waiting for our turn to start is not counted against the server."""
@@ -274,3 +294,7 @@ class Link:
             self._opened.set_exception(error)
             # Nobody may be waiting: a link can be opened ahead of need.
             self._opened.exception()
+
+
+def _in_use(shortcoming: str) -> Condition:
+    return Condition(LinkState.DEGRADED if shortcoming else LinkState.READY, shortcoming)

@@ -24,11 +24,17 @@ class Collector(Protocol):
 async def admit_by_listing(link: Link, *, collect: Callable[[], Collector], timeout: float) -> str:
     """List the link's tools and leave them with it. What is returned is what is wrong with some of them."""
     collected = collect()
+    shortcoming = await list_tools(link, collected, timeout)
+    link.listed = collected
+    return shortcoming
+
+
+async def list_tools(link: Link, collected: Collector, timeout: float) -> str:
+    """Ask for every page. What is returned is what is wrong with some of the tools; raises if none can be used."""
     await _collect(link, collected, timeout)
     problems = collected.problems
     if problems and not collected.definitions:
         raise ConnectFailed(f"none of its tools can be used: {problems[0]}", where="list")
-    link.listed = collected
     return f"{len(problems)} of its tools cannot be used: {problems[0]}" if problems else ""
 
 

@@ -8,7 +8,7 @@ from bascule.core.errors import BasculeError, UsageError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.links.key import LinkKey
-from bascule.links.link import Admit, LinkPlan
+from bascule.links.link import Admit, LinkPlan, OnChange
 from bascule.links.reception import OnQuestion
 from bascule.links.terms import Terms
 from bascule.transports.dispatcher import Dispatcher
@@ -27,6 +27,7 @@ class ServerPlan:
     mask: Mask = field(default_factory=Mask)
     older: DialFor | None = None
     answer: OnQuestion | None = None
+    on_change: OnChange | None = None
 
 
 class Plans:
@@ -43,4 +44,4 @@ class Plans:
             raise plan
         dial = partial(plan.dial, key.principal)
         older = partial(plan.older, key.principal) if plan.older is not None else None
-        return LinkPlan(key, plan.terms, dial, plan.admit, plan.mask, older, plan.answer)
+        return LinkPlan(key, plan.terms, dial, plan.admit, plan.mask, older, plan.answer, plan.on_change)

@@ -18,6 +18,8 @@ from bascule.core.errors import (
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Result, ToolFailure
 from bascule.core.sensitivity import Lane
+from bascule.links.key import LinkKey
+from bascule.links.link import Link
 from bascule.links.pool import Pool
 from bascule.policy.decide import decide
 from bascule.policy.verdict import Allow, Ask
@@ -80,7 +82,9 @@ class Executor:
             left -= 1
             permit = standing.ratchet.permit()
             key = standing.link_key(trail.server, self._decide(standing, operation, target, trail))
-            link = self._links.borrow(key) or await in_time(standing.roster.lease(key), prepared.rounds, lost)
+            link = self._links.borrow(key) or await in_time(
+                self._lease(standing, operation, call, key), prepared.rounds, lost
+            )
             try:
                 trail.mark(("lease", now()))
                 # Private data may have come in while we waited for the link.
@@ -104,6 +108,17 @@ class Executor:
                 return outcome
             prepared, left = await next_round(self._answering, standing, prepared, trail), ROUNDS
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
+
+    async def _lease(self, standing: Standing, operation: AnyOperation, call: ToolCall | Inquiry, key: LinkKey) -> Link:
+        """A link that was not at hand. Behind a new one may be another server, without the tool that was asked for."""
+        link = await standing.roster.lease(key)
+        try:
+            if operation.of_tools and not standing.toolbox.has(call.name):
+                await standing.resolve(call.name)
+        except BaseException:
+            self._links.give_back(link)
+            raise
+        return link
 
     def _check(self, operation: AnyOperation, target: Target, call: ToolCall | Inquiry, trail: Trail) -> Prepared:
         trail.server, trail.tool = target.spec.key.server, target.spec.key.tool

@@ -9,6 +9,7 @@ from bascule.config.model import ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError
 from bascule.core.masking import Mask
+from bascule.links.link import OnChange
 from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
@@ -31,7 +32,13 @@ def mask_of(server: ServerConfig) -> Mask:
 
 
 def plan_of(
-    server: ServerConfig, mask: Mask, *, max_message: int, reception: Reception, logins: Logins
+    server: ServerConfig,
+    mask: Mask,
+    *,
+    max_message: int,
+    reception: Reception,
+    logins: Logins,
+    on_change: OnChange | None = None,
 ) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
@@ -62,4 +69,5 @@ def plan_of(
         mask,
         partial(dialling, older) if older is not None else None,
         reception.answer,
+        on_change,
     )

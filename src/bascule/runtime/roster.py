@@ -1,11 +1,12 @@
 """The configured servers: how to link to each, what each has listed for whom, and how each stands."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from bascule.catalog.listing import Pages
+from bascule.catalog.removed import Removed
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
@@ -24,6 +25,7 @@ from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.runtime.memory import ListingMemory, OfferKind
+from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.report import ServerReport
 from bascule.runtime.toolboxes import Toolboxes
 from bascule.transports.http_credentials import Credentials
@@ -54,7 +56,14 @@ class Roster:
         self._record = recorder.record
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._logins = logins
-        plan = partial(plan_of, max_message=config.message_max, reception=reception, logins=logins)
+        self.refreshing = Refreshing(self, self._record, clock)
+        plan = partial(
+            plan_of,
+            max_message=config.message_max,
+            reception=reception,
+            logins=logins,
+            on_change=self.refreshing.on_change,
+        )
         plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
         announcer = Announcer(self._record, clock)
         self.links = Pool(plans.plan_for, announcer, most=config.links_max, starting=config.links_starting)
@@ -62,7 +71,8 @@ class Roster:
         self.refuse = config.screen == "refuse"
         """Whether what screening finds something in is kept from agents."""
         self._toolboxes = Toolboxes(refuse=self.refuse)
-        self._reading: set[asyncio.Task[None]] = set()
+        self._reading: set[asyncio.Task[bool]] = set()
+        self._removed: dict[tuple[Principal, str], Removed] = {}
         self._listings: dict[tuple[Principal, str], ServerListing] = {}
         self._latest: dict[str, ServerListing] = {}
         self._capabilities: dict[tuple[Principal, str], Mapping[str, Any]] = {}
@@ -104,14 +114,51 @@ class Roster:
         """A ready link, to be given back. If it is a new one, what it lists is in the catalog by then."""
         link = await self.links.lease(key)
         try:
-            self._take_over(link)
-            if link.listed is not None:
-                # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
-                await asyncio.shield(link.listed)
+            await self.take(link)
         except BaseException:
             self.links.give_back(link)
             raise
+        self._errors.pop((key.principal, key.server), None)
         return link
+
+    async def take(self, link: Link) -> None:
+        """Put what a new link has listed into the catalog, unless that was done."""
+        if isinstance(link.listed, Pages):
+            link.listed = self._read(link, link.listed)
+        if link.listed is not None:
+            # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
+            await asyncio.shield(link.listed)
+
+    async def replace(self, link: Link, pages: Pages) -> bool:
+        """Put a later listing of a link into the catalog. Whether it is another one."""
+        return await asyncio.shield(self._read(link, pages))
+
+    async def refresh(self, principal: Principal, lane: Lane, names: Iterable[str] | None = None) -> None:
+        """Look again at what these servers list, where that may no longer be true. A failure changes nothing."""
+        keys = [self.key(principal, name, lane) for name in (self.servers if names is None else names)]
+        found = [link for link in map(self.links.find, keys) if link is not None]
+        looking = [look for link in found if (look := self._look(link)) is not None]
+        if looking:
+            await asyncio.gather(*looking)
+
+    def _look(self, link: Link) -> Coroutine[Any, Any, object] | None:
+        key = link.key
+        if link.usable:
+            if link.listed is None:
+                return self.refreshing.look(link) if self.refreshing.has_run_out(link) else None
+            return self.settle(key.principal, key.server, key.lane)
+        # It ended by itself: what comes in its place may have other tools. One try, lest every look waits for it.
+        lost = link.condition.state is LinkState.FAILED and (key.principal, key.server) not in self._errors
+        return self.settle(key.principal, key.server, key.lane) if lost else None
+
+    def remover_of(self, principal: Principal, name: str) -> str | None:
+        """The server that has removed the tool of this name, if the principal may know that there was one."""
+        for server, exposure in self.exposures.items():
+            removed = self._removed.get(self._whose(principal, server))
+            tool = removed.tool(name) if removed is not None else None
+            if tool is not None and exposure.permits(tool):
+                return server
+        return None
 
     async def settle(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         """Find out what a server offers, linking to it if need be. A failure is part of the answer."""
@@ -135,6 +182,7 @@ class Roster:
     async def close(self) -> None:
         """Close every link, and let what is being read from them end."""
         await self.links.close()
+        await self.refreshing.close()
         if self._reading:
             await asyncio.wait(self._reading)
         await self._logins.close()
@@ -186,7 +234,7 @@ class Roster:
             tools=_exposed(listing, refuse=self.refuse) if listing is not None and error is None else 0,
             seconds=self._seconds.get((principal, server), 0.0),
             error=error,
-            notes=config.notes,
+            notes=(*config.notes, *self._trouble(principal, server)),
             repairs=listing.notes if listing is not None else (),
             findings=listing.findings if listing is not None else (),
             required=config.required,
@@ -197,21 +245,28 @@ class Roster:
         """Under whom a server's listing is kept. Who shares a link shares what it lists."""
         return (SHARED if self.servers[server].lifetime == "shared" else principal), server
 
-    def _take_over(self, link: Link) -> None:
-        """Read what a new link has listed, once, whoever sees it first."""
-        if isinstance(link.listed, Pages):
-            link.listed = task = asyncio.create_task(self._catalogue(link, link.listed))
-            self._reading.add(task)
-            task.add_done_callback(self._read)
+    def moves(self, principal: Principal, server: str) -> int:
+        """How often the server has said that what it offers beside tools has changed."""
+        return self.refreshing.moves(*self._whose(principal, server))
 
-    def _read(self, task: asyncio.Task[None]) -> None:
+    def _trouble(self, principal: Principal, server: str) -> tuple[str, ...]:
+        trouble = self.refreshing.trouble(*self._whose(principal, server))
+        return (f"its tools could not be listed anew, and may have changed: {trouble}",) if trouble else ()
+
+    def _read(self, link: Link, pages: Pages) -> asyncio.Task[bool]:
+        task = asyncio.create_task(self._catalogue(link, pages))
+        self._reading.add(task)
+        task.add_done_callback(self._was_read)
+        return task
+
+    def _was_read(self, task: asyncio.Task[bool]) -> None:
         self._reading.discard(task)
         if not task.cancelled():
             # Told to whoever wants the link. Nobody may.
             task.exception()
 
-    async def _catalogue(self, link: Link, pages: Pages) -> None:
-        """Take over what a link has listed."""
+    async def _catalogue(self, link: Link, pages: Pages) -> bool:
+        """Take over what a link has listed. Whether it is something else than before."""
         principal, name = link.key.principal, link.key.server
         previous = self._listings.get((principal, name)) or self._latest.get(name)
         instructions = ""
@@ -223,13 +278,23 @@ class Roster:
         # Thousands of tools take a second to read, in which nobody else would be served.
         large = pages.size + len(instructions) > LARGE_LISTING
         listing, _ = await asyncio.to_thread(read) if large else read()
-        if listing is not self._listings.get((principal, name)):
+        shown = self._listings.get((principal, name))
+        if listing is not shown:
+            self._follow(principal, shown, listing)
             self._listings[principal, name] = self._latest[name] = listing
             self.version += 1
+        self.refreshing.catalogued(principal, name, pages.ttl)
         change = await self.memory.note(link.key.lane, listing)
         if change is not None:
             self._record(change)
         link.listed = None
+        return listing is not shown
+
+    def _follow(self, principal: Principal, before: ServerListing | None, now: ServerListing) -> None:
+        """Remember what a principal was shown and is no more."""
+        if before is not None:
+            removed = self._removed.setdefault((principal, now.server), Removed())
+            removed.follow(before.entries, now.entries, refuse=self.refuse)
 
 
 def raise_for_required(reports: Iterable[ServerReport]) -> None:

@@ -51,8 +51,10 @@ class AgentSession:
         return self._standing.toolbox
 
     async def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that can be called, of all servers that can be reached. A `required` one that cannot raises."""
+        """The tools that can be called, of all servers that can be reached. A `required` one that cannot raises. They
+        follow what their servers change."""
         await self.connect()
+        await self._roster.refresh(self.principal, self.lane)
         return self.toolbox.specs()
 
     async def connect(self) -> tuple[ServerReport, ...]:

@@ -19,6 +19,7 @@ from bascule.core.tool import ToolKey
 from bascule.links.link import Link
 from bascule.runtime.executor import Executor
 from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading
+from bascule.runtime.refreshing import SHORTEST_PAUSE
 from bascule.runtime.roster import LARGE_LISTING
 from bascule.runtime.standing import Standing
 from bascule.wire.stamp import METHOD_NOT_FOUND
@@ -34,6 +35,9 @@ class Held:
     offers: ServerOffers
     link: Link | None
     until: float | None
+    moves: int
+    """How often the server had told of changes when these were asked for."""
+    since: float
 
 
 class Shelf:
@@ -60,10 +64,8 @@ class Shelf:
         return self._merged(await asyncio.gather(*(self._offers(name, refresh=refresh) for name in reachable)))
 
     async def _held_library(self) -> Library:
-        """The same, where what is held counts as long as its link does."""
-        standing = self._standing
-        names = standing.roster.servers
-        if any(name not in self._held and standing.roster.error_of(standing.principal, name) is None for name in names):
+        """The same, where what is held counts as long as its link does, and no change is told."""
+        if any(map(self._lacks, self._standing.roster.servers)):
             return await self.library()
         return self._merged([held.offers for held in self._held.values()])
 
@@ -80,17 +82,31 @@ class Shelf:
                 self._held[server] = held = await self._list(server)
             return held.offers
 
+    def _lacks(self, server: str) -> bool:
+        held = self._held.get(server)
+        if held is not None:
+            return self._outdated(server, held)
+        return self._standing.roster.error_of(self._standing.principal, server) is None
+
+    def _outdated(self, server: str, held: Held) -> bool:
+        """Whether the server has told of a change since. One that does so all the time is not asked all the time."""
+        moved = held.moves != self._moves(server)
+        return moved and asyncio.get_running_loop().time() >= held.since + SHORTEST_PAUSE
+
     def _good(self, server: str, held: Held) -> bool:
         now = asyncio.get_running_loop().time()
         if held.link is not None and held.link.key.lane is not self._standing.ratchet.lane:
             # Private data has come in. What was there is there still, and asking for it anew could only be refused.
             return True
+        if self._outdated(server, held):
+            return False
         return held.link is self._link(server) and (held.until is None or now < held.until)
 
     async def _list(self, server: str) -> Held:
         standing, roster = self._standing, self._standing.roster
         now = asyncio.get_running_loop().time
         deadline = now() + roster.servers[server].timeouts.list
+        moves = self._moves(server)
         problems: list[str] = []
         pages = {listed: Pages(listed) for listed in CAPABILITIES}
         for listed, capability in CAPABILITIES.items():
@@ -107,7 +123,7 @@ class Shelf:
         offers = await asyncio.to_thread(read) if large else read()
         await roster.remember(standing.ratchet.lane, server, "resources", offers.resource_digests())
         await roster.remember(standing.ratchet.lane, server, "prompts", offers.prompt_digests())
-        return Held(offers, self._link(server), now() + min(times) if times else None)
+        return Held(offers, self._link(server), now() + min(times) if times else None, moves, now())
 
     async def _collect(self, server: str, pages: Pages, deadline: float) -> str:
         """Every page of one listing. What is returned is why there is none."""
@@ -188,6 +204,9 @@ class Shelf:
 
     def _capabilities(self, server: str) -> Mapping[str, Any]:
         return self._standing.roster.capabilities_of(self._standing.principal, server)
+
+    def _moves(self, server: str) -> int:
+        return self._standing.roster.moves(self._standing.principal, server)
 
     def _link(self, server: str) -> Link | None:
         standing = self._standing

@@ -73,13 +73,14 @@ class Standing:
     async def resolve(self, name: str) -> Entry:
         """Find a tool, first linking to the servers it could belong to."""
         candidates = self._candidates(name)
-        lane = self.ratchet.lane
-        waiting = [server for server in candidates if not self.roster.has_listed(self.principal, server)]
-        await asyncio.gather(*(self.roster.settle(self.principal, server, lane) for server in waiting))
+        roster, lane = self.roster, self.ratchet.lane
+        waiting = [server for server in candidates if not roster.has_listed(self.principal, server)]
+        await asyncio.gather(*(roster.settle(self.principal, server, lane) for server in waiting))
+        await roster.refresh(self.principal, lane, candidates)
         try:
             entry = self.toolbox.resolve(name)
         except UnknownTool as unknown:
-            raise self._unavailable(name, candidates) or unknown from None
+            raise self._removed(name) or self._unavailable(name, candidates) or unknown from None
         self.known(name)
         self._routes[name] = entry
         return entry
@@ -161,6 +162,10 @@ class Standing:
             prepared.headers,
             tally=meter.tally if meter is not None and server.limits.bytes_per_minute is not None else None,
         )
+
+    def _removed(self, name: str) -> UnknownTool | None:
+        server = self.roster.remover_of(self.principal, name)
+        return self.toolbox.removed(name, server) if server is not None else None
 
     def _candidates(self, name: str) -> list[str]:
         """Servers whose tools could have this name: an exposed name starts with its server's prefix. This is a hint of

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.catalog import listing
-from bascule.catalog.listing import MAX_CURSOR, MAX_ENTRIES, MAX_NAME, MAX_PAGES, MAX_PROBLEMS, Pages
+from bascule.catalog.listing import MAX_CURSOR, MAX_ENTRIES, MAX_NAME, MAX_PAGES, MAX_PROBLEMS, MAX_TTL, Pages
 from bascule.core.errors import ProtocolViolation
 
 
@@ -193,6 +193,14 @@ def test_a_time_to_live_that_is_none_is_ignored(ttl: Any):
     pages.add({"tools": [], "ttlMs": ttl})
 
     assert pages.ttl is None
+
+
+@pytest.mark.parametrize("ttl", [MAX_TTL * 1000, 1e300, 10**400])
+def test_a_time_to_live_beyond_reason_is_cut(ttl: float):
+    pages = Pages()
+    pages.add({"tools": [], "ttlMs": ttl})
+
+    assert pages.ttl == MAX_TTL
 
 
 def test_fingerprints_change_with_anything_in_a_definition():

@@ -33,6 +33,24 @@ def test_a_name_leads_to_its_tool():
         box.resolve("nothing")
 
 
+def test_a_name_is_there_where_it_can_be_resolved():
+    box = Toolbox([listing_of("files", "read", "hide", hidden=("hide",))])
+
+    assert [box.has(name) for name in ("files_read", "files_hide", "read")] == [True, False, False]
+
+
+def test_a_removed_tool_is_told_from_an_unknown_one_and_both_with_what_is_near():
+    box = Toolbox([listing_of("files", "read_file", "write_file")])
+    removed, unknown = box.removed("files_read_files", "files"), box.unknown("files_read_files")
+
+    assert removed.message.startswith(
+        "'files_read_files' was removed by its server, files; did you mean files_read_file"
+    )
+    assert unknown.message.startswith("there is no tool 'files_read_files'; did you mean files_read_file")
+    assert (removed.nearest, removed.fix) == (unknown.nearest, unknown.fix)
+    assert Toolbox([]).removed("x" * 500, "files").message == f"'{'x' * 80}' was removed by its server, files"
+
+
 def test_names_are_looked_up_and_never_taken_apart():
     box = Toolbox([listing_of("a", "b_c"), listing_of("a_b", "d")])
 

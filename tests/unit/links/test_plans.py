@@ -5,7 +5,7 @@ import pytest
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.links.link import LinkPlan
+from bascule.links.link import Link, LinkPlan
 from bascule.links.plans import Plans, ServerPlan
 from support.links import BOB, TERMS, a_key, admit_all
 from support.streams import Loopback
@@ -19,14 +19,18 @@ class Dialled(Loopback):
         self.principal = principal
 
 
-PLAN = ServerPlan(TERMS, Dialled, admit_all, older=Dialled)
+def changed(_link: Link, _kind: str) -> None:
+    """Nothing changes here."""
+
+
+PLAN = ServerPlan(TERMS, Dialled, admit_all, older=Dialled, on_change=changed)
 
 
 async def test_a_plan_is_the_servers_with_the_key_it_was_asked_for():
     plans = Plans({"files": PLAN, "other": ServerPlan(TERMS, Dialled, admit_all)})
     for key in (a_key("files"), a_key("files", Lane.SEALED), a_key("files", principal=BOB)):
         plan = plans.plan_for(key)
-        assert plan == LinkPlan(key, PLAN.terms, plan.dial, PLAN.admit, PLAN.mask, plan.older)
+        assert plan == LinkPlan(key, PLAN.terms, plan.dial, PLAN.admit, PLAN.mask, plan.older, on_change=changed)
         assert plan.older is not None
         for dialled in (plan.dial(), plan.older()):
             assert isinstance(dialled, Dialled)

@@ -315,3 +315,16 @@ async def test_a_remembered_way_is_forgotten_when_it_fails():
         await pool.lease(a_key(principal=BOB))
 
         assert [asked.method for asked in peer.server.asked[tried:] if asked.path == "/sse"] == ["POST", "POST", "GET"]
+
+
+async def test_a_link_is_not_lent_before_what_it_listed_was_taken_over(log: Path):
+    async def admit(link: Link) -> str:
+        link.listed = ["act"]
+        return ""
+
+    async with pool_of(old(log, admit=admit)) as pool:
+        link = await pool.lease(KEY)
+        assert pool.borrow(KEY) is None
+        assert await pool.lease(KEY) is link
+        link.listed = None
+        assert pool.borrow(KEY) is link

@@ -9,6 +9,10 @@ import pytest
 from bascule.core.events import CatalogChanged
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
+from bascule.links.key import LinkKey
+from bascule.links.tidings import Kind
+from bascule.runtime import shelf
+from bascule.runtime.session import AgentSession
 from support.offers import CACHE, capable, offering, result
 from support.runtime import TIMEOUTS, Events, at_work, bad, obeying, ratchet_of, stand_in, well
 from support.scenarios import log_of
@@ -266,3 +270,51 @@ async def test_a_server_without_completions_is_not_asked_for_them(tmp_path: Path
         failure = bad(await session.complete("work_greet", "who", "A"), FailureKind.INVALID_ARGUMENTS)
 
     assert "offers no completions" in failure.message
+
+
+# Changes that are told
+
+
+async def told(session: AgentSession, kind: Kind) -> None:
+    """The server says that something has changed."""
+    roster = session._roster
+    link = await roster.lease(LinkKey("work", session.lane, session.principal))
+    roster.refreshing.on_change(link, kind)
+
+
+@pytest.mark.parametrize("kind", ["resources", "prompts"])
+async def test_what_is_held_is_dropped_when_the_server_tells_of_a_change(
+    tmp_path: Path, kind: Kind, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shelf, "SHORTEST_PAUSE", 0.0)
+    scenario = {"resources/list": [result(resources=[{"uri": f"a://{n}", "name": "x"}]) for n in (1, 2)]}
+    async with at_work(offering(tmp_path, scenario=scenario)) as session:
+        assert [spec.address for spec in await session.resources()] == ["a://1"]
+        await told(session, kind)
+        assert [spec.address for spec in await session.resources()] == ["a://2"]
+        await session.resources()
+
+    assert asked(tmp_path).count("resources/list") == 2
+
+
+async def test_a_read_by_name_looks_again_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shelf, "SHORTEST_PAUSE", 0.0)
+    async with at_work(offering(tmp_path, uris=("a://1",))) as session:
+        well(await session.read("a://1"))
+        await told(session, "resources")
+        well(await session.read("a://1"))
+        well(await session.read("a://1"))
+
+    assert asked(tmp_path).count("resources/list") == 2
+
+
+async def test_a_server_that_tells_of_changes_all_the_time_is_not_asked_all_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shelf, "SHORTEST_PAUSE", 600.0)
+    async with at_work(offering(tmp_path, uris=("a://1",))) as session:
+        for _ in range(10):
+            await session.resources()
+            await told(session, "resources")
+
+    assert asked(tmp_path).count("resources/list") == 1

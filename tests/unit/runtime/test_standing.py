@@ -1,5 +1,8 @@
 """Where one principal stands before the servers."""
 
+import asyncio
+import os
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,12 +19,16 @@ from bascule.core.errors import ConnectFailed, LimitReached, LoginNeeded, Unknow
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
+from bascule.policy.exposure import Exposure
 from bascule.runtime.prepared import Prepared, Rounds
 from bascule.runtime.standing import Standing
 from bascule.runtime.tool_call import TOOL_CALL
 from support.fake_login import fake_login
-from support.links import ALICE
+from support.links import ALICE, BOB
+from support.live import Living
 from support.runtime import a_tool, obeying, roster_of, running, stand_in
+from support.scenarios import listing, log_of, scripted
+from support.servers import pids
 from support.waiting import fail_after
 
 REGIONAL = {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
@@ -232,3 +239,78 @@ async def test_a_tool_may_be_repeated_if_the_operator_says_so(log: Path):
     async with standing(obeying(log, a_tool("get_a"), a_tool("put_a"), idempotent=("get_*",))) as stands:
         specs = [(await stands.resolve(name)).spec for name in ("work_get_a", "work_put_a")]
         assert [stands.may_repeat(spec) for spec in specs] == [True, False]
+
+
+# What servers remove
+
+
+async def refusal(stands: Standing, name: str) -> UnknownTool:
+    with pytest.raises(UnknownTool) as caught:
+        await stands.resolve(name)
+    return caught.value
+
+
+async def listed_as(stands: Standing, server: Living, *tools: str) -> None:
+    server.tools = dict.fromkeys(tools, "")
+    link = await stands.roster.lease(stands.link_key("work", Lane.OPEN))
+    await stands.roster.refreshing.look(link)
+    stands.roster.refreshing._pursuits.clear()
+
+
+async def test_a_removed_tool_says_so_until_it_comes_back():
+    server = Living("read_note", "write_note")
+    async with standing(server.config()) as stands:
+        assert "removed" not in (await refusal(stands, "work_drop_note")).message
+        await stands.resolve("work_read_note")
+        await listed_as(stands, server, "write_note")
+
+        assert stands.known("work_read_note") is None
+        gone = await refusal(stands, "work_read_note")
+        assert gone.message.startswith("'work_read_note' was removed by its server, work; did you mean work_write_note")
+        assert gone.nearest == ("work_write_note",)
+        assert "removed" not in (await refusal(stands, "work_drop_note")).message
+        await listed_as(stands, server, "write_note", "read_note")
+        assert (await stands.resolve("work_read_note")).spec.name == "work_read_note"
+
+
+async def test_of_a_hidden_tool_nobody_learns_that_it_was_removed():
+    server = Living("secret", "plain")
+    async with standing(server.config(block=("secret",))) as stands:
+        before = (await refusal(stands, "work_secret")).message
+        await listed_as(stands, server, "plain")
+
+        assert (await refusal(stands, "work_secret")).message == before
+        assert before == stands.unknown("work_secret").message
+
+
+async def test_one_that_was_hidden_since_is_unknown_too():
+    server = Living("secret", "plain")
+    async with standing(server.config()) as stands:
+        await stands.resolve("work_secret")
+        await listed_as(stands, server, "plain")
+        stands.roster.exposures["work"] = Exposure.of(None, ("secret",))
+
+        assert (await refusal(stands, "work_secret")).message == stands.unknown("work_secret").message
+
+
+async def test_what_was_removed_before_somebody_came_is_unknown_to_them():
+    server = Living("one", "two")
+    async with standing(server.config()) as stands:
+        await stands.resolve("work_one")
+        await listed_as(stands, server, "two")
+        bob = Standing(BOB, stands.roster)
+
+        assert "removed" not in (await refusal(bob, "work_one")).message
+
+
+async def test_a_server_that_died_may_come_back_with_the_tool_that_is_asked_for(tmp_path: Path):
+    lives = ({"tools/list": [listing(a_tool("act"))]}, {"tools/list": [listing(a_tool("dance"))]})
+    async with standing(scripted(tmp_path, *lives)) as stands:
+        await stands.resolve("work_act")
+        link = await stands.roster.lease(stands.link_key("work", Lane.OPEN))
+        os.kill(pids(log_of(tmp_path))[-1], signal.SIGKILL)
+        assert link._owner is not None
+        await asyncio.wait((link._owner,))
+
+        assert (await stands.resolve("work_dance")).spec.key.tool == "dance"
+        assert "was removed" in (await refusal(stands, "work_act")).message
