@@ -1,7 +1,7 @@
 """All links of a runtime, by key: gives out a ready one, opening it on first need, and ends them all."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from bascule.core.errors import ConnectionLost, PeerError
 from bascule.links.gate import StartGate
@@ -38,7 +38,8 @@ class Switchboard:
             # What is remembered may be what is wrong: the server can have been replaced by a newer one.
             self._learned.pop(key.server, None)
             raise
-        self._learned[key.server] = link.learned
+        if not link.retired:
+            self._learned[key.server] = link.learned
         return link
 
     def links(self) -> Iterable[Link]:
@@ -52,9 +53,24 @@ class Switchboard:
         """Close these links, or all of them and the switchboard with them."""
         if keys is None:
             self._closed = True
-        wanted = self._links.keys() if keys is None else set(keys)
-        closing = [link for link in (*self._links.values(), *self._ending) if link.key in wanted]
+        wanted = None if keys is None else set(keys)
+        closing = [link for link in self._all() if wanted is None or link.key in wanted]
         await asyncio.gather(*(link.close() for link in closing))
+
+    def retire(self, servers: Collection[str], reason: str) -> list[Link]:
+        """End every link to these servers at once, and forget what they have shown: the next one may lead to another
+        server. Those that end are given back; nothing is waited for."""
+        retired = [link for link in self._all() if link.key.server in servers]
+        for link in retired:
+            link.retire(reason)
+        self._ending = {link for link in (*self._ending, *retired) if not link.ended}
+        self._links = {key: link for key, link in self._links.items() if key.server not in servers}
+        for server in servers:
+            self._learned.pop(server, None)
+        return retired
+
+    def _all(self) -> tuple[Link, ...]:
+        return (*self._links.values(), *self._ending)
 
     def _alive(self, link: Link) -> bool:
         return not link.ended and (link.usable or not link.settled)

@@ -1,7 +1,7 @@
 """How a configured server is linked to: its config turned into a plan for the links."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from bascule.catalog.listing import Pages
@@ -9,12 +9,15 @@ from bascule.config.model import ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError
 from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.links.terms import Terms
+from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import by_older_way, dial
 from bascule.transports.http_logins import Logins
+from bascule.transports.stdio import StdioDispatcher
 
 
 def _client_info() -> Mapping[str, str]:
@@ -25,13 +28,26 @@ def _client_info() -> Mapping[str, str]:
 
 CLIENT_INFO = _client_info()
 
+Said = Callable[[str, Principal, int, str], None]
+"""Takes a line that a server wrote to stderr: the server, on whose behalf it runs, its process, the line."""
+
+
+def unheard(_server: str, _principal: Principal, _pid: int, _line: str) -> None:
+    """Takes what a server said, and lets it be."""
+
 
 def mask_of(server: ServerConfig) -> Mask:
     return Mask((*secrets_of(server.transport), *server.oauth.secrets))
 
 
 def plan_of(
-    server: ServerConfig, mask: Mask, *, max_message: int, reception: Reception, logins: Logins
+    server: ServerConfig,
+    mask: Mask,
+    *,
+    max_message: int,
+    reception: Reception,
+    logins: Logins,
+    said: Said = unheard,
 ) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
@@ -48,7 +64,13 @@ def plan_of(
         client_info=CLIENT_INFO,
         capabilities=reception.capabilities,
     )
-    dialling = partial(dial, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
+
+    def dialling(server: ServerConfig, principal: Principal) -> Dispatcher:
+        dialled = dial(server, principal, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
+        if isinstance(dialled, StdioDispatcher):
+            dialled.on_line = partial(said, server.name, principal)
+        return dialled
+
     older = by_older_way(server)
     return ServerPlan(
         terms,

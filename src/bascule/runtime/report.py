@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
-from bascule.core.errors import BasculeError
+from bascule.core.errors import BasculeError, UsageError
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
+
+REMOVED = "the server was removed from the configuration"
+"""Why nothing comes of a request that was made before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,12 @@ class ServerReport:
     def version(self) -> str | None:
         """The protocol version that was agreed on."""
         return self.agreement.version if self.agreement is not None else None
+
+
+def no_longer_there(server: str) -> ServerReport:
+    """How a server stands that was removed while somebody asked for it."""
+    error = UsageError(REMOVED, where=server, fix="`bascule list` shows those configured")
+    return ServerReport(server, "", LinkState.CLOSED, REMOVED, error=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,16 @@
 """The configured servers: how to link to each, what each has listed for whom, and how each stands."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
+from bascule.config.diff import ConfigDiff
 from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, UsageError
 from bascule.core.principal import Principal
@@ -16,7 +19,8 @@ from bascule.core.tool import ToolStatus
 from bascule.links.announcer import Announcer
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
-from bascule.links.plans import Plans
+from bascule.links.listing import admit_by_listing
+from bascule.links.plans import Plans, ServerPlan
 from bascule.links.reception import Reception
 from bascule.links.state import LinkState, failed
 from bascule.links.switchboard import Switchboard
@@ -24,7 +28,7 @@ from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.runtime.memory import ListingMemory, OfferKind
-from bascule.runtime.report import ServerReport
+from bascule.runtime.report import REMOVED, ServerReport, no_longer_there
 from bascule.runtime.toolboxes import Toolboxes
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import Logins, no_login, target_of
@@ -35,6 +39,19 @@ STARTING = Principal("bascule", "start")
 
 LARGE_LISTING = 256 * 1024
 """Bytes of a listing from which it is read in a thread."""
+
+EDITED = "the server's configuration was changed"
+"""Why a link was ended that was in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What an edit of the config has put an end to, while it is not over yet."""
+
+    links: list[Link]
+    logins: list[Credentials]
+    listings: list["asyncio.Task[None]"]
+    """What is being listed anew."""
 
 
 class Roster:
@@ -54,10 +71,14 @@ class Roster:
         self._record = recorder.record
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._logins = logins
-        plan = partial(plan_of, max_message=config.message_max, reception=reception, logins=logins)
-        plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
-        self.links = Switchboard(plans.plan_for, config.links_starting, Announcer(self._record, clock))
+        self._plan = partial(
+            plan_of, max_message=config.message_max, reception=reception, logins=logins, said=recorder.said
+        )
+        self._plans = Plans(self._planned())
+        self.links = Switchboard(self._plans.plan_for, config.links_starting, Announcer(self._record, clock))
         self.version = 0
+        self.editions = Counter[str]()
+        """By server: moves whenever what was listed before says nothing any more, because its config was changed."""
         self.refuse = config.screen == "refuse"
         """Whether what screening finds something in is kept from agents."""
         self._toolboxes = Toolboxes(refuse=self.refuse)
@@ -67,7 +88,7 @@ class Roster:
         self._capabilities: dict[tuple[Principal, str], Mapping[str, Any]] = {}
         self._errors: dict[tuple[Principal, str], BasculeError] = {}
         self._seconds: dict[tuple[Principal, str], float] = {}
-        self.exposures = {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
+        self.exposures = self._exposures()
 
     def toolbox(self, principal: Principal) -> Toolbox:
         """All that was listed for one principal so far."""
@@ -98,9 +119,7 @@ class Roster:
         """A ready link. If it is a new one, what it lists is in the catalog by then."""
         link = await self.links.lease(key)
         if isinstance(link.listed, Pages):
-            link.listed = task = asyncio.create_task(self._catalogue(link, link.listed))
-            self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
+            link.listed = self._in_background(self._catalogue(link, link.listed))
         if link.listed is not None:
             # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
             await asyncio.shield(link.listed)
@@ -108,11 +127,16 @@ class Roster:
 
     async def settle(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         """Find out what a server offers, linking to it if need be. A failure is part of the answer."""
+        if server not in self.servers:
+            return no_longer_there(server)
         now = asyncio.get_running_loop().time
-        started = now()
+        started, edition = now(), self.editions[server]
         try:
             await self.lease(LinkKey(server, lane, principal))
         except BasculeError as error:
+            if self.editions[server] != edition:
+                # What failed is not what is configured now.
+                return await self.settle(principal, server, lane)
             self._errors[principal, server] = error
         else:
             self._errors.pop((principal, server), None)
@@ -124,6 +148,64 @@ class Roster:
         change = await self.memory.note_offers(lane, server, kind, digests)
         if change is not None:
             self._record(change)
+
+    def adopt(self, servers: Mapping[str, ServerConfig], diff: ConfigDiff) -> Ending:
+        """Take over an edited set of servers, all in this one step: nobody ever sees half of it, and what did not
+        change is not touched. What is over is given back, to be waited for."""
+        masks = {name: mask_of(servers[name]) for name in (*diff.added, *diff.restarted)}
+        for name in diff.restarted:
+            masks[name].succeed(self.masks[name])
+        # Those of removed servers stay until all is over: an error may still repeat what they were given in secret.
+        self.masks |= masks
+        self.servers = servers
+        self._plans.servers = self._planned()
+        self.exposures = self._exposures()
+        for name in (*diff.added, *diff.removed, *diff.restarted, *diff.relisted):
+            self._forget(name)
+        self.version += 1
+        over = (*diff.removed, *diff.restarted)
+        links = [*self.links.retire(diff.removed, REMOVED), *self.links.retire(diff.restarted, EDITED)]
+        return Ending(links, self._logins.drop(over), self._relist(diff.relisted))
+
+    def _planned(self) -> dict[str, ServerPlan | BasculeError]:
+        return {name: self._plan(server, self.masks[name]) for name, server in self.servers.items()}
+
+    def _exposures(self) -> dict[str, Exposure]:
+        return {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
+
+    def _forget(self, server: str) -> None:
+        """All that was known of a server says nothing any more."""
+        self.editions[server] += 1
+        self._latest.pop(server, None)
+        self.memory.changes.pop(server, None)
+        for known in (self._listings, self._capabilities, self._errors, self._seconds):
+            for key in [key for key in known if key[1] == server]:
+                del known[key]
+
+    def _relist(self, servers: Iterable[str]) -> list[asyncio.Task[None]]:
+        """Have the links of these servers list their tools again, which are seen in another way from now on."""
+        links = [link for link in self.links.links() if link.key.server in servers and link.usable]
+        # One that has its pages still is catalogued when it is leased, by the new rules.
+        listed = [link for link in links if not isinstance(link.listed, Pages)]
+        for link in listed:
+            link.listed = self._in_background(self._list_again(link))
+        return [link.listed for link in listed]
+
+    async def _list_again(self, link: Link) -> None:
+        try:
+            await admit_by_listing(link, collect=Pages, timeout=self.servers[link.key.server].timeouts.list)
+        except BasculeError as error:
+            # Without its tools the link is of no use; the next one lists them when it opens.
+            link.retire(f"its tools could not be listed again: {error.message}")
+            raise
+        pages, link.listed = link.listed, asyncio.current_task()
+        await self._catalogue(link, pages)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+        return task
 
     async def close(self) -> None:
         """Close every link, and let what is being read from them end."""
@@ -165,7 +247,9 @@ class Roster:
         return isinstance(report.error, LoginNeeded) and target_of(self.servers[report.name]) is not None
 
     def report(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
-        config = self.servers[server]
+        config = self.servers.get(server)
+        if config is None:
+            return no_longer_there(server)
         link = self.links.find(LinkKey(server, lane, principal))
         listing = self._listings.get((principal, server))
         error = self._errors.get((principal, server))
@@ -189,6 +273,9 @@ class Roster:
     async def _catalogue(self, link: Link, pages: Pages) -> None:
         """Take over what a link has listed."""
         principal, name = link.key.principal, link.key.server
+        edition = self.editions[name]
+        if link.retired:
+            return
         previous = self._listings.get((principal, name)) or self._latest.get(name)
         instructions = ""
         if link.agreement is not None:
@@ -199,6 +286,8 @@ class Roster:
         # Thousands of tools take a second to read, in which nobody else would be served.
         large = pages.size + len(instructions) > LARGE_LISTING
         listing, _ = await asyncio.to_thread(read) if large else read()
+        if self.editions[name] != edition:
+            return
         if listing is not self._listings.get((principal, name)):
             self._listings[principal, name] = self._latest[name] = listing
             self.version += 1

@@ -6,7 +6,7 @@ from typing import Protocol
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.compliance.ratchet import EpochPermit, Ratchet
-from bascule.core.errors import ConnectFailed, LoginNeeded, UnknownTool
+from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, UnknownTool
 from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
@@ -18,10 +18,14 @@ from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
 from bascule.runtime.prepared import Prepared
+from bascule.runtime.report import REMOVED
 from bascule.runtime.roster import Roster
 
 EVERYTHING = Exposure.of(None)
 """For what the operator's `tools` setting does not speak of."""
+
+NOTHING = Exposure.of(())
+"""For a server that was removed while a request of its waited."""
 
 
 class Governed(Protocol):
@@ -82,12 +86,13 @@ class Standing:
         return self.toolbox.unknown(name)
 
     def allowed(self, spec: Governed) -> Lane | None:
-        """The lane a tool was allowed on before, if nothing that a rule looks at can have changed: the tool, and the
-        epoch of the agent session. Rules are functions of the facts alone, so asking them again would tell the same."""
+        """The lane a tool was allowed on before, if nothing that a rule looks at can have changed: the tool, the
+        operator's word on it, and the epoch of the agent session. Rules are functions of the facts alone, so asking
+        them again would tell the same."""
         found = self._allowed.get(spec.name)
-        if found is not None and found[0] is spec and found[1] == self.ratchet.epoch:
-            return found[2]
-        return None
+        if found is None or self._routes_version != self.roster.version:
+            return None
+        return found[2] if found[0] is spec and found[1] == self.ratchet.epoch else None
 
     def allow(self, spec: Governed, lane: Lane) -> None:
         self._allowed[spec.name] = (spec, self.ratchet.epoch, lane)
@@ -98,7 +103,7 @@ class Standing:
             name=spec.name,
             principal=self.principal,
             status=spec.status,
-            exposure=self.roster.exposures[spec.key.server] if of_tools else EVERYTHING,
+            exposure=self.roster.exposures.get(spec.key.server, NOTHING) if of_tools else EVERYTHING,
             level=self.ratchet.level,
             lane=self.ratchet.lane,
             permissions=spec.permissions,
@@ -117,19 +122,24 @@ class Standing:
         return self.roster.masks.get(server) or Mask()
 
     def style_of(self, server: str) -> Style:
-        return self.roster.servers[server].render
+        config = self.roster.servers.get(server)
+        return config.render if config is not None else "yaml"
 
     def limit_of(self, prepared: Prepared) -> float:
         """Seconds for a whole request."""
         given = prepared.timeout
-        return given if given is not None else self.roster.servers[prepared.server].timeouts.call
+        if given is not None:
+            return given
+        config = self.roster.servers.get(prepared.server)
+        if config is None:
+            raise ConnectionLost(REMOVED, sent=False)
+        return config.timeouts.call
 
     def request(self, prepared: Prepared, permit: EpochPermit) -> Request:
-        given = prepared.timeout
         return Request(
             prepared.method,
             prepared.params,
-            given if given is not None else self.roster.servers[prepared.server].timeouts.call,
+            prepared.timeout if prepared.timeout is not None else self.limit_of(prepared),
             prepared.phase,
             permit,
             prepared.on_progress,
