@@ -42,9 +42,9 @@ class ServerReport:
 
 
 def no_longer_there(server: str) -> ServerReport:
-    """How a server stands that was removed while somebody asked for it."""
-    error = UsageError(REMOVED, where=server, fix="`bascule list` shows those configured")
-    return ServerReport(server, "", LinkState.CLOSED, REMOVED, error=error)
+    """How a server stands that is not configured; it may have been removed while somebody asked for it."""
+    error = UsageError(f"no server is called {server!r}", fix="`bascule list` shows those configured")
+    return ServerReport(server, "", LinkState.CLOSED, error.message, error=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ class AgentSession:
             for task in settling:
                 task.cancel()
 
-    async def settle(self, server: str) -> ServerReport:
-        """How one server stands, linking to it if that was not tried yet."""
-        if server in self._roster.unsettled(self.principal):
+    async def settle(self, server: str, *, again: bool = False) -> ServerReport:
+        """How one server stands, linking to it if that was not tried yet; with `again`, whatever came of it before."""
+        if again or server in self._roster.unsettled(self.principal):
             return await self._roster.settle(self.principal, server, self.lane)
         return self._roster.report(self.principal, server, self.lane)
 

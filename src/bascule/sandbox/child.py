@@ -77,6 +77,10 @@ class Child:
             if raw is not None:
                 raw.close()
 
+    def kill(self) -> None:
+        """End it and its group now, without waiting for that."""
+        self._signal_group(signal.SIGKILL)
+
     async def _exited_within(self, seconds: float | None) -> bool:
         # KILL cannot be refused, so the last wait is without a limit only in name.
         done, _ = await asyncio.wait((self.exited,), timeout=seconds)

@@ -67,7 +67,12 @@ class StdioDispatcher(StreamDispatcher):
             # A child that is being made is ours to end as well.
             await self._spawned.wait()
         if self._child is not None:
-            await self._child.close(grace)
+            try:
+                await self._child.close(grace)
+            except asyncio.CancelledError:
+                # The whole program is being ended, and nobody will wait for the child any more.
+                self._child.kill()
+                raise
 
     def evidence(self) -> str:
         return self._stderr.tail()
