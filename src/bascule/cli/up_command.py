@@ -17,6 +17,7 @@ from bascule.cli.up_views import View, view_for
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
 from bascule.links.state import USABLE
 from bascule.runtime.session import AgentSession
+from bascule.sandbox.child import kill_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def until_stopped(stop: Callable[[], None]) -> Generator[None]:
 
 
 def _end_at_once() -> None:
+    # Else their ends would be waited for, each as long as its server may take.
+    kill_all()
     raise KeyboardInterrupt
 
 

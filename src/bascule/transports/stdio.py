@@ -67,12 +67,7 @@ class StdioDispatcher(StreamDispatcher):
             # A child that is being made is ours to end as well.
             await self._spawned.wait()
         if self._child is not None:
-            try:
-                await self._child.close(grace)
-            except asyncio.CancelledError:
-                # The whole program is being ended, and nobody will wait for the child any more.
-                self._child.kill()
-                raise
+            await self._child.close(grace)
 
     def evidence(self) -> str:
         return self._stderr.tail()

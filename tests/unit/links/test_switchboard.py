@@ -316,3 +316,57 @@ async def test_a_remembered_way_is_forgotten_when_it_fails():
         await board.lease(a_key(principal=BOB))
 
         assert [asked.method for asked in peer.server.asked[tried:] if asked.path == "/sse"] == ["POST", "POST", "GET"]
+
+
+# Giving servers up
+
+
+async def test_links_to_a_server_that_is_given_up_end_at_once_and_the_next_is_a_first_one(log: Path, tmp_path: Path):
+    journal, other = Journal(), a_key("other")
+    plans = {"server": old(log), "other": old(tmp_path / "other")}
+    async with switchboard(lambda key: plans[key.server](key), journal) as board:
+        links = [await board.lease(key) for key in (KEY, a_key(principal=BOB), other)]
+        assert board._learned.keys() == {"server", "other"}
+        retired = board.retire({"server"}, "it was edited")
+
+        assert retired == links[:2]
+        assert board.ready(KEY) is board.find(KEY) is None
+        assert (await board.lease(other)) is links[2]
+        assert board._learned.keys() == {"other"}
+        await asyncio.gather(*(link.close() for link in retired))
+        assert journal.reasons.count("it was edited") == 2
+        assert (await board.lease(KEY)).first_start
+
+
+async def test_closing_all_waits_for_links_that_were_given_up(log: Path):
+    before = children()
+    async with switchboard(old(log)) as board:
+        await board.lease(KEY)
+        board.retire({KEY.server}, "it was edited")
+        await board.close()
+
+        assert children() == before
+
+
+async def test_who_waits_for_a_link_that_is_given_up_is_told_why():
+    async with switchboard(lambda key: a_plan(lambda: stdio("mute", "waiting"), key)) as board:
+        waiting = asyncio.create_task(board.lease(KEY))
+        await asyncio.sleep(0)
+        board.retire({KEY.server}, "it was edited")
+
+        with pytest.raises(ConnectFailed, match="it was edited"):
+            await waiting
+        assert board._learned == {}
+
+
+async def test_what_a_link_has_shown_that_was_given_up_as_it_opened_is_not_kept(log: Path):
+    async with switchboard(old(log)) as board:
+        waiting = asyncio.create_task(board.lease(KEY))
+        await asyncio.sleep(0)
+        link = board.find(KEY)
+        assert link is not None
+        link._opened.add_done_callback(lambda _: board.retire({KEY.server}, "it was edited"))
+        assert await waiting is link
+
+        assert link.retired
+        assert board._learned == {}

@@ -10,8 +10,9 @@ import pytest
 
 from bascule.catalog.entry import Entry
 from bascule.config import ServerConfig, StreamableHttpTransport
+from bascule.config.diff import ConfigDiff
 from bascule.core.call import ToolCall
-from bascule.core.errors import ConnectFailed, LoginNeeded, UnknownTool
+from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, UnknownTool
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
@@ -178,3 +179,22 @@ async def test_a_tool_of_a_server_that_waits_for_a_login_asks_for_it():
             await stands.resolve("notes_write")
 
     assert caught.value.fix == "run `bascule login notes`"
+
+
+async def test_what_waited_for_a_server_that_was_removed_ends_typed(log: Path):
+    async with standing(obeying(log, render="json")) as stands:
+        entry = await stands.resolve("work_act")
+        stands.allow(entry.spec, Lane.OPEN)
+        prepared = prepared_for(entry, ToolCall("work_act", {}))
+        roster = stands.roster
+        assert stands.style_of("work") == "json"
+        roster.adopt({}, ConfigDiff(removed=("work",)))
+
+        assert stands.allowed(entry.spec) is None
+        assert not stands.facts(entry.spec).exposure.permits("act")
+        assert stands.facts(entry.spec, of_tools=False).exposure.permits("act")
+        assert stands.style_of("work") == "yaml"
+        for asked in (stands.limit_of, lambda p: stands.request(p, stands.ratchet.permit())):
+            with pytest.raises(ConnectionLost, match="removed from the configuration") as lost:
+                asked(prepared)
+            assert not lost.value.sent
