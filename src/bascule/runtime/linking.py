@@ -14,10 +14,8 @@ from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.links.terms import Terms
-from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.factory import by_older_way, dial
+from bascule.transports.factory import by_older_way, dial, overheard
 from bascule.transports.http_logins import Logins
-from bascule.transports.stdio import StdioDispatcher
 
 
 def _client_info() -> Mapping[str, str]:
@@ -64,17 +62,11 @@ def plan_of(
         client_info=CLIENT_INFO,
         capabilities=reception.capabilities,
     )
-
-    def dialling(server: ServerConfig, principal: Principal) -> Dispatcher:
-        dialled = dial(server, principal, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
-        if isinstance(dialled, StdioDispatcher):
-            dialled.on_line = partial(said, server.name, principal)
-        return dialled
-
+    dialling = partial(dial, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
     older = by_older_way(server)
     return ServerPlan(
         terms,
-        partial(dialling, server),
+        partial(overheard, partial(dialling, server), partial(said, server.name)),
         partial(admit_by_listing, collect=Pages, timeout=limits.list),
         mask,
         partial(dialling, older) if older is not None else None,

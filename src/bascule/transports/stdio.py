@@ -1,7 +1,7 @@
 """A server as a child process, spoken to over its stdin and stdout."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, SandboxError
 from bascule.sandbox.child import Child, Command, Pipes, spawn
@@ -28,7 +28,7 @@ class StdioDispatcher(StreamDispatcher):
         self._child: Child | None = None
         self.on_line: OnLine | None = None
         self._stderr = StderrRing(hidden)
-        self._lines = StderrLines(hidden, self._tell)
+        self._lines = StderrLines(hidden)
         self._signs = {"exit", "stdout", "stderr"}
         self._spawned: asyncio.Event | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -76,17 +76,19 @@ class StdioDispatcher(StreamDispatcher):
         """Take what the child wrote to stderr."""
         self._stderr.feed(data)
         if self.on_line is not None:
-            self._lines.feed(data)
+            self._tell(self._lines.feed(data))
 
-    def _tell(self, line: str) -> None:
+    def _tell(self, lines: Iterable[str]) -> None:
         if self.on_line is not None and self._child is not None:
-            self.on_line(self._child.pid, line)
+            for line in lines:
+                # In a step of its own: what is done about it is not ours to wait for.
+                self._loop.call_soon(self.on_line, self._child.pid, line)
 
     def ended(self, sign: str) -> None:
         """Take a sign of the child's end: its exit, or the end of its stdout or stderr."""
         self._signs.discard(sign)
         if sign == "stderr":
-            self._lines.end()
+            self._tell(self._lines.end())
         if not self._signs:
             self._gone_for_good()
         elif sign != "stderr":

@@ -95,8 +95,9 @@ def write_many(path: str, mark: bytes) -> None:
         append(Path(path), b"%s %d %s\n" % (mark, number, b"x" * 2000))
 
 
-def test_processes_that_write_at_once_lose_and_mix_nothing(path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(log_file, "MAX_FILE", 8 * 1024 * 1024)
+@pytest.mark.parametrize("room", [8 * 1024 * 1024, 400 * 1024], ids=["one file", "two files"])
+def test_processes_that_write_at_once_lose_and_mix_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, room: int):
+    monkeypatch.setattr(log_file, "MAX_FILE", room)
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=write_many, args=(str(path), mark)) for mark in (b"a", b"b", b"c")]
     for writer in writers:
@@ -105,6 +106,11 @@ def test_processes_that_write_at_once_lose_and_mix_nothing(path: Path, monkeypat
         writer.join(30)
         assert writer.exitcode == 0
 
-    lines = [line.split() for line in path.read_bytes().splitlines()]
+    files = [file for file in (older(path), path) if file.exists()]
+    lines = [line.split() for file in files for line in file.read_bytes().splitlines()]
+    assert all(len(line[2]) == 2000 for line in lines)
     for mark in (b"a", b"b", b"c"):
-        assert [int(line[1]) for line in lines if line[0] == mark] == [*range(200)]
+        numbers = [int(line[1]) for line in lines if line[0] == mark]
+        assert numbers == [*range(200 - len(numbers), 200)]
+    # What is moved away is moved away full.
+    assert len(files) == 1 or older(path).stat().st_size > room - 3000

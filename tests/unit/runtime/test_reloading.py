@@ -1,6 +1,8 @@
 """An edited config, applied to what runs."""
 
 import asyncio
+import json
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -9,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
+from bascule.catalog.server_listing import catalog_listing
+from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import ConfigApplied, ConfigRejected, LinkChanged
 from bascule.core.outcome import FailureKind
@@ -229,6 +232,45 @@ async def test_a_link_whose_tools_cannot_be_listed_again_makes_room_for_another(
 
         assert [spec.name for spec in await edits.session.tools()] == ["w_act"]
         assert len(pids(tmp_path / "work.log")) == 2
+
+
+async def test_what_was_being_catalogued_by_the_old_rules_is_not_taken(tmp_path: Path, log: Path):
+    file = tmp_path / "tools"
+    # So many that they are read in a thread, in which time an edit can come.
+    file.write_text(json.dumps([a_tool(f"act{number}", description="x" * 2000) for number in range(200)]))
+    server = stand_in("work", "obeying", log, f"@{file}")
+    async with edited(server) as edits:
+        roster, started, go = edits.roster, threading.Event(), threading.Event()
+
+        def slow(*words: Any) -> Any:
+            if words[1] == "work":
+                started.set()
+                assert go.wait(10)
+            return catalog_listing(*words)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("bascule.runtime.roster.catalog_listing", slow)
+            settling = asyncio.create_task(edits.session.settle("work"))
+            await asyncio.to_thread(started.wait, 10)
+            edit = asyncio.create_task(edits.to(replace(server, prefix="w")))
+            await settled()
+            go.set()
+            await asyncio.gather(settling, edit)
+
+        assert {spec.name[:5] for spec in roster.toolbox(ALICE).specs()} == {"w_act"}
+        assert len(roster.toolbox(ALICE).specs()) == 200
+        assert len(pids(log)) == 1
+
+
+async def test_who_is_logged_in_where_is_asked_anew_of_a_server_that_is_elsewhere():
+    here = ServerConfig("far", StreamableHttpTransport("https://a.example/mcp"))
+    async with edited(here) as edits:
+        before = edits.roster.login_of(ALICE, "far")
+        await edits.to(replace(here, prefix="f"))
+        assert edits.roster.login_of(ALICE, "far") is before
+        await edits.to(replace(here, transport=StreamableHttpTransport("https://b.example/mcp")))
+
+        assert edits.roster.login_of(ALICE, "far")._target.url == "https://b.example/mcp"
 
 
 # What is refused

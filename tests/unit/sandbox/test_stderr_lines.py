@@ -15,15 +15,15 @@ class Lines(list[str]):
     def __init__(self, hidden: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.now = 0.0
-        self.lines = StderrLines(hidden, self.append, lambda: self.now)
+        self.lines = StderrLines(hidden, lambda: self.now)
 
     def feed(self, *pieces: bytes) -> "Lines":
         for piece in pieces:
-            self.lines.feed(piece)
+            self += self.lines.feed(piece)
         return self
 
     def end(self) -> "Lines":
-        self.lines.end()
+        self += self.lines.end()
         return self
 
 
