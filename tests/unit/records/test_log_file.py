@@ -4,6 +4,7 @@ import fcntl
 import multiprocessing
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,23 @@ def test_one_who_holds_the_file_and_hangs_is_not_waited_for(path: Path, monkeypa
         fcntl.flock(held, fcntl.LOCK_EX)
         append(path, b"two\n")
 
+    assert path.read_bytes() == b"one\ntwo\n"
+
+
+def test_only_one_at_a_time_writes(path: Path, monkeypatch: pytest.MonkeyPatch):
+    append(path, b"one\n")
+    seen: list[bytes] = []
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+
+        def wait(_: float) -> None:
+            seen.append(path.read_bytes())
+            fcntl.flock(held, fcntl.LOCK_UN)
+
+        monkeypatch.setattr(time, "sleep", wait)
+        append(path, b"two\n")
+
+    assert seen == [b"one\n"]
     assert path.read_bytes() == b"one\ntwo\n"
 
 

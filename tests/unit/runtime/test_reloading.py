@@ -101,6 +101,7 @@ async def test_a_changed_server_begins_anew(work: ServerConfig, other: ServerCon
 async def test_a_removed_server_leaves_nothing_behind(work: ServerConfig, other: ServerConfig):
     async with edited(work, other) as edits:
         await edits.session.tools()
+        good(await edits.session.call("work_act", {}))
         await edits.to(other)
 
         roster = edits.roster
@@ -252,10 +253,9 @@ async def test_what_was_being_catalogued_by_the_old_rules_is_not_taken(tmp_path:
             patch.setattr("bascule.runtime.roster.catalog_listing", slow)
             settling = asyncio.create_task(edits.session.settle("work"))
             await asyncio.to_thread(started.wait, 10)
-            edit = asyncio.create_task(edits.to(replace(server, prefix="w")))
-            await settled()
+            await edits.to(replace(server, prefix="w"))
             go.set()
-            await asyncio.gather(settling, edit)
+            await settling
 
         assert {spec.name[:5] for spec in roster.toolbox(ALICE).specs()} == {"w_act"}
         assert len(roster.toolbox(ALICE).specs()) == 200
