@@ -4,14 +4,16 @@ import asyncio
 import os
 import re
 import shlex
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 from bascule.config import load_file
-from support.command import BASCULE, Ran, bascule
+from support.command import BASCULE, Ran, bascule, started
 from support.scenarios import from_file
+from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("UX-5")
 
@@ -38,7 +40,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
+ENDLESS = {"up"}
+"""What runs until it is stopped."""
+
+
+@pytest.mark.parametrize("words", [words for words in commands() if words[1] not in ENDLESS], ids=" ".join)
 async def test_every_command_shown_works(folder: Path, words: list[str]):
     program, *rest = words
     ran = await bascule(folder, *rest, env=PATH)
@@ -46,6 +52,22 @@ async def test_every_command_shown_works(folder: Path, words: list[str]):
     assert program == "bascule"
     assert ran.code == 0, ran.err
     assert ran.out
+
+
+@pytest.mark.parametrize("words", [words for words in commands() if words[1] in ENDLESS], ids=" ".join)
+async def test_every_command_shown_that_has_no_end_works_until_it_is_stopped(folder: Path, words: list[str]):
+    program, *rest = words
+    seen = ""
+    async with fail_after(60), started(folder, *rest, env=PATH) as process:
+        assert process.stdout is not None
+        while not all(re.search(rf"{name} +ready", seen) for name in ("notes", "clock")):
+            line = await process.stdout.readline()
+            assert line, seen
+            seen += line.decode()
+        process.send_signal(signal.SIGINT)
+        await process.communicate()
+
+    assert (program, process.returncode) == ("bascule", 0)
 
 
 async def test_the_commands_shown_are_all_there_are(folder: Path):
@@ -103,7 +125,9 @@ def test_every_make_target_shown_is_there():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/design.md", "docs/glossary.md", "docs/login.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/design.md", "docs/glossary.md", "docs/login.md", "docs/running.md"]
+)
 def test_every_page_pointed_to_is_there(page: str):
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]

@@ -47,6 +47,19 @@ async def test_closing_fails_the_calls_in_flight_at_once(peer: Peer):
     assert [kind(outcome) for outcome in outcomes] == [FailureKind.CONNECTION_ERROR] * 4
 
 
+async def test_a_link_that_is_given_up_tells_its_calls_why_at_once(peer: Peer):
+    async with fail_after(90, "the life of a link"), link_to(peer) as link:
+        call = asyncio.create_task(asyncio.wait_for(link.send(a_call("hang", {"label": "call"})), None))
+        await peer.notes.until("hanging call")
+        link.retire("it was edited")
+        assert not link.usable
+        with pytest.raises(ConnectionLost, match="it was edited") as lost:
+            await call
+        assert lost.value.sent
+        await link.close()
+        assert (link.condition.state, link.condition.reason) == (LinkState.CLOSED, "it was edited")
+
+
 async def test_a_link_can_be_closed_twice_and_from_any_task(peer: Peer):
     async with fail_after(90, "the life of a link"), link_to(peer) as link:
         await asyncio.gather(link.close(), link.close())

@@ -25,6 +25,15 @@ _DOCTOR_EXAMPLES = """examples:
   bascule doctor                        checks the config, the state folder and every server, and says what to do
   bascule doctor --json | jq .ok"""
 
+_UP_EXAMPLES = """examples:
+  bascule up                            until Ctrl-C; edit the config meanwhile, and only what changed is restarted
+  bascule up --json                     one JSON object a line for everything that happens"""
+
+_LOGS_EXAMPLES = """examples:
+  bascule logs github                   the last 100 lines
+  bascule logs github -n 20 --follow    the last 20, then whatever comes
+  bascule logs github --user alice      only of the processes that run on her behalf"""
+
 _LOGIN_EXAMPLES = """examples:
   bascule login github                  opens your browser, or prints the address where there is none
   bascule login github --no-browser     prints the address; the browser has to run on this machine
@@ -75,6 +84,8 @@ def build_parser() -> argparse.ArgumentParser:
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
     add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
+    add("up", "link to every server, show how each stands, and follow edits of the config", _UP_EXAMPLES)
+    _add_logs(add("logs", "show what a server said on stderr, and how its links fared", _LOGS_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
@@ -104,6 +115,20 @@ def _add_login(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-browser", action="store_true", help="only print the address at which to log in")
     command.add_argument("--timeout", type=seconds, default=300.0, metavar="SECONDS", help="how long to wait for you")
     command.add_argument("--port", type=int, default=0, help="the port to which the browser returns; default: any")
+
+
+def _add_logs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="NAME", help="the server's name")
+    command.add_argument("-n", "--lines", type=count, default=100, metavar="LINES", help="how many; default: 100")
+    command.add_argument("-f", "--follow", action="store_true", help="then show what is added, until Ctrl-C")
+
+
+def count(text: str) -> int:
+    """How many: none, or more."""
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
 
 
 def seconds(text: str) -> float:

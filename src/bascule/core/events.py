@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bascule.core.errors import BasculeError
 from bascule.core.jsonvalue import is_array, is_object
 from bascule.core.outcome import Outcome, Result, ToolFailure
 from bascule.core.principal import Principal
@@ -96,7 +97,37 @@ class RefreshFailed(msgspec.Struct, frozen=True):
     at: float
 
 
-Event = ToolInvoked | RequestEnded | QuestionAnswered | LinkChanged | CatalogChanged | RefreshFailed
+class ConfigApplied(msgspec.Struct, frozen=True):
+    """The config's file was edited, and this was done about it. Servers that are not named were not touched."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    restarted: tuple[str, ...]
+    """Those that are reached or started in another way than before."""
+    retuned: tuple[str, ...]
+    """Those that run on, under other rules."""
+    notes: tuple[str, ...]
+    """What was asked and not done, and what is worth telling."""
+    at: float
+
+
+class ConfigRejected(msgspec.Struct, frozen=True):
+    """The config's file was edited and cannot be used as it is. Nothing was changed."""
+
+    error: BasculeError
+    at: float
+
+
+Event = (
+    ToolInvoked
+    | RequestEnded
+    | QuestionAnswered
+    | LinkChanged
+    | CatalogChanged
+    | RefreshFailed
+    | ConfigApplied
+    | ConfigRejected
+)
 Sink = Callable[[Any], None]
 
 

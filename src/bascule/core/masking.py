@@ -22,10 +22,11 @@ MOST_LEARNED = 64
 class Mask:
     """The secrets of one server. Texts and errors pass through it on their way to anyone's eyes."""
 
-    __slots__ = ("_configured", "_learned", "_secrets")
+    __slots__ = ("_configured", "_former", "_learned", "_secrets")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._configured = _parts(secrets)
+        self._former: set[str] = set()
         self._learned: dict[str, None] = {}
         self._secrets = _longest_first(self._configured)
 
@@ -36,7 +37,21 @@ class Mask:
             self._learned[part] = None
         for oldest in [*self._learned][:-MOST_LEARNED]:
             del self._learned[oldest]
-        self._secrets = _longest_first(self._configured | self._learned.keys())
+        self._order()
+
+    def succeed(self, former: "Mask") -> None:
+        """Hide what another hid as well: what was begun under it may still be ending. What that one had succeeded is
+        over by then, so secrets that change every day do not add up."""
+        self._former = former.own
+        self._order()
+
+    @property
+    def own(self) -> set[str]:
+        """Every secret it was given or has learned."""
+        return self._configured | self._learned.keys()
+
+    def _order(self) -> None:
+        self._secrets = _longest_first(self.own | self._former)
 
     def text(self, text: str) -> str:
         for secret in self._secrets:

@@ -65,6 +65,8 @@ class Link:
         self.first_start = True
         self.older_way = False
         """Whether the way that was usual before is the one that led to the server."""
+        self.retired = ""
+        """Why the link was ended, if it was not simply closed."""
         self._in_use = False
         self._plan = plan
         self._gate = gate
@@ -163,6 +165,14 @@ class Link:
         if self._owner is not None:
             await asyncio.wait((self._owner,))
 
+    def retire(self, reason: str) -> None:
+        """End the link without waiting for it. Whoever still uses it, or waits for it, is told why."""
+        self.retired = self.retired or reason
+        if self._dispatcher is not None:
+            self._dispatcher.lose(ConnectionLost(self.retired))
+        if not self._closing.done():
+            self._closing.set_result(reason)
+
     async def _own(self) -> None:
         """The link's whole life. Only this task opens and closes the connection."""
         opening = asyncio.create_task(self._open())
@@ -174,7 +184,8 @@ class Link:
             end = self._closed() if opening.cancelled() else await self._serve(opening)
             self._become(end)
             # Told before the cleaning up: a server that must be killed would make everyone wait for its end.
-            self._settle_opened(end.error or ConnectFailed("the link was closed before it was ready"))
+            why = self.retired or "the link was closed before it was ready"
+            self._settle_opened(end.error or ConnectFailed(why))
         except BaseException as bug:
             # Whoever waits for the link must not wait for ever because of a mistake of ours.
             self._become(Condition(LinkState.FAILED, f"ended by {type(bug).__name__}"))
@@ -190,7 +201,7 @@ class Link:
         """From the end of opening to the end of the link; returns why it ended."""
         error = opening.exception()
         if isinstance(error, BasculeError):
-            return failed(self._plan.mask.error(self._not_opened(error)))
+            return self._closed() if self.retired else failed(self._plan.mask.error(self._not_opened(error)))
         self._become(_in_use(opening.result()))
         self._opened.set_result(None)
         self.ready_at = asyncio.get_running_loop().time()
@@ -282,7 +293,7 @@ class Link:
         return ConnectFailed(error.message, where=error.where, evidence=evidence, cause=error.cause, fix=fix)
 
     def _closed(self) -> Condition:
-        return Condition(LinkState.CLOSED, self._closing.result())
+        return Condition(LinkState.CLOSED, self.retired or self._closing.result())
 
     def _become(self, condition: Condition) -> None:
         self.condition = condition

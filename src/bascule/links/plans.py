@@ -34,10 +34,11 @@ class Plans:
     """The plans of all servers. A server that cannot be linked to has the reason in place of a plan."""
 
     def __init__(self, servers: Mapping[str, ServerPlan | BasculeError]) -> None:
-        self._servers = servers
+        self.servers = servers
+        """Put another mapping here, and every link from then on is made by it. None is changed in place."""
 
     def plan_for(self, key: LinkKey) -> LinkPlan:
-        plan = self._servers.get(key.server)
+        plan = self.servers.get(key.server)
         if plan is None:
             raise UsageError(f"no server is called {key.server!r}", fix="`bascule list` shows those configured")
         if isinstance(plan, BasculeError):

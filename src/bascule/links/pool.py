@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from math import inf
 from weakref import WeakKeyDictionary
@@ -133,6 +133,23 @@ class Pool:
         if keys is None and self._ending:
             await asyncio.wait(self._ending)
 
+    def retire(self, servers: Collection[str], reason: str) -> list[Link]:
+        """End every link to these servers at once, and forget what they have shown: the next one may lead to another
+        server. Those that end are given back; nothing is waited for."""
+        retired = [link for link in self._places if link.key.server in servers]
+        for link in retired:
+            link.retire(reason)
+        for key in [key for key in self._latest if key.server in servers]:
+            del self._latest[key]
+            self._stop_timer(key)
+            self._comebacks.pop(key, None)
+        for server in servers:
+            self._learned.pop(server, None)
+        for link in retired:
+            # Last, when nothing is known any more: whoever waits for room may get it in this step.
+            self._obey(self._ledger.broken(self._places[link]))
+        return retired
+
     # Waiting for a place
 
     async def _hold(self, key: LinkKey) -> None:
@@ -182,10 +199,12 @@ class Pool:
         except PeerError:
             self._learned.pop(server, None)
             raise
-        self._learned[server] = link.learned
+        if not link.retired:
+            self._learned[server] = link.learned
         if not link.usable:
-            # It died between its opening and our turn.
-            raise ConnectionLost("the link was lost as soon as it was open", sent=False, evidence=link.evidence())
+            # It ended between its opening and our turn.
+            reason = link.retired or "the link was lost as soon as it was open"
+            raise ConnectionLost(reason, sent=False, evidence=link.evidence())
 
     # Doing what the ledger says
 

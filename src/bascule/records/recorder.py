@@ -3,20 +3,31 @@
 import logging
 from collections.abc import Iterable
 
-from bascule.core.events import Event, Sink
+from bascule.core.events import Event, LinkChanged, Sink
+from bascule.core.principal import Principal
+from bascule.records.server_log import ServerLog
 
 _log = logging.getLogger("bascule.records")
 
 
 class Recorder:
-    """The sinks of one runtime. A sink that raises is logged and the others still hear the event."""
+    """The sinks of one runtime, and the log of its servers. A sink that raises is logged and the others still hear the
+    event."""
 
-    def __init__(self, sinks: Iterable[Sink] = ()) -> None:
+    def __init__(self, sinks: Iterable[Sink] = (), log: ServerLog | None = None) -> None:
         self._sinks = tuple(sinks)
+        self._servers = log
 
     def record(self, event: Event) -> None:
+        if type(event) is LinkChanged and self._servers is not None:
+            self._servers.note(event)
         for sink in self._sinks:
             try:
                 sink(event)
             except Exception:  # noqa: BLE001 -- a user's code: its mistake must not fail the call it only watches
                 _log.exception("an event sink raised")
+
+    def said(self, server: str, principal: Principal, pid: int, line: str) -> None:
+        """Take a line that a server wrote to stderr."""
+        if self._servers is not None:
+            self._servers.said(server, principal, pid, line)

@@ -1,7 +1,7 @@
 """How a configured server is linked to: its config turned into a plan for the links."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from bascule.catalog.listing import Pages
@@ -9,12 +9,13 @@ from bascule.config.model import ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError
 from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.links.link import OnChange
 from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.links.terms import Terms
-from bascule.transports.factory import by_older_way, dial
+from bascule.transports.factory import by_older_way, dial, overheard
 from bascule.transports.http_logins import Logins
 
 
@@ -26,12 +27,19 @@ def _client_info() -> Mapping[str, str]:
 
 CLIENT_INFO = _client_info()
 
+Said = Callable[[str, Principal, int, str], None]
+"""Takes a line that a server wrote to stderr: the server, on whose behalf it runs, its process, the line."""
+
+
+def unheard(_server: str, _principal: Principal, _pid: int, _line: str) -> None:
+    """Takes what a server said, and lets it be."""
+
 
 def mask_of(server: ServerConfig) -> Mask:
     return Mask((*secrets_of(server.transport), *server.oauth.secrets))
 
 
-def plan_of(
+def plan_of(  # noqa: PLR0913 -- each is of another room
     server: ServerConfig,
     mask: Mask,
     *,
@@ -39,6 +47,7 @@ def plan_of(
     reception: Reception,
     logins: Logins,
     on_change: OnChange | None = None,
+    said: Said = unheard,
 ) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
@@ -64,7 +73,7 @@ def plan_of(
     older = by_older_way(server)
     return ServerPlan(
         terms,
-        partial(dialling, server),
+        partial(overheard, partial(dialling, server), partial(said, server.name)),
         partial(admit_by_listing, collect=Pages, timeout=limits.list),
         mask,
         partial(dialling, older) if older is not None else None,

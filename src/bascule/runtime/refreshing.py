@@ -110,6 +110,12 @@ class Refreshing:
         pursuit = self._pursuits.get(link.key) or self._pursue(link)
         await pursuit.listed.wait()
 
+    def forget(self, server: str) -> None:
+        """What was known of a server says nothing any more."""
+        for known in (self._until, self._troubles, self._moves):
+            for whose in [whose for whose in known if whose[1] == server]:
+                del known[whose]
+
     async def close(self) -> None:
         """Follow nothing any more."""
         tasks = [pursuit.task for pursuit in self._pursuits.values() if pursuit.task is not None]

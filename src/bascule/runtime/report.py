@@ -1,12 +1,16 @@
 """How one server stands for one agent session."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bascule.core.errors import BasculeError
+from bascule.core.errors import BasculeError, ConnectFailed, UsageError
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
+
+REMOVED = "the server was removed from the configuration"
+"""Why nothing comes of a request that was made before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,12 @@ class ServerReport:
         return self.agreement.version if self.agreement is not None else None
 
 
+def no_longer_there(server: str) -> ServerReport:
+    """How a server stands that is not configured; it may have been removed while somebody asked for it."""
+    error = UsageError(f"no server is called {server!r}", fix="`bascule list` shows those configured")
+    return ServerReport(server, "", LinkState.CLOSED, error.message, error=error)
+
+
 @dataclass(frozen=True, slots=True)
 class LoginReport:
     """A login that was made, and how the server stands with it."""
@@ -47,3 +57,16 @@ class LoginReport:
     """The login server."""
     scope: str
     """What was granted, in the login server's words."""
+
+
+def raise_for_required(reports: Iterable[ServerReport]) -> None:
+    for report in reports:
+        if report.required and report.error is not None:
+            error = report.error
+            raise ConnectFailed(
+                f"the required server {report.name!r} cannot be used: {error.message}",
+                where=report.name,
+                evidence=error.evidence,
+                cause=error.cause,
+                fix=error.fix,
+            ) from error

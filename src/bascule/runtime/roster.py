@@ -1,7 +1,9 @@
 """The configured servers: how to link to each, what each has listed for whom, and how each stands."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -9,15 +11,17 @@ from bascule.catalog.listing import Pages
 from bascule.catalog.removed import Removed
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
+from bascule.config.diff import ConfigDiff
 from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, UsageError
+from bascule.core.errors import BasculeError, LoginNeeded, UsageError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
 from bascule.links.announcer import Announcer
 from bascule.links.key import SHARED, LinkKey
 from bascule.links.link import Link
-from bascule.links.plans import Plans
+from bascule.links.listing import admit_by_listing
+from bascule.links.plans import Plans, ServerPlan
 from bascule.links.pool import Pool
 from bascule.links.reception import Reception
 from bascule.links.state import LinkState, failed
@@ -26,7 +30,7 @@ from bascule.records.recorder import Recorder
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.runtime.memory import ListingMemory, OfferKind
 from bascule.runtime.refreshing import Refreshing
-from bascule.runtime.report import ServerReport
+from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required
 from bascule.runtime.toolboxes import Toolboxes
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import Logins, no_login, target_of
@@ -37,6 +41,19 @@ STARTING = Nobody("bascule", "start")
 
 LARGE_LISTING = 256 * 1024
 """Bytes of a listing from which it is read in a thread."""
+
+EDITED = "the server's configuration was changed"
+"""Why a link was ended that was in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What an edit of the config has put an end to, while it is not over yet."""
+
+    links: list[Link]
+    logins: list[Credentials]
+    listings: list["asyncio.Task[bool]"]
+    """What is being listed anew."""
 
 
 class Roster:
@@ -57,17 +74,20 @@ class Roster:
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._logins = logins
         self.refreshing = Refreshing(self, self._record, clock)
-        plan = partial(
+        self._plan = partial(
             plan_of,
             max_message=config.message_max,
             reception=reception,
             logins=logins,
             on_change=self.refreshing.on_change,
+            said=recorder.said,
         )
-        plans = Plans({name: plan(server, self.masks[name]) for name, server in config.servers.items()})
+        self._plans = Plans(self._planned())
         announcer = Announcer(self._record, clock)
-        self.links = Pool(plans.plan_for, announcer, most=config.links_max, starting=config.links_starting)
+        self.links = Pool(self._plans.plan_for, announcer, most=config.links_max, starting=config.links_starting)
         self.version = 0
+        self.editions = Counter[str]()
+        """By server: moves whenever what was listed before says nothing any more, because its config was changed."""
         self.refuse = config.screen == "refuse"
         """Whether what screening finds something in is kept from agents."""
         self._toolboxes = Toolboxes(refuse=self.refuse)
@@ -78,7 +98,7 @@ class Roster:
         self._capabilities: dict[tuple[Principal, str], Mapping[str, Any]] = {}
         self._errors: dict[tuple[Principal, str], BasculeError] = {}
         self._seconds: dict[tuple[Principal, str], float] = {}
-        self.exposures = {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
+        self.exposures = self._exposures()
 
     def toolbox(self, principal: Principal) -> Toolbox:
         """All that was listed for one principal so far."""
@@ -124,14 +144,14 @@ class Roster:
     async def take(self, link: Link) -> None:
         """Put what a new link has listed into the catalog, unless that was done."""
         if isinstance(link.listed, Pages):
-            link.listed = self._read(link, link.listed)
+            link.listed = self._in_background(self._catalogue(link, link.listed))
         if link.listed is not None:
             # Several may wait for one new link, and all of them need its tools. One who gives up stops no other.
             await asyncio.shield(link.listed)
 
     async def replace(self, link: Link, pages: Pages) -> bool:
         """Put a later listing of a link into the catalog. Whether it is another one."""
-        return await asyncio.shield(self._read(link, pages))
+        return await asyncio.shield(self._in_background(self._catalogue(link, pages)))
 
     async def refresh(self, principal: Principal, lane: Lane, names: Iterable[str] | None = None) -> None:
         """Look again at what these servers list, where that may no longer be true. A failure changes nothing."""
@@ -162,11 +182,16 @@ class Roster:
 
     async def settle(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
         """Find out what a server offers, linking to it if need be. A failure is part of the answer."""
+        if server not in self.servers:
+            return no_longer_there(server)
         now = asyncio.get_running_loop().time
-        started = now()
+        started, edition = now(), self.editions[server]
         try:
             self.links.give_back(await self.lease(self.key(principal, server, lane)))
         except BasculeError as error:
+            if self.editions[server] != edition:
+                # What failed is not what is configured now.
+                return await self.settle(principal, server, lane)
             self._errors[principal, server] = error
         else:
             self._errors.pop((principal, server), None)
@@ -178,6 +203,71 @@ class Roster:
         change = await self.memory.note_offers(lane, server, kind, digests)
         if change is not None:
             self._record(change)
+
+    def adopt(self, servers: Mapping[str, ServerConfig], diff: ConfigDiff) -> Ending:
+        """Take over an edited set of servers, all in this one step: nobody ever sees half of it, and what did not
+        change is not touched. What is over is given back, to be waited for."""
+        masks = {name: mask_of(servers[name]) for name in (*diff.added, *diff.restarted)}
+        for name in diff.restarted:
+            masks[name].succeed(self.masks[name])
+        # Those of removed servers stay until all is over: an error may still repeat what they were given in secret.
+        self.masks |= masks
+        self.servers = servers
+        self._plans.servers = self._planned()
+        self.exposures = self._exposures()
+        for name in (*diff.added, *diff.removed, *diff.restarted, *diff.relisted):
+            self._forget(name)
+        self.version += 1
+        over = (*diff.removed, *diff.restarted)
+        links = [*self.links.retire(diff.removed, REMOVED), *self.links.retire(diff.restarted, EDITED)]
+        return Ending(links, self._logins.drop(over), self._relist(diff.relisted))
+
+    def _planned(self) -> dict[str, ServerPlan | BasculeError]:
+        return {name: self._plan(server, self.masks[name]) for name, server in self.servers.items()}
+
+    def _exposures(self) -> dict[str, Exposure]:
+        return {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
+
+    def _forget(self, server: str) -> None:
+        """All that was known of a server says nothing any more."""
+        self.editions[server] += 1
+        self._latest.pop(server, None)
+        self.memory.changes.pop(server, None)
+        self.refreshing.forget(server)
+        for known in (self._listings, self._capabilities, self._errors, self._seconds, self._removed):
+            for key in [key for key in known if key[1] == server]:
+                del known[key]
+
+    def _relist(self, servers: Iterable[str]) -> list[asyncio.Task[bool]]:
+        """Have the links of these servers list their tools again, which are seen in another way from now on."""
+        links = [link for link in self.links.links() if link.key.server in servers and link.usable]
+        # One that has its pages still is catalogued when it is leased, by the new rules.
+        listed = [link for link in links if not isinstance(link.listed, Pages)]
+        for link in listed:
+            link.listed = self._in_background(self._list_again(link))
+        return [link.listed for link in listed]
+
+    async def _list_again(self, link: Link) -> bool:
+        try:
+            await admit_by_listing(link, collect=Pages, timeout=self.servers[link.key.server].timeouts.list)
+        except BasculeError as error:
+            # Without its tools the link is of no use; the next one lists them when it opens.
+            link.retire(f"its tools could not be listed again: {error.message}")
+            raise
+        pages, link.listed = link.listed, asyncio.current_task()
+        return await self._catalogue(link, pages)
+
+    def _in_background(self, work: Coroutine[Any, Any, bool]) -> asyncio.Task[bool]:
+        task = asyncio.create_task(work)
+        self._reading.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[bool]) -> None:
+        self._reading.discard(task)
+        if not task.cancelled():
+            # Told to whoever wants the link. Nobody may.
+            task.exception()
 
     async def close(self) -> None:
         """Close every link, and let what is being read from them end."""
@@ -220,7 +310,9 @@ class Roster:
         return isinstance(report.error, LoginNeeded) and target_of(self.servers[report.name]) is not None
 
     def report(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
-        config = self.servers[server]
+        config = self.servers.get(server)
+        if config is None:
+            return no_longer_there(server)
         link = self.links.find(self.key(principal, server, lane))
         listing = self._listings.get(self._whose(principal, server))
         error = self._errors.get((principal, server))
@@ -243,7 +335,8 @@ class Roster:
 
     def _whose(self, principal: Principal, server: str) -> tuple[Principal, str]:
         """Under whom a server's listing is kept. Who shares a link shares what it lists."""
-        return (SHARED if self.servers[server].lifetime == "shared" else principal), server
+        config = self.servers.get(server)
+        return (SHARED if config is not None and config.lifetime == "shared" else principal), server
 
     def moves(self, principal: Principal, server: str) -> int:
         """How often the server has said that what it offers beside tools has changed."""
@@ -253,21 +346,12 @@ class Roster:
         trouble = self.refreshing.trouble(*self._whose(principal, server))
         return (f"its tools could not be listed anew, and may have changed: {trouble}",) if trouble else ()
 
-    def _read(self, link: Link, pages: Pages) -> asyncio.Task[bool]:
-        task = asyncio.create_task(self._catalogue(link, pages))
-        self._reading.add(task)
-        task.add_done_callback(self._was_read)
-        return task
-
-    def _was_read(self, task: asyncio.Task[bool]) -> None:
-        self._reading.discard(task)
-        if not task.cancelled():
-            # Told to whoever wants the link. Nobody may.
-            task.exception()
-
     async def _catalogue(self, link: Link, pages: Pages) -> bool:
         """Take over what a link has listed. Whether it is something else than before."""
         principal, name = link.key.principal, link.key.server
+        edition = self.editions[name]
+        if link.retired:
+            return False
         previous = self._listings.get((principal, name)) or self._latest.get(name)
         instructions = ""
         if link.agreement is not None:
@@ -278,6 +362,8 @@ class Roster:
         # Thousands of tools take a second to read, in which nobody else would be served.
         large = pages.size + len(instructions) > LARGE_LISTING
         listing, _ = await asyncio.to_thread(read) if large else read()
+        if self.editions[name] != edition:
+            return False
         shown = self._listings.get((principal, name))
         if listing is not shown:
             self._follow(principal, shown, listing)
@@ -295,19 +381,6 @@ class Roster:
         if before is not None:
             removed = self._removed.setdefault((principal, now.server), Removed())
             removed.follow(before.entries, now.entries, refuse=self.refuse)
-
-
-def raise_for_required(reports: Iterable[ServerReport]) -> None:
-    for report in reports:
-        if report.required and report.error is not None:
-            error = report.error
-            raise ConnectFailed(
-                f"the required server {report.name!r} cannot be used: {error.message}",
-                where=report.name,
-                evidence=error.evidence,
-                cause=error.cause,
-                fix=error.fix,
-            ) from error
 
 
 def _exposed(listing: ServerListing, *, refuse: bool) -> int:

@@ -1,8 +1,10 @@
 """The runtime: a config in, agent sessions out."""
 
+import asyncio
 import os
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,19 +12,24 @@ from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load
 from bascule.config.state import state_folder
 from bascule.core.answer import OnElicit, OnSample
 from bascule.core.errors import UsageError
-from bascule.core.events import Sink
+from bascule.core.events import ConfigApplied, Sink
 from bascule.core.principal import Principal
 from bascule.identity.redirect import OnLogin
+from bascule.records.log_file import log_folder
 from bascule.records.recorder import Recorder
+from bascule.records.server_log import ServerLog
 from bascule.runtime.answering import Answering
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
+from bascule.runtime.reloading import Reloading
 from bascule.runtime.respondent import Respondent
 from bascule.runtime.roster import Roster
 from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
+from bascule.runtime.watching import Watching
 from bascule.store.choose import store_at
 from bascule.store.interface import Store
+from bascule.store.unkept import Unkept
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins
 
@@ -47,14 +54,18 @@ class Runtime:
         on_login: OnLogin | None = None,
         prove_required: bool = True,
     ) -> None:
-        self.config = config
+        self._config = config
         self._respondent = Respondent(on_elicit, on_sample)
         self._on_login = on_login
-        self._recorder = Recorder(sinks)
+        self._log = ServerLog(time.time)
+        self._recorder = Recorder(sinks, self._log)
         self._prove_required = prove_required
         self._store: Store | None = None
         self._roster: Roster | None = None
         self._executor: Executor | None = None
+        self._reloading: Reloading | None = None
+        self._watched: Path | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._sessions: dict[Principal, AgentSession] = {}
         self._standings: dict[Principal, Standing] = {}
 
@@ -67,10 +78,15 @@ class Runtime:
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
         on_login: OnLogin | None = None,
+        watch: bool = False,
     ) -> Self:
-        """From `bascule.yaml`, `.mcp.json`, or any other file that names MCP servers."""
+        """From `bascule.yaml`, `.mcp.json`, or any other file that names MCP servers. With `watch`, edits of the file
+        are applied while the runtime runs."""
         config = load_file(path, os.environ)
-        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
+        made = cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
+        if watch:
+            made.watch()
+        return made
 
     @classmethod
     def from_env(
@@ -109,14 +125,25 @@ class Runtime:
         memory = ListingMemory(self._store, home, time.time)
         answering = Answering(self._respondent, self._recorder, time.time, self._standings.get)
         logins = Logins(Vault(folder), self._on_login, time.time)
+        self._log.open(log_folder(folder, Path(home)))
         self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, logins)
         self._executor = Executor(self._roster.links, self._recorder, time.time, answering)
+
+        def trial(config: RuntimeConfig) -> Roster:
+            """For servers that may not come to stay: their links are logged, and nothing else is kept or told."""
+            untold = ListingMemory(Unkept(), home, time.time)
+            own_logins = Logins(Vault(folder), None, time.time)
+            return Roster(config, Recorder((), self._log), untold, time.time, answering.reception, own_logins)
+
+        self._reloading = Reloading(self.config, self._roster, trial, self._recorder, time.time)
         if self._prove_required:
             try:
                 await self._roster.prove_required()
             except BaseException:
                 await self.close()
                 raise
+        if self._watched is not None:
+            self._watching = asyncio.create_task(Watching(self._watched, self.reload).run(), name="watching")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -124,25 +151,57 @@ class Runtime:
 
     async def close(self) -> None:
         """Close every link. Nothing that was started is left running."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait((self._watching,))
+            self._watching = None
         if self._roster is not None:
             await self._roster.close()
+            self._config, self._reloading = self.config, None
             self._roster = self._executor = None
             self._sessions.clear()
             self._standings.clear()
+        await self._log.close()
         if self._store is not None:
             await self._store.close()
             self._store = None
 
+    @property
+    def config(self) -> RuntimeConfig:
+        """What runs. The settings beside the servers are those of the start."""
+        return self._reloading.config if self._reloading is not None else self._config
+
+    def watch(self) -> None:
+        """Apply edits of the config's file from the start of the runtime on. An event tells what became of each."""
+        if self._config.path is None:
+            raise UsageError("there is no file to watch: this config was made in code")
+        self._watched = self._config.path
+
+    async def reload(self) -> ConfigApplied:
+        """Read the config's file again, and apply what differs from what runs: servers come, go or begin anew, and
+        those that did not change go on undisturbed. Raises `ConfigError` where the file cannot be used, and
+        `ConnectFailed` where a `required` server in it cannot; then nothing has changed."""
+        path = self.config.path
+        if path is None:
+            raise UsageError("there is no file to read again: this config was made in code")
+        if self._reloading is None:
+            raise not_running()
+        return await self._reloading.apply(partial(load_file, path, os.environ))
+
     def session(self, user_id: str, session_id: str) -> AgentSession:
         """The agent session of this principal. Asking again gives the same one: it keeps what it has seen."""
         if self._roster is None or self._executor is None:
-            raise UsageError("the runtime is not running", fix="use it in `async with Runtime(…) as runtime:`")
+            raise not_running()
         principal = Principal(user_id, session_id)
         session = self._sessions.get(principal)
         if session is None:
             standing = self._standings[principal] = Standing(principal, self._roster)
             session = self._sessions[principal] = AgentSession(standing, self._executor)
         return session
+
+
+def not_running() -> UsageError:
+    return UsageError("the runtime is not running", fix="use it in `async with Runtime(…) as runtime:`")
 
 
 def _as_config(name: str, server: ServerConfig | Any) -> ServerConfig:

@@ -17,8 +17,7 @@ from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.identity.redirect import OnLogin
 from bascule.runtime.executor import Executor
-from bascule.runtime.report import LoginReport, ServerReport
-from bascule.runtime.roster import raise_for_required
+from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.tool_call import TOOL_CALL
@@ -74,9 +73,9 @@ class AgentSession:
             for task in settling:
                 task.cancel()
 
-    async def settle(self, server: str) -> ServerReport:
-        """How one server stands, linking to it if that was not tried yet."""
-        if server in self._roster.unsettled(self.principal):
+    async def settle(self, server: str, *, again: bool = False) -> ServerReport:
+        """How one server stands, linking to it if that was not tried yet; with `again`, whatever came of it before."""
+        if again or server in self._roster.unsettled(self.principal):
             return await self._roster.settle(self.principal, server, self.lane)
         return self._roster.report(self.principal, server, self.lane)
 

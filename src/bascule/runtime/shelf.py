@@ -38,6 +38,8 @@ class Held:
     moves: int
     """How often the server had told of changes when these were asked for."""
     since: float
+    edition: int
+    """That of the server's config."""
 
 
 class Shelf:
@@ -65,6 +67,8 @@ class Shelf:
 
     async def _held_library(self) -> Library:
         """The same, where what is held counts as long as its link does, and no change is told."""
+        editions = self._standing.roster.editions
+        self._held = {name: held for name, held in self._held.items() if held.edition == editions[name]}
         if any(map(self._lacks, self._standing.roster.servers)):
             return await self.library()
         return self._merged([held.offers for held in self._held.values()])
@@ -95,6 +99,8 @@ class Shelf:
 
     def _good(self, server: str, held: Held) -> bool:
         now = asyncio.get_running_loop().time()
+        if held.edition != self._standing.roster.editions[server]:
+            return False
         if held.link is not None and held.link.key.lane is not self._standing.ratchet.lane:
             # Private data has come in. What was there is there still, and asking for it anew could only be refused.
             return True
@@ -105,8 +111,11 @@ class Shelf:
     async def _list(self, server: str) -> Held:
         standing, roster = self._standing, self._standing.roster
         now = asyncio.get_running_loop().time
-        deadline = now() + roster.servers[server].timeouts.list
-        moves = self._moves(server)
+        config, edition, moves = roster.servers.get(server), roster.editions[server], self._moves(server)
+        if config is None:
+            # It was removed while others were listed.
+            return Held(ServerOffers(server), None, None, moves, now(), edition)
+        deadline = now() + config.timeouts.list
         problems: list[str] = []
         pages = {listed: Pages(listed) for listed in CAPABILITIES}
         for listed, capability in CAPABILITIES.items():
@@ -117,13 +126,13 @@ class Shelf:
                     pages[listed] = Pages(listed)
                     problems.append(f"its {listed.words} could not be listed: {problem}")
         times = [collected.ttl for collected in pages.values() if collected.ttl is not None]
-        prefix = roster.servers[server].tool_prefix
-        read = partial(catalog_offers, server, prefix, *pages.values(), problems)
+        read = partial(catalog_offers, server, config.tool_prefix, *pages.values(), problems)
         large = sum(collected.size for collected in pages.values()) > LARGE_LISTING
         offers = await asyncio.to_thread(read) if large else read()
         await roster.remember(standing.ratchet.lane, server, "resources", offers.resource_digests())
         await roster.remember(standing.ratchet.lane, server, "prompts", offers.prompt_digests())
-        return Held(offers, self._link(server), now() + min(times) if times else None, moves, now())
+        until = now() + min(times) if times else None
+        return Held(offers, self._link(server), until, moves, now(), edition)
 
     async def _collect(self, server: str, pages: Pages, deadline: float) -> str:
         """Every page of one listing. What is returned is why there is none."""

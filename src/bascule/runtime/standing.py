@@ -8,7 +8,8 @@ from typing import Protocol
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.compliance.ratchet import EpochPermit, Ratchet
-from bascule.core.errors import ConnectFailed, LoginNeeded, PoolTimeout, UnknownTool
+from bascule.config.model import ServerConfig
+from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, PoolTimeout, UnknownTool
 from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
@@ -22,10 +23,14 @@ from bascule.policy.facts import Facts
 from bascule.policy.repeat import may_repeat
 from bascule.runtime.meter import Meter
 from bascule.runtime.prepared import Prepared
+from bascule.runtime.report import REMOVED
 from bascule.runtime.roster import Roster
 
 EVERYTHING = Exposure.of(None)
 """For what the operator's `tools` setting does not speak of."""
+
+NOTHING = Exposure.of(())
+"""For a server that was removed while a request of its waited."""
 
 
 class Governed(Protocol):
@@ -53,6 +58,7 @@ class Standing:
         self._clock = clock
         self._meters: dict[str, Meter] = {}
         self._keys: dict[tuple[str, int], LinkKey] = {}
+        self._keys_version = -1
         self._routes: dict[str, Entry] = {}
         self._routes_version = -1
         self._allowed: dict[str, tuple[Governed, int, Lane]] = {}
@@ -89,12 +95,13 @@ class Standing:
         return self.toolbox.unknown(name)
 
     def allowed(self, spec: Governed) -> Lane | None:
-        """The lane a tool was allowed on before, if nothing that a rule looks at can have changed: the tool, and the
-        epoch of the agent session. Rules are functions of the facts alone, so asking them again would tell the same."""
+        """The lane a tool was allowed on before, if nothing that a rule looks at can have changed: the tool, the
+        operator's word on it, and the epoch of the agent session. Rules are functions of the facts alone, so asking
+        them again would tell the same."""
         found = self._allowed.get(spec.name)
-        if found is not None and found[0] is spec and found[1] == self.ratchet.epoch:
-            return found[2]
-        return None
+        if found is None or self._routes_version != self.roster.version:
+            return None
+        return found[2] if found[0] is spec and found[1] == self.ratchet.epoch else None
 
     def allow(self, spec: Governed, lane: Lane) -> None:
         self._allowed[spec.name] = (spec, self.ratchet.epoch, lane)
@@ -105,12 +112,12 @@ class Standing:
         meter = self._meters.get(server)
         if meter is None:
             meter = self._meters[server] = Meter(server, self._clock)
-        meter.enter(self.roster.servers[server].limits)
+        meter.enter(self._config(server).limits)
         return meter
 
     def may_repeat(self, spec: Governed) -> bool:
         """Whether a tool may be called again although it may have done its work."""
-        return may_repeat(self.roster.servers[spec.key.server].idempotent, spec.permissions, spec.key.tool)
+        return may_repeat(self._config(spec.key.server).idempotent, spec.permissions, spec.key.tool)
 
     def facts(self, spec: Governed, *, of_tools: bool = True) -> Facts:
         return Facts(
@@ -118,7 +125,7 @@ class Standing:
             name=spec.name,
             principal=self.principal,
             status=spec.status,
-            exposure=self.roster.exposures[spec.key.server] if of_tools else EVERYTHING,
+            exposure=self.roster.exposures.get(spec.key.server, NOTHING) if of_tools else EVERYTHING,
             level=self.ratchet.level,
             lane=self.ratchet.lane,
             permissions=spec.permissions,
@@ -127,26 +134,39 @@ class Standing:
 
     def link_key(self, server: str, lane: Lane) -> LinkKey:
         """Made once for each server and epoch: a key hashes slowly the first time, and every call looks one up."""
+        if self._keys_version != self.roster.version:
+            # Whether a link is shared is a matter of the config, which can be edited.
+            self._keys.clear()
+            self._keys_version = self.roster.version
         epoch = self.ratchet.epoch
         key = self._keys.get((server, epoch))
         if key is None:
             key = self._keys[server, epoch] = self.roster.key(self.principal, server, lane)
         return key
 
+    def _config(self, server: str) -> ServerConfig:
+        config = self.roster.servers.get(server)
+        if config is None:
+            raise ConnectionLost(REMOVED, sent=False)
+        return config
+
     def mask_of(self, server: str) -> Mask:
         return self.roster.masks.get(server) or Mask()
 
     def style_of(self, server: str) -> Style:
-        return self.roster.servers[server].render
+        config = self.roster.servers.get(server)
+        return config.render if config is not None else "yaml"
 
     def limit_of(self, prepared: Prepared) -> float:
         """Seconds for a whole request."""
         given = prepared.timeout
-        return given if given is not None else self.roster.servers[prepared.server].timeouts.call
+        if given is not None:
+            return given
+        return self._config(prepared.server).timeouts.call
 
     def request(self, prepared: Prepared, permit: EpochPermit, meter: Meter | None = None) -> Request:
         """What is sent. One that goes round again has what is left of its time."""
-        server = self.roster.servers[prepared.server]
+        server = self._config(prepared.server)
         rounds = prepared.rounds
         if rounds is not None:
             limit = rounds.deadline - perf_counter()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
+from weakref import WeakSet
 
 from bascule.core.errors import SandboxError
 
@@ -34,6 +35,15 @@ class Pipes:
     stderr: asyncio.Protocol
 
 
+_RUNNING = WeakSet["Child"]()
+
+
+def kill_all() -> None:
+    """End every child of this process now, for a program that is told to end at once."""
+    for child in tuple(_RUNNING):
+        child.kill()
+
+
 class Child:
     """A running process. `close` ends it and its whole group; until then `write` reaches its stdin. `exited` is done,
     with the exit code (negative for a signal), once it and its group are gone."""
@@ -45,6 +55,7 @@ class Child:
         self._stdin: asyncio.WriteTransport | None = None
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._pidfd = -1
+        _RUNNING.add(self)
 
     @property
     def pid(self) -> int:
@@ -81,6 +92,10 @@ class Child:
         # KILL cannot be refused, so the last wait is without a limit only in name.
         done, _ = await asyncio.wait((self.exited,), timeout=seconds)
         return bool(done)
+
+    def kill(self) -> None:
+        """End it and its group now, without waiting for that."""
+        self._signal_group(signal.SIGKILL)
 
     def _signal_group(self, signal_number: signal.Signals | None) -> None:
         if signal_number is not None and not self.exited.done():

@@ -9,6 +9,11 @@ RING = 64 * 1024
 TAIL_LINES = 20
 """Lines an error message shows."""
 
+LEAST = 4
+"""Characters of a secret worth hiding. Shorter ones are words like `on`."""
+
+SHOWN = "***"
+
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -20,9 +25,7 @@ class StderrRing:
 
     def __init__(self, hidden: Iterable[str] = ()) -> None:
         self._bytes = bytearray()
-        # Longest first, so that a secret which contains another leaves nothing of itself behind.
-        texts = (_cleaned(text).strip() for text in hidden)
-        self._hidden = sorted((text for text in texts if len(text) >= 4), key=len, reverse=True)
+        self._hidden = to_hide(hidden)
         self._longest = max((len(text.encode("utf-8", "replace")) for text in self._hidden), default=0)
         self.total = 0
 
@@ -35,14 +38,22 @@ class StderrRing:
     def tail(self, lines: int = TAIL_LINES) -> str:
         """The last lines, safe to print: no control sequences, no secrets."""
         # Cleaned first: a colour in the middle of a secret would keep it from being found.
-        text = _cleaned(bytes(self._bytes[-RING:]).decode("utf-8", "replace"))
+        text = cleaned(bytes(self._bytes[-RING:]).decode("utf-8", "replace"))
         for secret in self._hidden:
-            text = text.replace(secret, "***")
+            text = text.replace(secret, SHOWN)
         if self.total > RING:
             # The ring's edge may have cut a secret in two, and its end would not be recognised.
             text = text[self._longest :]
         return "\n".join(text.rstrip().split("\n")[-lines:])
 
 
-def _cleaned(text: str) -> str:
+def to_hide(secrets: Iterable[str]) -> list[str]:
+    """Secrets as they look in a cleaned text. Longest first, so that one which contains another leaves nothing of
+    itself behind."""
+    texts = {cleaned(text).strip() for text in secrets}
+    return sorted((text for text in texts if len(text) >= LEAST), key=len, reverse=True)
+
+
+def cleaned(text: str) -> str:
+    """A text without what a terminal obeys, its lines ended alike."""
     return _CONTROL.sub("", _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))

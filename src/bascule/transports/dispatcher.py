@@ -72,6 +72,10 @@ class Dispatcher(Protocol):
         """The protocol version that was agreed on; from here on its era's rules hold."""
         ...
 
+    def lose(self, reason: PeerError) -> None:
+        """Give the connection up: what is in flight fails now, for this reason. It is still to be closed."""
+        ...
+
     async def close(self, grace: float) -> None:
         """End the connection and whatever serves it, within about `grace` seconds. Never raises."""
         ...

@@ -1,7 +1,8 @@
 """Picks the transport for a server from its config. Each kind is imported only when a server of that kind is opened."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from bascule.config import (
     InProcessTransport,
@@ -37,6 +38,18 @@ def dial(
     user = f"\0{principal}" if isinstance(principal, Nobody) else principal.user_id
     login = logins.of(server, user, mask)
     return dispatcher_for(server, max_message=max_message, environ=environ, login=login)
+
+
+def overheard(
+    dialling: Callable[[Principal], Dispatcher], said: Callable[[Principal, int, str], None], principal: Principal
+) -> Dispatcher:
+    """A connection of which is told what its server writes to stderr: on whose behalf it runs, its process, a line."""
+    from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see below
+
+    dialled = dialling(principal)
+    if isinstance(dialled, StdioDispatcher):
+        dialled.on_line = partial(said, principal)
+    return dialled
 
 
 def dispatcher_for(

@@ -146,6 +146,9 @@ class HttpDispatcher:
             self._listening = True
             self._own(self._listen())
 
+    def lose(self, reason: PeerError) -> None:
+        self._lose(reason)
+
     async def close(self, grace: float) -> None:
         self._lose(ConnectionLost("the link was closed"))
         # One ending, however many ask for it, and none of them can cut it short.

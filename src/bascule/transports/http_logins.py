@@ -1,6 +1,6 @@
 """All logins of one runtime: who is logged in where, found by server and user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from bascule.config import ServerConfig, SseTransport, StreamableHttpTransport
@@ -30,6 +30,11 @@ class Logins:
                 return None
             self._made[key] = Credentials(target, user_id, self._vault, mask, self._on_login, self._clock)
         return self._made[key]
+
+    def drop(self, servers: Collection[str]) -> list[Credentials]:
+        """Forget who is logged in at these servers: they may be elsewhere now. What is given back is to be closed."""
+        dropped = [key for key in self._made if key[0] in servers]
+        return [self._made.pop(key) for key in dropped]
 
     async def close(self) -> None:
         for credentials in self._made.values():

@@ -1,11 +1,16 @@
 """A server as a child process, spoken to over its stdin and stdout."""
 
 import asyncio
+from collections.abc import Callable, Iterable
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, SandboxError
 from bascule.sandbox.child import Child, Command, Pipes, spawn
+from bascule.sandbox.stderr_lines import StderrLines
 from bascule.sandbox.stderr_ring import StderrRing
 from bascule.transports.stream import StreamDispatcher
+
+OnLine = Callable[[int, str], None]
+"""Takes a line that a child wrote to stderr, with the child's pid. Must not block."""
 
 LAST_WORDS = 0.05
 """Seconds between the first sign of a server's end and calling it dead. Its exit code, the rest of its output and its
@@ -21,7 +26,9 @@ class StdioDispatcher(StreamDispatcher):
         super().__init__(max_message)
         self._command = command
         self._child: Child | None = None
+        self.on_line: OnLine | None = None
         self._stderr = StderrRing(hidden)
+        self._lines = StderrLines(hidden)
         self._signs = {"exit", "stdout", "stderr"}
         self._spawned: asyncio.Event | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -68,10 +75,20 @@ class StdioDispatcher(StreamDispatcher):
     def said(self, data: bytes) -> None:
         """Take what the child wrote to stderr."""
         self._stderr.feed(data)
+        if self.on_line is not None:
+            self._tell(self._lines.feed(data))
+
+    def _tell(self, lines: Iterable[str]) -> None:
+        if self.on_line is not None and self._child is not None:
+            for line in lines:
+                # In a step of its own: what is done about it is not ours to wait for.
+                self._loop.call_soon(self.on_line, self._child.pid, line)
 
     def ended(self, sign: str) -> None:
         """Take a sign of the child's end: its exit, or the end of its stdout or stderr."""
         self._signs.discard(sign)
+        if sign == "stderr":
+            self._tell(self._lines.end())
         if not self._signs:
             self._gone_for_good()
         elif sign != "stderr":

@@ -1,6 +1,7 @@
 """How every command begins."""
 
 import argparse
+import asyncio
 import getpass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from bascule.cli.opening import acting_for, agent_session
 from bascule.core.errors import ConfigError
+from bascule.core.events import ConfigApplied
 from bascule.core.principal import Principal
 from support.children import children
 from support.command import configured, entry
@@ -76,3 +78,19 @@ async def test_no_config_is_an_error_that_says_where_it_was_looked_for(tmp_path:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="no configuration found"):
         await agent_session(options()).__aenter__()
+
+
+async def test_a_command_can_hear_events_and_follow_the_config(tmp_path: Path):
+    heard: list[Any] = []
+    applied = asyncio.Event()
+
+    def hear(event: Any) -> None:
+        heard.append(event)
+        if isinstance(event, ConfigApplied):
+            applied.set()
+
+    named = options(config=configured(tmp_path, echo=entry("echo")))
+    async with fail_after(20), agent_session(named, sinks=[hear], watch=True) as session:
+        configured(tmp_path, other=entry("echo"))
+        await applied.wait()
+        assert [report.name for report in session.servers()] == ["other"]

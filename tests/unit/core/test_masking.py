@@ -64,3 +64,15 @@ def test_the_oldest_learned_are_forgotten_and_the_configured_never():
         mask.learn(f"token-number-{number}-")
     assert mask.text("token-number-0-") == "token-number-0-"
     assert mask.text(f"{TOKEN} token-number-{MOST_LEARNED}- token-number-1-") == "*** *** ***"
+
+
+def test_what_another_mask_hid_is_hidden_as_long_as_the_next_one_lasts():
+    first, second, third = Mask(["first-secret"]), Mask(["second-secret"]), Mask(["third-secret"])
+    first.learn("learned-secret")
+    second.succeed(first)
+    third.succeed(second)
+
+    assert second.text("first-secret learned-secret second-secret") == "*** *** ***"
+    second.learn("learned-later")
+    assert second.text("first-secret learned-later") == "*** ***"
+    assert third.text("first-secret second-secret third-secret") == "first-secret *** ***"

@@ -50,3 +50,12 @@ def test_a_server_nobody_configured_is_the_callers_mistake():
         Plans({"files": PLAN}).plan_for(a_key("mail"))
 
     assert "bascule list" in caught.value.fix
+
+
+def test_plans_can_be_others_from_one_moment_to_the_next():
+    plans = Plans({"files": PLAN})
+    plans.servers = {"mail": PLAN}
+
+    assert plans.plan_for(a_key("mail")).key == a_key("mail")
+    with pytest.raises(UsageError):
+        plans.plan_for(a_key("files"))

@@ -328,3 +328,58 @@ async def test_a_link_is_not_lent_before_what_it_listed_was_taken_over(log: Path
         assert await pool.lease(KEY) is link
         link.listed = None
         assert pool.borrow(KEY) is link
+
+
+# Giving servers up
+
+
+async def test_links_to_a_server_that_is_given_up_end_at_once_and_the_next_is_a_first_one(log: Path, tmp_path: Path):
+    journal, other = Journal(), a_key("other")
+    plans = {"server": old(log), "other": old(tmp_path / "other")}
+    async with pool_of(lambda key: plans[key.server](key), journal) as pool:
+        links = [await pool.lease(key) for key in (KEY, a_key(principal=BOB), other)]
+        assert pool._learned.keys() == {"server", "other"}
+        retired = pool.retire({"server"}, "it was edited")
+
+        assert retired == links[:2]
+        assert pool.borrow(KEY) is pool.find(KEY) is None
+        assert (await pool.lease(other)) is links[2]
+        assert pool._learned.keys() == {"other"}
+        await asyncio.gather(*(link.close() for link in retired))
+        assert journal.reasons.count("it was edited") == 2
+        assert (await pool.lease(KEY)).first_start
+
+
+async def test_closing_all_waits_for_links_that_were_given_up(log: Path):
+    before = children()
+    async with pool_of(old(log)) as pool:
+        await pool.lease(KEY)
+        pool.retire({KEY.server}, "it was edited")
+        await pool.close()
+
+        assert children() == before
+
+
+async def test_who_waits_for_a_link_that_is_given_up_is_told_why():
+    async with pool_of(lambda key: a_plan(lambda: stdio("mute", "waiting"), key)) as pool:
+        waiting = asyncio.create_task(pool.lease(KEY))
+        await asyncio.sleep(0)
+        pool.retire({KEY.server}, "it was edited")
+
+        with pytest.raises(ConnectFailed, match="it was edited"):
+            await waiting
+        assert pool._learned == {}
+
+
+async def test_what_a_link_has_shown_that_was_given_up_as_it_opened_is_not_kept(log: Path):
+    async with pool_of(old(log)) as pool:
+        waiting = asyncio.create_task(pool.lease(KEY))
+        await asyncio.sleep(0)
+        link = pool.find(KEY)
+        assert link is not None
+        link._opened.add_done_callback(lambda _: pool.retire({KEY.server}, "it was edited"))
+        with pytest.raises(ConnectionLost, match="it was edited"):
+            await waiting
+
+        assert link.retired
+        assert pool._learned == {}

@@ -1,12 +1,16 @@
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bascule.core.events import LinkChanged
+from bascule.core.events import CatalogChanged, LinkChanged
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
+from bascule.records.log_file import log_path
+from bascule.records.log_tail import LogTail
 from bascule.records.recorder import Recorder
+from bascule.records.server_log import ServerLog
 
 EVENT = LinkChanged("files", Lane.OPEN, Principal("alice", "s-1"), "ready", "", 1.0)
 
@@ -48,3 +52,23 @@ def test_sinks_are_those_of_the_beginning():
     sinks.append(broken)
 
     recorder.record(EVENT)
+
+
+async def test_the_log_of_servers_hears_of_links_and_of_what_is_said(tmp_path: Path):
+    log = ServerLog(lambda: 2.0)
+    log.open(tmp_path / "state" / "logs" / "abc")
+    recorder = Recorder([], log)
+    recorder.record(EVENT)
+    recorder.record(CatalogChanged("files", (), (), (), 1.0))
+    recorder.said("files", EVENT.principal, 7, "hello")
+    await log.close()
+
+    lines = LogTail(log_path(tmp_path / "state" / "logs" / "abc", "files")).last(10)
+    assert [(line.kind, line.text, line.state, line.pid) for line in lines] == [
+        ("link", "", "ready", None),
+        ("stderr", "hello", None, 7),
+    ]
+
+
+def test_without_a_log_what_is_said_is_let_be():
+    Recorder([]).said("files", EVENT.principal, 7, "hello")

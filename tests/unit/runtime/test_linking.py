@@ -1,5 +1,7 @@
 """A config becomes a plan, or the reason why there is none."""
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,15 +11,17 @@ from bascule.config import ServerConfig, SseTransport, StdioTransport, Streamabl
 from bascule.config.transport import NoTransport, Transport
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins
 from bascule.wire.stamp import CLIENT_INFO_KEY
-from support.links import a_key
-from support.runtime import obeying, roster_of, running
+from support.links import ALICE, a_key
+from support.runtime import obeying, roster_of, running, stand_in
 from support.servers import received
+from support.waiting import fail_after
 
 
 def plan(server: ServerConfig, folder: Path) -> ServerPlan | BasculeError:
@@ -55,3 +59,24 @@ def test_what_a_server_is_given_in_secret_is_masked():
     server = ServerConfig("work", StdioTransport("npx", env={"TOKEN": "very-secret-token"}))
 
     assert "very-secret-token" not in str(mask_of(server).error(ConfigError("it said very-secret-token")))
+
+
+async def test_what_a_server_says_on_stderr_reaches_its_log(tmp_path: Path):
+    said: list[tuple[str, str, bool, str]] = []
+
+    def listen(server: str, principal: Principal, pid: int, line: str) -> None:
+        said.append((server, principal.user_id, pid > 0, line))
+
+    server = stand_in("work", "failing", 3, "no key hunter-22\nand no lock")
+    assert isinstance(server.transport, StdioTransport)
+    server = replace(server, transport=replace(server.transport, env={"KEY": "hunter-22"}))
+    logins = Logins(Vault(tmp_path), None, lambda: 0.0)
+    made = plan_of(server, Mask(), max_message=1000, reception=Reception(), logins=logins, said=listen)
+    assert isinstance(made, ServerPlan)
+    dialled = made.dial(ALICE)
+    async with fail_after(20):
+        await dialled.open()
+        await asyncio.shield(dialled.lost)
+        await dialled.close(1.0)
+
+    assert said == [("work", "alice", True, "no key ***"), ("work", "alice", True, "and no lock")]

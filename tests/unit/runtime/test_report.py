@@ -6,7 +6,7 @@ import pytest
 
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
-from bascule.runtime.report import LoginReport, ServerReport
+from bascule.runtime.report import LoginReport, ServerReport, no_longer_there
 
 
 def test_a_server_that_was_never_tried_has_nothing_to_tell():
@@ -31,3 +31,11 @@ def test_a_login_is_told_with_how_the_server_stands():
     report = LoginReport(ServerReport("work", "http", LinkState.READY, tools=3), "https://login.example", "read")
 
     assert (report.server.tools, report.issuer, report.scope) == (3, "https://login.example", "read")
+
+
+def test_a_server_that_is_not_there_says_so():
+    report = no_longer_there("gone")
+
+    assert (report.name, report.state, report.tools, report.required) == ("gone", LinkState.CLOSED, 0, False)
+    assert report.error is not None
+    assert report.reason == report.error.message == "no server is called 'gone'"

@@ -317,8 +317,10 @@ def test_the_first_required_server_that_failed_is_raised_for():
     assert raised.__cause__ is error
 
 
-async def test_a_key_of_no_server_is_the_callers_mistake(log: Path):
+async def test_a_server_that_is_not_there_is_reported_as_such_and_nothing_is_kept_of_it(log: Path):
     async with a_roster(obeying(log)) as roster:
-        with pytest.raises(KeyError):
-            await roster.settle(ALICE, "nobody", Lane.OPEN)
+        report = await roster.settle(ALICE, "nobody", Lane.OPEN)
+
+        assert (report.state, str(report.error)) == (LinkState.CLOSED, "no server is called 'nobody'")
+        assert roster.error_of(ALICE, "nobody") is None
         assert roster.links.find(LinkKey("nobody", Lane.OPEN, ALICE)) is None

@@ -1,5 +1,6 @@
 """A config in, agent sessions out, and nothing left behind."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import pytest
 
 from bascule.config import InProcessTransport, ServerConfig
 from bascule.core.errors import ConfigError, ConnectFailed, StoreError, UsageError
-from bascule.core.events import LinkChanged
+from bascule.core.events import ConfigApplied, LinkChanged
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
+from bascule.records.log_file import log_folder, log_path
+from bascule.records.log_tail import LogTail
 from bascule.runtime.roster import STARTING
 from bascule.runtime.runtime import Runtime
 from support.children import children
+from support.command import configured, entry
 from support.runtime import Events, bad, good, obeying, running, stand_in
 from support.servers import argv, pids
 from support.waiting import fail_after
@@ -201,3 +205,55 @@ async def test_state_that_cannot_be_kept_fails_the_start(tmp_path: Path, log: Pa
         await Runtime.from_servers({"work": obeying(log)}).__aenter__()
 
     assert not log.exists()
+
+
+# Edits of the file
+
+
+async def test_a_watched_file_is_followed_and_the_watch_ends_with_the_runtime(tmp_path: Path, log: Path):
+    events, applied = Events(), asyncio.Event()
+
+    def hear(event: object) -> None:
+        events.append(event)
+        if isinstance(event, ConfigApplied):
+            applied.set()
+
+    path = configured(tmp_path, work=entry("obeying", log))
+    async with fail_after(20), Runtime.from_file(path, sinks=[hear], watch=True) as runtime:
+        watch = runtime._watching
+        assert watch is not None
+        configured(tmp_path, other=entry("obeying", log))
+        await applied.wait()
+        assert runtime.config.servers.keys() == {"other"}
+
+    assert watch.cancelled()
+    assert runtime.config.servers.keys() == {"other"}
+
+
+async def test_only_a_file_can_be_watched_or_read_again(log: Path):
+    made = Runtime.from_servers({"work": obeying(log)})
+    with pytest.raises(UsageError, match="made in code"):
+        made.watch()
+    async with made:
+        with pytest.raises(UsageError, match="made in code"):
+            await made.reload()
+
+
+async def test_a_runtime_that_was_not_entered_reads_nothing_again(tmp_path: Path):
+    made = Runtime.from_file(configured(tmp_path, echo=entry("echo")))
+    with pytest.raises(UsageError, match="not running"):
+        await made.reload()
+
+
+async def test_what_servers_say_is_logged_wherever_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "state"))
+    path = Path(configured(tmp_path, work=entry("failing", 3, "no database")))
+    async with fail_after(20), Runtime.from_file(path) as runtime:
+        await runtime.session("alice", "s-1").settle("work")
+
+    lines = LogTail(log_path(log_folder(tmp_path / "state", path), "work")).last(100)
+    assert {(line.kind, line.text or line.state) for line in lines} >= {
+        ("stderr", "no database"),
+        ("link", "connecting"),
+        ("link", "the server exited with code 3"),
+    }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bascule.config.diff import ConfigDiff
 from bascule.core.events import CatalogChanged
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
@@ -318,3 +319,20 @@ async def test_a_server_that_tells_of_changes_all_the_time_is_not_asked_all_the_
             await told(session, "resources")
 
     assert asked(tmp_path).count("resources/list") == 1
+
+
+# Edits of the config
+
+
+async def test_what_a_removed_or_changed_server_offered_is_not_offered_any_more(tmp_path: Path):
+    one = offering(tmp_path, uris=("a://1",), prompts=(GREET,))
+    two = offering(tmp_path, uris=("b://1",), name="two")
+    async with at_work(one, two) as session:
+        roster = session._roster
+        assert len(await session.resources()) == 2
+        roster.adopt({"work": replace(one, prefix="w")}, ConfigDiff(removed=("two",), relisted=("work",)))
+
+        assert well(await session.prompt("w_greet", {"who": "x"})).prompt == "greet"
+        assert [spec.address for spec in (await session.library()).resources] == ["a://1"]
+        bad(await session.read("b://1"), FailureKind.UNKNOWN_TOOL)
+        assert (await session._shelf._list("two")).offers.resources == {}

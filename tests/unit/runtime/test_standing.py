@@ -14,8 +14,9 @@ import pytest
 
 from bascule.catalog.entry import Entry
 from bascule.config import Limits, ServerConfig, StreamableHttpTransport
+from bascule.config.diff import ConfigDiff
 from bascule.core.call import ToolCall
-from bascule.core.errors import ConnectFailed, LimitReached, LoginNeeded, UnknownTool
+from bascule.core.errors import ConnectFailed, ConnectionLost, LimitReached, LoginNeeded, UnknownTool
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
@@ -314,3 +315,22 @@ async def test_a_server_that_died_may_come_back_with_the_tool_that_is_asked_for(
 
         assert (await stands.resolve("work_dance")).spec.key.tool == "dance"
         assert "was removed" in (await refusal(stands, "work_act")).message
+
+
+async def test_what_waited_for_a_server_that_was_removed_ends_typed(log: Path):
+    async with standing(obeying(log, render="json")) as stands:
+        entry = await stands.resolve("work_act")
+        stands.allow(entry.spec, Lane.OPEN)
+        prepared = prepared_for(entry, ToolCall("work_act", {}))
+        roster = stands.roster
+        assert stands.style_of("work") == "json"
+        roster.adopt({}, ConfigDiff(removed=("work",)))
+
+        assert stands.allowed(entry.spec) is None
+        assert not stands.facts(entry.spec).exposure.permits("act")
+        assert stands.facts(entry.spec, of_tools=False).exposure.permits("act")
+        assert stands.style_of("work") == "yaml"
+        for asked in (stands.limit_of, lambda p: stands.request(p, stands.ratchet.permit())):
+            with pytest.raises(ConnectionLost, match="removed from the configuration") as lost:
+                asked(prepared)
+            assert not lost.value.sent

@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 from bascule.core.errors import SandboxError
-from bascule.sandbox.child import Child, Command, Pipes, spawn
+from bascule.sandbox.child import Child, Command, Pipes, kill_all, spawn
 from support.children import children
 from support.processes import ended
 from support.servers import argv, command
@@ -323,3 +323,12 @@ def program(path: Path, mode: int = 0o755) -> Path:
     path.write_text("#!/bin/sh\nexit 0\n")
     path.chmod(mode)
     return path
+
+
+async def test_all_children_can_be_killed_without_waiting():
+    async with running(command("stubborn")) as (one, witness), running(command("stubborn")) as (two, other):
+        assert [await witness.line(), await other.line()] == ["ready", "ready"]
+        kill_all()
+
+        assert [await one.exited, await two.exited] == [-signal.SIGKILL, -signal.SIGKILL]
+        kill_all()  # there is nothing left to kill

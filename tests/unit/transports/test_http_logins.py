@@ -47,3 +47,18 @@ def test_nobody_logs_in_at_a_child_process():
 
     assert target_of(server) is None
     assert "no remote server" in no_login(server).message
+
+
+async def test_a_login_that_is_dropped_is_made_anew_from_the_config_of_then(tmp_path: Path):
+    logins = Logins(Vault(tmp_path), None, lambda: 0.0)
+    mask, elsewhere = Mask(), ServerConfig("a", StreamableHttpTransport("https://b.example/mcp"))
+    other = ServerConfig("b", StreamableHttpTransport(URL))
+    before, kept = logins.of(remote(), "alice", mask), logins.of(other, "alice", mask)
+
+    assert logins.drop({"a"}) == [before]
+    after = logins.of(elsewhere, "alice", mask)
+    assert after is not None
+    assert after is not before
+    assert after._target.url == "https://b.example/mcp"
+    assert logins.of(other, "alice", mask) is kept
+    await logins.close()
