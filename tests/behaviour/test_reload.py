@@ -139,11 +139,13 @@ async def test_a_changed_variable_is_a_change_of_who_names_it(config: Config):
 
 
 @pytest.mark.requirement("UX-2")
-async def test_a_server_that_is_killed_shows_it(config: Config):
+async def test_a_server_that_is_killed_shows_it_and_comes_back(config: Config):
     async with up(config.folder) as running:
         await running.until_ready(*NAMES)
         os.kill(config.pids("two")[0], signal.SIGKILL)
         await running.until(lambda told: told.get("name") == "two" and "signal 9" in told["reason"])
+        await running.until_server("two", "ready")
+        assert len(config.pids("two")) == 2
         assert await running.stop() == 0
 
 

@@ -15,6 +15,7 @@ from bascule.cli.opening import agent_session
 from bascule.cli.up_rows import Rows
 from bascule.cli.up_views import View, view_for
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
+from bascule.links.key import SHARED
 from bascule.links.state import USABLE
 from bascule.runtime.session import AgentSession
 from bascule.sandbox.child import kill_all
@@ -113,7 +114,7 @@ class Watch:
                 return self._judge_start()
             case Settled():
                 self._show_ready(happening.server)
-            case LinkChanged() if happening.principal == self._session.principal:
+            case LinkChanged() if happening.principal in {self._session.principal, SHARED}:
                 self._follow(happening)
             case ConfigApplied():
                 self._rows.forget(happening)
@@ -146,7 +147,7 @@ class Watch:
         return exit_codes.UNREACHABLE if first and failed else None
 
     async def _connect(self) -> None:
-        async for report in self._session.connecting():
+        async for report in self._session.connecting(keep=True):
             self._happenings.put_nowait(Settled(report.name))
         self._happenings.put_nowait(Sign.CONNECTED)
 

@@ -61,10 +61,14 @@ class AgentSession:
         raise_for_required([report async for report in self.connecting()])
         return self.servers()
 
-    async def connecting(self) -> AsyncGenerator[ServerReport]:
-        """The same, told server by server, each as soon as it is known how it stands."""
+    async def connecting(self, *, keep: bool = False) -> AsyncGenerator[ServerReport]:
+        """The same, told server by server, each as soon as it is known how it stands. With `keep`, those that fail are
+        tried again by themselves, as if they had died."""
         lane = self.lane
         names = self._roster.unsettled(self.principal)
+        if keep:
+            for name in names:
+                self._roster.links.keep(self._roster.key(self.principal, name, lane))
         settling = [asyncio.create_task(self._roster.settle(self.principal, name, lane)) for name in names]
         try:
             for report in asyncio.as_completed(settling):

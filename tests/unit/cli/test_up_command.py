@@ -131,6 +131,26 @@ async def test_a_server_that_comes_back_is_shown_with_its_tools(tmp_path: Path):
         assert await run.stop() == 0
 
 
+async def test_a_server_that_failed_at_the_start_is_tried_again(tmp_path: Path):
+    log = tmp_path / "log"
+    log.mkdir()  # where it would write: it cannot start
+    work = entry("obeying", log, restart={"backoff": 0.2, "attempts": 8})
+    async with watching(configured(tmp_path, work=work)) as run:
+        await run.view.until("work", "failed")
+        log.rmdir()
+        assert (await run.view.until("work", "ready")).tools == 1
+        assert await run.stop() == 0
+
+
+async def test_a_server_that_everyone_shares_is_shown(tmp_path: Path):
+    shared = entry("echo", lifetime="shared", stateless=True)
+    async with watching(configured(tmp_path, echo=shared)) as run:
+        assert (await run.view.until("echo", "ready")).tools == 1
+        assert await run.stop() == 0
+
+    assert run.view.states["echo"] == ["configured", "connecting", "ready"]
+
+
 async def test_a_required_server_that_fails_at_the_start_ends_it(tmp_path: Path):
     config = configured(tmp_path, echo=entry("echo"), bad=entry("failing", 3, "no key", required=True))
     ran = await bascule(tmp_path, "up", "--config", config)
