@@ -41,7 +41,7 @@ def test_a_child_that_was_there_before_is_left_alone():
 
 
 def test_children_are_found_without_the_kernels_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(subject, "_TASKS", tmp_path / "absent")
+    monkeypatch.setattr(subject, "_PROC", tmp_path / "absent")
     with a_child_that_stays() as child:
         assert child.pid in subject.children()
         child.kill()
