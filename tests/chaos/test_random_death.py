@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, Timeouts
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from support.children import children
+from support.children import children, keepers
 from support.servers import argv
 from support.waiting import fail_after
 
@@ -23,6 +24,9 @@ CALLS = 100
 IN_FLIGHT = 16
 DEATHS = 0.1
 """How many calls are begun by killing the server."""
+
+KEEPERS = 0.2
+"""How many of the deaths are those of a keeper, which its server does not survive."""
 
 PAUSE = 0.1
 """Seconds between the other killings, on average: about as long as a start takes, so that some fall into one."""
@@ -53,12 +57,19 @@ class Killer:
             self._kill()
 
     def _kill(self) -> None:
-        # A child of ours keeps its pid until we have waited for it, so that the signal can reach nobody else.
-        ours = (children() - self._others) - self.killed
+        species = keepers if self._chance.random() < KEEPERS else children
+        ours = (species() - self._others) - self.killed
         if ours:
             victim = self._chance.choice(sorted(ours))
-            os.kill(victim, signal.SIGKILL)
             self.killed.add(victim)
+            with suppress(ProcessLookupError):
+                held = os.pidfd_open(victim)
+                try:
+                    # Found once more while it is held, so that the signal can reach nobody else.
+                    if victim in species():
+                        signal.pidfd_send_signal(held, signal.SIGKILL)
+                finally:
+                    os.close(held)
 
 
 class Caller:

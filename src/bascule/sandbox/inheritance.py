@@ -46,12 +46,12 @@ def _read(name: str) -> str:
     try:
         with open(f"{_PROC}/{name}") as file:  # noqa: PTH123
             return file.read()
-    except OSError:  # not Linux
+    except (FileNotFoundError, PermissionError):  # not Linux; what is only not to be had just now is no answer
         return ""
 
 
 def _namespace(name: str) -> str:
     try:
         return os.readlink(f"{_PROC}/ns/{name}")  # noqa: PTH115
-    except OSError:
+    except (FileNotFoundError, PermissionError):
         return ""

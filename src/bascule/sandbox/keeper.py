@@ -119,7 +119,7 @@ class Keeper:
 
     def _server_ended(self) -> bool:
         """Reap what has ended, all but the server: dead, it still holds its pid, and with it the name of its group."""
-        if not self._server:
+        if not self._server or self._over:
             return False
         if not hasattr(os, "waitid"):
             return self._reap_server(os.WNOHANG)
