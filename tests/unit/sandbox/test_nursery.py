@@ -109,6 +109,14 @@ async def test_it_can_be_ended_and_leaves_no_trace():
     end_nursery()
 
 
+def test_it_can_be_ended_though_somebody_has_a_copy_of_our_socket():
+    copy = os.dup(current()._orders.fileno())
+    try:
+        end_nursery()
+    finally:
+        os.close(copy)
+
+
 async def test_an_interrupt_and_a_term_for_all_of_us_do_not_end_it():
     async with a_child():
         first = current()
