@@ -1,6 +1,7 @@
 """Our end of the nursery: the one process of ours that all keepers are forked from. It is started with the first server
 and ends with us; until then it is one process and one file descriptor, however many servers come and go."""
 
+import atexit
 import os
 import socket
 import subprocess
@@ -116,7 +117,14 @@ def _in_a_fork() -> None:
             each.forget()
 
 
+def _at_exit() -> None:
+    """It would end anyway, but Python would complain of a socket that nobody has closed."""
+    if _house.nursery is not None:
+        _house.nursery.retire()
+
+
 os.register_at_fork(after_in_child=_in_a_fork)
+atexit.register(_at_exit)
 
 
 def nursery(standing: tuple[Any, ...]) -> Nursery | None:

@@ -234,6 +234,19 @@ async def test_a_making_cut_short_at_any_step_leaves_nothing(steps: int):
     assert children() == before
 
 
+@pytest.mark.parametrize("pipe", ["stdin", "stdout", "stderr"])
+async def test_a_making_cut_short_between_its_pipes_leaves_nothing(pipe: str):
+    before = children()
+    witness = Witness()
+    async with fail_after(20, "the end of the making"):
+        making = asyncio.create_task(spawn(command("stubborn"), witness.pipes))
+        getattr(witness, pipe).connection_made = lambda _: making.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+
+    assert children() == before
+
+
 async def test_a_child_lives_and_dies_the_same_without_a_keeper(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nursery._house, "without", "for once")
     async with running(command("stubborn")) as (child, witness):
