@@ -1,8 +1,9 @@
-"""What an idle link costs in our own process, beside the server's."""
+"""What an idle link costs beside the server's own process: in ours, and as a keeper."""
 
 import gc
 import sys
 import tracemalloc
+from statistics import mean
 
 import psutil
 
@@ -28,10 +29,19 @@ async def run(report: Report) -> None:
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         grown = psutil.Process().memory_info().rss - resident
+        keepers = [keeper.memory_full_info() for keeper in named("bascule-keeper")]
+        nursery = sum(process.memory_full_info().pss for process in named("bascule-nursery"))
     report.add(
         f"{COUNT} idle links to stdio servers",
         [
             Row("objects a link holds", held / COUNT / 1e6, "MB"),
             Row("growth of our process for a link, tracing included", grown / COUNT / 1e6, "MB", Goal("at most", 0.2)),
+            Row("memory of a keeper's own", mean(keeper.uss for keeper in keepers) / 1e6, "MB", Goal("at most", 1)),
+            Row("the same and its share of what keepers have in common", mean(k.pss for k in keepers) / 1e6, "MB"),
+            Row("the nursery, once for all links", nursery / 1e6, "MB"),
         ],
     )
+
+
+def named(name: str) -> list[psutil.Process]:
+    return [process for process in psutil.Process().children(recursive=True) if process.name() == name]

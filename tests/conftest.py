@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from support.children import children, left_behind
+from support.children import children, keepers, left_behind
 from support.skips import SkipLedger
 
 
@@ -36,7 +36,7 @@ def state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
 
 @pytest.fixture(autouse=True)
 def no_child_is_left() -> Iterator[None]:
-    before = children()
+    before = children() | keepers()
     yield
     if left := left_behind(before):
         pytest.fail("the test left child processes behind, now ended:\n" + "\n".join(left), pytrace=False)

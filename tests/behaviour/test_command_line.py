@@ -202,6 +202,7 @@ async def test_doctor_checks_everything_and_says_what_to_mend(folder: Path):
         "server work": "ok",
         "tool work_odd": "warn",
         "server dies": "fail",
+        "processes": "ok",
     }
     assert "no database" in checks["server dies"]["evidence"]
     assert checks["server dies"]["fix"]

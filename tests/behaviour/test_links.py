@@ -14,9 +14,11 @@ from bascule.core.events import LinkChanged
 from bascule.core.outcome import FailureKind
 from support.contract import answer_over_http
 from support.http_servers import Asked, http_reply, raw_server
+from support.nasty import nasties
 from support.runtime import Arrived, Events, at_work, bad, good, obeying, running, stand_in
 from support.scenarios import entry, from_file, listing, log_of, scripted, write_yaml
 from support.servers import methods, pids
+from support.survivors import survivors
 from support.waiting import fail_after
 
 QUICK = Timeouts(connect=15, probe=0.3, list=10, call=10, close=1)
@@ -322,6 +324,17 @@ async def test_a_server_that_died_is_failed_until_someone_asks_again(tmp_path: P
         assert (report.state, report.reason) == ("failed", "the server exited with code 7")
         assert good(await session.call("work_act"))
         assert session.servers()[0].state == "ready"
+
+
+@pytest.mark.requirement("LNK-10")
+@pytest.mark.parametrize("kind", ["double-fork", "ignores-term"])
+async def test_closing_leaves_nothing_of_what_a_server_has_started(tmp_path: Path, kind: str):
+    with nasties(tmp_path, kinds=(kind,)) as nasty:
+        async with at_work(*nasty.configs(QUICK).values()) as session:
+            await session.connect()
+            await nasty.all_up()
+
+        assert await survivors(nasty.marker) == []
 
 
 @pytest.mark.requirement("LNK-4")

@@ -6,6 +6,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bascule.links.pool import Pool
 from bascule.runtime.runtime import Runtime
 from bascule.transports.messages import MessageDispatcher
 from bascule.wire.jsonrpc import Message
-from support.children import children, servers_alive
+from support.children import children, keepers
 from support.runtime import QUICKLY, roster_of
 from support.servers import argv
 from support.waiting import fail_after
@@ -27,6 +28,9 @@ CALLS, DEATHS = 100, 10
 IN_FLIGHT = 16
 DEADLY = 0.1
 """How many calls are begun by killing the server."""
+
+KEEPERS = 0.2
+"""How many of the deaths are those of a keeper, which its server does not survive."""
 
 PAUSE = 0.1
 """Seconds between the other killings, on average: about as long as a start takes, so that some fall into one."""
@@ -65,13 +69,21 @@ class Killer:
             self._kill(links)
 
     def _kill(self, links: Pool) -> None:
-        ours = servers_alive(self._others) - self.killed
+        species = keepers if self._chance.random() < KEEPERS else children
+        ours = (species() - self._others) - self.killed
         if ours:
             victim = self._chance.choice(sorted(ours))
-            in_flight = [reply for link in links.links() if link.usable for reply in replies_awaited(link)]
-            os.kill(victim, signal.SIGKILL)
             self.killed.add(victim)
-            self._watch(in_flight)
+            in_flight = [reply for link in links.links() if link.usable for reply in replies_awaited(link)]
+            with suppress(ProcessLookupError):
+                held = os.pidfd_open(victim)
+                try:
+                    # Found once more while it is held, so that the signal can reach nobody else.
+                    if victim in species():
+                        signal.pidfd_send_signal(held, signal.SIGKILL)
+                        self._watch(in_flight)
+                finally:
+                    os.close(held)
 
     def _watch(self, in_flight: list[asyncio.Future[Message]]) -> None:
         now = asyncio.get_running_loop().time

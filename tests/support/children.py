@@ -1,4 +1,4 @@
-"""Child processes of this test process that a test has left behind."""
+"""Processes that a test has started, by whatever way, and has left behind."""
 
 import os
 import time
@@ -8,32 +8,54 @@ from pathlib import Path
 import psutil
 
 MOMENT = 3.0
-"""Seconds a child has to be gone after its test: a process that was killed is a zombie until somebody has waited for it."""
+"""Seconds a process has to be gone after its test: one that was killed is a zombie until somebody has waited for it."""
 
-_TASKS = Path("/proc/self/task")
+_PROC = Path("/proc")
 _KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 """What the standard library starts once per process, and keeps."""
 
+_OURS = {"bascule-nursery", "bascule-keeper"}
+"""The nursery is there from the first server on. A keeper is gone a moment after its server, which nobody waits for."""
+
 
 def children() -> frozenset[int]:
-    """The pids of our direct children. The kernel's own list costs microseconds, walking all processes milliseconds."""
+    """The pids of all beneath us, but for the nursery and its keepers. The kernel's own lists cost microseconds, walking
+    all processes milliseconds."""
+    # What has no name has ended just now.
+    return frozenset(pid for pid in descendants() if name_of(pid) not in {*_OURS, ""})
+
+
+def keepers() -> frozenset[int]:
+    return frozenset(pid for pid in descendants() if name_of(pid) == "bascule-keeper")
+
+
+def descendants() -> list[int]:
+    found = [os.getpid()]
+    for pid in found:
+        found += _children_of(pid)
+    return found[1:]
+
+
+def _children_of(pid: int) -> list[int]:
     try:
-        listed = [(task / "children").read_text() for task in _TASKS.iterdir()]
-    except OSError:  # not Linux, or a thread ended while we looked
-        return frozenset(child.pid for child in psutil.Process().children())
-    return frozenset(int(pid) for line in listed for pid in line.split())
+        listed = [(task / "children").read_text() for task in (_PROC / str(pid) / "task").iterdir()]
+    except OSError:  # not Linux, or it ended while we looked
+        with suppress(psutil.NoSuchProcess):
+            return [child.pid for child in psutil.Process(pid).children()]
+        return []
+    return [int(child) for line in listed for child in line.split()]
 
 
-def servers_alive(before: frozenset[int]) -> frozenset[int]:
-    """The pids of servers that run for us, beside what was there `before`. A child of ours keeps its pid until we have
-    waited for it, so that a signal to one of these can reach nobody else."""
-    return children() - before
+def name_of(pid: int) -> str:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).name()
+    return ""
 
 
 def left_behind(before: frozenset[int]) -> list[str]:
-    """Wait a moment for children that were not there `before`; end those that stay, and say what they were."""
+    """Wait a moment for processes that were not there `before`; end those that stay, and say what they were."""
     deadline = time.monotonic() + MOMENT
-    while new := children() - before:
+    while new := (children() | keepers()) - before:
         if time.monotonic() > deadline:
             return [line for pid in sorted(new) for line in _end(pid)]
         time.sleep(0.01)
@@ -41,7 +63,7 @@ def left_behind(before: frozenset[int]) -> list[str]:
 
 
 def _end(pid: int) -> list[str]:
-    """Kill one child and its descendants, each by its pid."""
+    """Kill one process and its descendants, each by its pid."""
     try:
         child = psutil.Process(pid)
         family = [child, *child.children(recursive=True)]

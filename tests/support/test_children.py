@@ -40,17 +40,8 @@ def test_a_child_that_was_there_before_is_left_alone():
         child.kill()
 
 
-def test_servers_are_found_apart_from_what_was_there_before():
-    with a_child_that_stays() as earlier:
-        before = subject.children()
-        with a_child_that_stays() as server:
-            assert subject.servers_alive(before) == {server.pid}
-            server.kill()
-        earlier.kill()
-
-
 def test_children_are_found_without_the_kernels_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(subject, "_TASKS", tmp_path / "absent")
+    monkeypatch.setattr(subject, "_PROC", tmp_path / "absent")
     with a_child_that_stays() as child:
         assert child.pid in subject.children()
         child.kill()

@@ -18,6 +18,7 @@ from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
+from bascule.sandbox.nursery import Reach, reach
 
 SHOWN = 5
 """Lines of evidence. `bascule inspect` has them all."""
@@ -65,6 +66,7 @@ async def examine(options: argparse.Namespace) -> list[Check]:
             reports = [report async for report in session.connecting()]
             for report in sorted(reports, key=lambda report: report.name):
                 checks += server_checks(report, session.toolbox.all_specs())
+            checks.append(process_check(reach()))
     except BasculeError as error:
         checks.append(failed("state", error))
     return checks
@@ -89,6 +91,21 @@ def server_checks(report: ServerReport, specs: tuple[ToolSpec, ...]) -> Iterator
             yield from tool_checks(spec)
     if report.change is not None:
         yield Check(subject, "warn", _told(report), fix=f"look at it with `bascule inspect {report.name}`")
+
+
+def process_check(reached: Reach) -> Check:
+    """What the end of a server's process ends with it."""
+    subject = "processes"
+    match reached:
+        case "tree":
+            return Check(subject, "ok", "servers are ended with all they have started, also if we are killed")
+        case "group":
+            told = "servers are ended with their process groups, also if we are killed; what leaves a group goes on"
+            return Check(subject, "warn", told, fix="Linux 5.3 or newer with /proc tells all that a server has started")
+        case "group while we live":
+            told = "servers are ended with their process groups; if we are killed, they go on"
+            fix = "run Bascule with a Python that can be started as a program, from files"
+            return Check(subject, "warn", told, fix=fix)
 
 
 def tool_checks(spec: ToolSpec) -> Iterator[Check]:

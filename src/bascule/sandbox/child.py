@@ -1,19 +1,17 @@
-"""One child process in a process group of its own: its pipes on the event loop, its end, and nothing left behind."""
+"""One child process: its pipes on the event loop, its end, and nothing left behind."""
 
 import asyncio
-import contextlib
 import os
 import shutil
-import signal
-import subprocess
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol
 from weakref import WeakSet
 
 from bascule.core.errors import SandboxError
+from bascule.sandbox.direct import start
+from bascule.sandbox.kept import keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +42,37 @@ def kill_all() -> None:
         child.kill()
 
 
-class Child:
-    """A running process. `close` ends it and its whole group; until then `write` reaches its stdin. `exited` is done,
-    with the exit code (negative for a signal), once it and its group are gone."""
+class Process(Protocol):
+    """What a child is made of, with or without a keeper."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pipes: Pipes) -> None:
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+    exited: asyncio.Future[int]
+    orphaned: bool
+
+    @property
+    def pid(self) -> int: ...
+
+    def terminate(self) -> None: ...
+
+    async def kill(self) -> None: ...
+
+    def strike(self) -> None: ...
+
+    def let_go(self) -> None: ...
+
+
+class Child:
+    """A running process. `close` ends it and all that it has started; until then `write` reaches its stdin. `exited` is
+    done, with the exit code (negative for a signal), once nothing of that is left."""
+
+    def __init__(self, process: Process, pipes: Pipes) -> None:
         self._process = process
         self._pipes = pipes
         self._outputs: list[asyncio.ReadTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
-        self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._pidfd = -1
+        self.exited = process.exited
         _RUNNING.add(self)
 
     @property
@@ -66,6 +84,11 @@ class Child:
         """The exit code once it is known."""
         return self.exited.result() if self.exited.done() else None
 
+    @property
+    def orphaned(self) -> bool:
+        """Whether it ended because its keeper did."""
+        return self._process.orphaned
+
     def write(self, data: bytes) -> None:
         if self._stdin is not None and not self._stdin.is_closing():
             self._stdin.write(data)
@@ -74,94 +97,41 @@ class Child:
         """End of input, then TERM, then KILL, each with its share of the grace; at last every pipe is closed."""
         if self._stdin is not None:
             self._stdin.close()
-        for share, signal_number in ((0.4, signal.SIGTERM), (0.4, signal.SIGKILL), (None, None)):
-            if await self._exited_within(None if share is None else grace * share):
-                break
-            self._signal_group(signal_number)
+        if not await self._exited_within(grace * 0.4):
+            self._process.terminate()
+            if not await self._exited_within(grace * 0.4):
+                await self._process.kill()
         if self._stdin is not None and self._stdin.get_write_buffer_size():
             # What the child never read. Without that, the pipe is closed already, and cannot be aborted any more.
             self._stdin.abort()
         for pipe in self._outputs:
             pipe.close()
-        # Pipes that never got onto the loop, because the making of this child was cut short.
-        for raw in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if raw is not None:
-                raw.close()
+        # Among others, pipes that never got onto the loop, because the making of this child was cut short.
+        self._process.let_go()
 
-    async def _exited_within(self, seconds: float | None) -> bool:
-        # KILL cannot be refused, so the last wait is without a limit only in name.
+    async def _exited_within(self, seconds: float) -> bool:
         done, _ = await asyncio.wait((self.exited,), timeout=seconds)
         return bool(done)
 
     def kill(self) -> None:
-        """End it and its group now, without waiting for that."""
-        self._signal_group(signal.SIGKILL)
-
-    def _signal_group(self, signal_number: signal.Signals | None) -> None:
-        if signal_number is not None and not self.exited.done():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal_number)
+        """End it and all that it has started now, without waiting for that."""
+        self._process.strike()
 
     async def attach(self) -> None:
-        """Put the pipes and the process's end on the loop; the half of making a child that has to wait."""
+        """Put the pipes on the loop; the half of making a child that has to wait."""
         loop = asyncio.get_running_loop()
-        self._watch_exit(loop)
-        stdin, stdout, stderr = (self._process.stdin, self._process.stdout, self._process.stderr)
-        self._stdin, _ = await loop.connect_write_pipe(lambda: self._pipes.stdin, cast("IO[bytes]", stdin))
-        for raw, protocol in ((stdout, self._pipes.stdout), (stderr, self._pipes.stderr)):
+        self._stdin, _ = await loop.connect_write_pipe(lambda: self._pipes.stdin, self._process.stdin)
+        outputs = ((self._process.stdout, self._pipes.stdout), (self._process.stderr, self._pipes.stderr))
+        for raw, protocol in outputs:
             reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, raw)
             self._outputs.append(reading)
-
-    def _watch_exit(self, loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            self._pidfd = os.pidfd_open(self.pid)
-        except (AttributeError, OSError):
-            # No pidfd on this platform: a thread that waits. It ends with the process.
-            wait = threading.Thread(target=_wait_in_thread, args=(self._process, loop, self._ended), daemon=True)
-            wait.start()
-        else:
-            loop.add_reader(self._pidfd, self._ended)
-
-    def _ended(self) -> None:
-        if self.exited.done():
-            return
-        # The dead leader still holds its pid until it is reaped, so the group named by it can only be ours: whatever
-        # the server started and left running goes with it.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        code = self._process.wait()
-        if self._pidfd >= 0:
-            asyncio.get_running_loop().remove_reader(self._pidfd)
-            os.close(self._pidfd)
-        self.exited.set_result(code)
-
-
-def _wait_in_thread(
-    process: subprocess.Popen[bytes], loop: asyncio.AbstractEventLoop, ended: Callable[[], None]
-) -> None:
-    if hasattr(os, "waitid"):
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    else:
-        process.wait()
-    with contextlib.suppress(RuntimeError):  # the loop closed first
-        loop.call_soon_threadsafe(ended)
 
 
 async def spawn(command: Command, pipes: Pipes) -> Child:
     """Start a process with exactly this environment and no file descriptors but its three pipes."""
-    program = _find(command)
+    argv = [_find(command), *command.argv[1:]]
     try:
-        process = subprocess.Popen(  # noqa: ASYNC220 -- a vfork takes a millisecond, and cannot leak when cancelled
-            [program, *command.argv[1:]],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env=dict(command.env),
-            cwd=command.cwd,
-            close_fds=True,
-            start_new_session=True,
-        )
+        process = await keep(argv, command.env, command.cwd) or start(argv, command.env, command.cwd)
     except (OSError, ValueError) as error:
         raise _not_started(command, error) from error
     child = Child(process, pipes)

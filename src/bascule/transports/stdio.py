@@ -101,6 +101,8 @@ class StdioDispatcher(StreamDispatcher):
         code = self._child.code if self._child is not None else None
         if code is None:
             return "the server closed its stdout but still runs"
+        if self._child is not None and self._child.orphaned:
+            return "the server ended with its keeper"
         if code < 0:
             return f"the server was ended by signal {-code}"
         return f"the server exited with code {code}"

@@ -4,7 +4,9 @@ import json
 import sys
 from pathlib import Path
 
-from bascule.cli.doctor_command import SHOWN, Check, lines, server_checks
+import pytest
+
+from bascule.cli.doctor_command import SHOWN, Check, lines, process_check, server_checks
 from bascule.core.errors import ConnectFailed
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding, FindingKind
@@ -12,6 +14,7 @@ from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
 from bascule.runtime.report import ServerReport
+from bascule.sandbox.nursery import Reach
 from support.command import bascule
 from support.servers import SERVERS
 
@@ -58,8 +61,16 @@ async def test_all_is_well_with_a_good_server(tmp_path: Path):
     write(tmp_path, {"echo": {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}})
     ran = await bascule(tmp_path, "doctor", "--json")
     assert (ran.code, ran.json["ok"]) == (0, True)
-    assert [check["subject"] for check in ran.json["checks"]] == ["config", "state", "server echo"]
+    assert [check["subject"] for check in ran.json["checks"]] == ["config", "state", "server echo", "processes"]
     assert "all is well" in (await bascule(tmp_path, "doctor")).out
+
+
+@pytest.mark.parametrize(("reached", "status"), [("tree", "ok"), ("group", "warn"), ("group while we live", "warn")])
+def test_what_the_end_of_a_server_does_not_reach_is_a_warning_with_a_remedy(reached: Reach, status: str):
+    check = process_check(reached)
+
+    assert (check.subject, check.status) == ("processes", status)
+    assert bool(check.fix) == (status == "warn")
 
 
 async def test_a_bad_server_is_to_mend(tmp_path: Path):

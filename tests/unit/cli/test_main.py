@@ -130,7 +130,7 @@ def test_an_interrupt_in_the_middle_of_a_command_is_told_in_one_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """The server interrupts us as soon as it is started, and then waits like any other."""
-    code = "import os, signal, sys; os.kill(os.getppid(), signal.SIGINT); sys.stdin.read()"
+    code = f"import os, signal, sys; os.kill({os.getpid()}, signal.SIGINT); sys.stdin.read()"
     config = configured(tmp_path, rude={"command": sys.executable, "args": ["-S", "-E", "-c", code]})
     assert main(["list", "--config", config, *ME]) == 130
     assert capsys.readouterr().err == "aborted\n"

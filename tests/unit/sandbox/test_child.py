@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import uvloop
 
 from bascule.core.errors import SandboxError
+from bascule.sandbox import nursery
 from bascule.sandbox.child import Child, Command, Pipes, kill_all, spawn
-from support.children import children
+from support.children import children, keepers
 from support.processes import ended
 from support.servers import argv, command
 from support.waiting import fail_after
@@ -202,12 +204,9 @@ async def test_closing_twice_at_once_is_quiet_though_someone_else_holds_the_pipe
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     async with running(command("parent", "--far")) as (child, witness):
         far = await left_by(witness)
-        try:
-            os.kill(child.pid, signal.SIGSTOP)
-            child.write(b"x" * 1_000_000)
-            await asyncio.gather(child.close(0.1), child.close(0.1))
-        finally:
-            os.kill(far, signal.SIGKILL)
+        os.kill(child.pid, signal.SIGSTOP)
+        child.write(b"x" * 1_000_000)
+        await asyncio.gather(child.close(0.1), child.close(0.1))
         await ended(far)
 
     assert complaints == []
@@ -235,16 +234,58 @@ async def test_a_making_cut_short_at_any_step_leaves_nothing(steps: int):
     assert children() == before
 
 
-@pytest.mark.parametrize("missing", [["pidfd_open"], ["pidfd_open", "waitid"]], ids=" ".join)
-async def test_a_child_lives_and_dies_the_same_on_other_systems(missing: list[str], monkeypatch: pytest.MonkeyPatch):
-    for name in missing:
-        monkeypatch.delattr(os, name)
+@pytest.mark.parametrize("pipe", ["stdin", "stdout", "stderr"])
+async def test_a_making_cut_short_between_its_pipes_leaves_nothing(pipe: str):
+    before = children()
+    witness = Witness()
+    async with fail_after(20, "the end of the making"):
+        making = asyncio.create_task(spawn(command("stubborn"), witness.pipes))
+        getattr(witness, pipe).connection_made = lambda _: making.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+
+    assert children() == before
+
+
+async def test_a_child_lives_and_dies_the_same_without_a_keeper(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(nursery._house, "without", "for once")
     async with running(command("stubborn")) as (child, witness):
         await witness.line()
-        assert child.code is None
+        assert psutil.Process(child.pid).ppid() == os.getpid()
         await child.close(0.2)
 
         assert child.code == -signal.SIGKILL
+        assert not child.orphaned
+
+
+async def test_what_a_server_has_left_far_away_is_ended_with_it():
+    async with running(command("parent", "--far")) as (child, witness):
+        far = await left_by(witness)
+        await child.close(30.0)
+
+        assert child.code == 0
+        assert not psutil.pid_exists(far)
+
+
+async def test_the_end_is_told_when_all_is_gone_though_something_held_the_pipes():
+    async with running(command("parent", "--far")) as (child, witness):
+        far = await left_by(witness)
+        os.kill(child.pid, signal.SIGKILL)
+
+        assert await child.exited == -signal.SIGKILL
+        assert not psutil.pid_exists(far)
+        await witness.until(lambda: witness.stdout.ended and witness.stderr.ended)
+
+
+async def test_a_child_whose_keeper_is_killed_is_ended_with_it():
+    async with running(command("stubborn")) as (child, witness):
+        await witness.line()
+        (keeper,) = keepers()
+        os.kill(keeper, signal.SIGKILL)
+
+        assert await child.exited == -signal.SIGKILL
+        assert child.orphaned
+        await ended(child.pid)
 
 
 def test_a_child_lives_and_dies_the_same_on_uvloop():

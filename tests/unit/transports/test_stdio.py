@@ -15,6 +15,7 @@ from bascule.transports.messages import ANSWERS_WAITING, GARBAGE_LIMIT, SERVER_R
 from bascule.transports.stdio import StdioDispatcher
 from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND
 from support.children import children
+from support.processes import ended
 from support.servers import methods, opened, received, stdio
 from support.streams import Leave, a_request
 from support.waiting import fail_after
@@ -301,11 +302,9 @@ async def test_an_exit_is_noticed_though_something_it_left_holds_its_stdout():
         left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         server.on_notice = lambda _, params: left.set_result(params["pid"])
         far = await left
-        try:
-            os.kill(server.pid or 0, signal.SIGKILL)
-            assert (await server.lost).message == "the server was ended by signal 9"
-        finally:
-            os.kill(far, signal.SIGKILL)
+        os.kill(server.pid or 0, signal.SIGKILL)
+        assert (await server.lost).message == "the server was ended by signal 9"
+        await ended(far)
 
 
 async def test_at_death_each_is_told_whether_its_request_had_left(log: Path):
