@@ -1,7 +1,10 @@
 """Links that die come back by themselves, never too many at once, and in the end they are left alone."""
 
 import asyncio
+import random
+from collections import Counter
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -293,3 +296,66 @@ def test_after_closing_nobody_waits_and_nothing_comes_back():
             await use(pool)
 
     in_time(body)
+
+
+CALLS = 500
+"""In `make test`. The tenfold is for `make soak`."""
+
+
+class Crowd:
+    """Many who call at once, while links break."""
+
+    def __init__(self, seed: int, calls: int) -> None:
+        self.chance = random.Random(seed)
+        self.strings = Strings(delay=0.05, connecting=0.1, ending=0.2)
+        self.pool = pool_of(self.strings, most=3, backoff=0.1)
+        self.broken: set[Puppet] = set()
+        self.outcomes = Counter[str]()
+        self._numbers, self._calls = count(), calls
+
+    async def call_on_and_on(self) -> None:
+        while next(self._numbers) < self._calls:
+            key = a_key(f"s{self.chance.randrange(5)}", principal=self.chance.choice((ALICE, BOB)))
+            try:
+                link = self.pool.borrow(key) or await self.pool.lease(key)
+            except (ConnectFailed, ConnectionLost, PoolTimeout) as error:
+                self.outcomes[type(error).__name__] += 1
+            else:
+                await self._use(link)
+
+    async def _use(self, link: Link) -> None:
+        assert link._dispatcher not in self.broken, "it was lent after it broke"
+        try:
+            await link.send(CALL)
+            self.outcomes["result"] += 1
+        except ConnectionLost:
+            self.outcomes["lost"] += 1
+        finally:
+            self.pool.give_back(link)
+
+    async def break_one(self) -> None:
+        await asyncio.sleep(self.chance.random() / 10)
+        self.strings.up = self.chance.random() < 0.9
+        for puppet in self.strings.living[:1]:
+            self.broken.add(puppet)
+            puppet.die()
+
+
+def test_a_broken_link_is_never_lent_again(seed: int, scale: int, tell: Callable[[str], None]):
+    async def body() -> Crowd:
+        crowd = Crowd(seed, CALLS * scale)
+        callers = [asyncio.create_task(crowd.call_on_and_on()) for _ in range(32)]
+        while not all(task.done() for task in callers):
+            await crowd.break_one()
+        await asyncio.gather(*callers)
+        await crowd.pool.close()
+        return crowd
+
+    crowd = in_virtual_time(body())
+    outcomes, most = crowd.outcomes, crowd.strings.most
+    tell(
+        f"seed {seed}: {outcomes.total()} calls, {len(crowd.broken)} links broken, {dict(outcomes)}, {most} links at most"
+    )
+    assert outcomes["result"], f"seed {seed}"
+    assert outcomes.total() >= CALLS * scale, f"seed {seed}"
+    assert most <= 3, f"seed {seed}"
