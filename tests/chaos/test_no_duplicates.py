@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bascule.config import RuntimeConfig, ServerConfig, Timeouts
-from bascule.core.outcome import Outcome, ToolFailure, ToolResult
+from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.runtime.failures import KINDS
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
@@ -41,6 +41,9 @@ DEADLY = 0.25
 
 REQUEST, REPLY = 500, 300
 """Bytes that either has, about."""
+
+EXPECTED = {FailureKind.CONNECTION_ERROR, FailureKind.TIMEOUT, FailureKind.PROTOCOL_ERROR}
+"""What all this can look like from outside."""
 
 NEVER_SENT = frozenset(error.code for error in KINDS if not getattr(error, "sent", False))
 """Codes with which a failure says that the request surely never left us."""
@@ -162,6 +165,8 @@ def check(outcomes: dict[int, Outcome], counts: Counter[int], told: str, tell: C
         f"{told}: {len(outcomes)} calls, {len(good)} results, {len(done_nevertheless)} failed and yet carried out, "
         f"{len(denied)} never sent, {Counter(failure.code for failure in failed.values())}"
     )
+    strange = [failure for failure in failed.values() if failure.kind not in EXPECTED]
+    assert not strange, f"{told}: {strange}"
     assert counts.keys() <= outcomes.keys(), f"{told}: {counts.keys() - outcomes.keys()} were never asked for"
     twice = {number: outcomes[number] for number, times in counts.items() if times > 1}
     assert not twice, f"{told}: carried out more than once: {twice}"
