@@ -19,7 +19,7 @@ from support.counted import Carrier, Counted, counted
 from support.faults import Cut, HalfClose, Reset, Stall, Sudden
 from support.waiting import fail_after
 
-FAILURES: dict[Carrier, int] = {"stdio": 30, "json": 20, "events": 20, "sse": 10, "ws": 30}
+FAILURES: dict[Carrier, int] = {"stdio": 30, "json": 20, "events": 20, "sse": 20, "ws": 30}
 """Injected in `make test`. The tenfold is for `make soak`."""
 
 IN_FLIGHT = 4
