@@ -101,6 +101,10 @@ class Counting:
     def _count(self, message: dict[str, Any], voice: Voice) -> None:
         order = message["params"]["arguments"]
         number, fault = order["number"], order.get("fault")
+        if fault is not None and fault not in FAULTS:
+            unknown = {"error": {"code": -32602, "message": f"no such fault: {fault}"}}
+            voice.write(voice.framed(body(message, unknown)))
+            return
         if fault == "die_undone":
             die()
         if fault == "hang_undone":

@@ -76,8 +76,9 @@ class Exchange:
     def claim(self) -> None:
         """Ask for leave to write, in the very step that writes. Raises `PermitLost`."""
         permit = self.request.permit
-        # The writing happens in a task of aiohttp's, which may outlive the request by a step.
-        if self.over or (permit is not None and not permit.valid()):
+        # The writing happens in a task of aiohttp's, which may outlive the request by a step, or run in the step
+        # between its cancellation and its end. Whoever waits may have been told by then that nothing was sent.
+        if self.over or self.expired or (permit is not None and not permit.valid()):
             self.refused = True
             raise PermitLost("the agent session changed before the request was written", where=self.request.phase)
         if not self.handed_over:

@@ -175,6 +175,8 @@ class MessageDispatcher:
         self.lost.set_result(reason)
         self._deadlines.stop()
         for pending in list(self._pending.values()):
+            # What has not left must stay: the peer may still read, and whoever asked is about to ask elsewhere.
+            pending.dropped = not pending.sent
             pending.fail(self._gone(sent=pending.sent))
             if pending.relay is not None:
                 pending.relay.stop()

@@ -85,6 +85,23 @@ async def test_a_request_without_a_limit_can_still_be_cut_off():
     assert lost.value.sent
 
 
+async def test_nothing_is_written_for_a_request_that_was_cut_off_and_has_not_ended_yet():
+    subject = exchange()
+
+    def cut_and_write() -> None:
+        subject.cut("the link was closed")
+        with pytest.raises(PermitLost):
+            subject.claim()
+
+    asyncio.get_running_loop().call_soon(cut_and_write)
+    with pytest.raises(ConnectionLost, match="the link was closed") as lost:
+        async with fail_after(30):
+            await wait_in(subject)
+
+    assert not lost.value.sent
+    assert subject.refused
+
+
 async def test_a_request_cut_off_before_the_write_was_surely_not_sent():
     subject = exchange()
     asyncio.get_running_loop().call_soon(subject.cut, "the link was closed")

@@ -161,6 +161,19 @@ async def test_a_depth_bomb_is_one_message_of_garbage():
     assert await unnamed == {"ok": True}
 
 
+async def test_what_was_not_sent_when_the_link_was_lost_is_never_sent():
+    stream = Loopback()
+    stream.outbox.pause()
+    (call,) = await asked(stream)
+    stream.lose(ProtocolViolation("too much"))
+    stream.outbox.resume()
+
+    with pytest.raises(ProtocolViolation) as lost:
+        await call
+    assert not lost.value.sent
+    assert stream.written == []
+
+
 async def test_after_the_link_is_lost_nothing_the_peer_sends_is_heard():
     stream = Loopback()
     heard: list[str] = []
