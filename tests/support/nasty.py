@@ -1,17 +1,15 @@
 """Servers that leave processes behind in every nasty way, and what is left of them."""
 
-import os
-import signal
 import uuid
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bascule.config import ServerConfig, StdioTransport, Timeouts
 from servers.nasty import BOMB, KINDS
 from support.servers import argv
-from support.survivors import carrying
+from support.survivors import end_all
 from support.waiting import until
 
 
@@ -59,7 +57,4 @@ def nasties(
     try:
         yield made
     finally:
-        while left := carrying(made.marker):
-            for pid in left:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        end_all(made.marker)

@@ -5,14 +5,19 @@ import os
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from bascule.sandbox.letters import Letterbox, letter
+from support.survivors import end_all
 
 PATIENCE = 20.0
 """Seconds for anything to happen."""
+
+MARK = {"STARTED_BY": str(uuid.uuid4())}
+"""Carried by every server that is started here, and by all that it starts."""
 
 KEEPER = """
 import os, socket, sys
@@ -57,7 +62,15 @@ class Line:
         """Order a program whose three pipes lead nowhere, unless `pipes` says otherwise."""
         nowhere = os.open(os.devnull, os.O_RDWR)
         pipes: Sequence[int] = how.pop("pipes", [nowhere] * 3)
-        order = {"argv": argv, "env": env or {}, "cwd": cwd, "umask": None, "nice": 0, "limits": [], **how}
+        order = {
+            "argv": argv,
+            "env": {**MARK, **(env or {})},
+            "cwd": cwd,
+            "umask": None,
+            "nice": 0,
+            "limits": [],
+            **how,
+        }
         text = letter(json.dumps({"start": order}).encode())
         try:
             sent = socket.send_fds(self.socket, [text], pipes) if pipes else 0
@@ -84,6 +97,7 @@ def outside(
     finally:
         process.kill()
         process.wait()
+        end_all(f"STARTED_BY={MARK['STARTED_BY']}")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
-from bascule.sandbox.nursery import Reach, reach
+from bascule.sandbox.nursery import Reach, reach, why_without
 
 SHOWN = 5
 """Lines of evidence. `bascule inspect` has them all."""
@@ -66,7 +66,7 @@ async def examine(options: argparse.Namespace) -> list[Check]:
             reports = [report async for report in session.connecting()]
             for report in sorted(reports, key=lambda report: report.name):
                 checks += server_checks(report, session.toolbox.all_specs())
-            checks.append(process_check(reach()))
+            checks.append(process_check(reach(), why_without()))
     except BasculeError as error:
         checks.append(failed("state", error))
     return checks
@@ -93,7 +93,7 @@ def server_checks(report: ServerReport, specs: tuple[ToolSpec, ...]) -> Iterator
         yield Check(subject, "warn", _told(report), fix=f"look at it with `bascule inspect {report.name}`")
 
 
-def process_check(reached: Reach) -> Check:
+def process_check(reached: Reach, why: str) -> Check:
     """What the end of a server's process ends with it."""
     subject = "processes"
     match reached:
@@ -105,7 +105,7 @@ def process_check(reached: Reach) -> Check:
         case "group while we live":
             told = "servers are ended with their process groups; if we are killed, they go on"
             fix = "run Bascule with a Python that can be started as a program, from files"
-            return Check(subject, "warn", told, fix=fix)
+            return Check(subject, "warn", told, why, fix)
 
 
 def tool_checks(spec: ToolSpec) -> Iterator[Check]:

@@ -212,7 +212,8 @@ async def keep(argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> 
         except _KeeperGone:
             await process.discard()
         except TimeoutError:
-            await process.discard()
+            # Should a keeper come to life after all, the end of the stream is the first thing it meets.
+            process.let_go()
             break
         except BaseException:
             await asyncio.shield(process.discard())

@@ -2,12 +2,14 @@
 and ends with us; until then it is one process and one file descriptor, however many servers come and go."""
 
 import atexit
+import errno
 import os
 import socket
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,28 +35,15 @@ class Nursery:
 
     def __init__(self, standing: tuple[Any, ...]) -> None:
         self.standing = standing
-        self._orders, theirs = socket.socketpair()
+        with _ourselves() as owner:
+            self._orders, theirs = socket.socketpair()
+            try:
+                with theirs:
+                    self._process = _started(theirs.fileno(), owner)
+            except OSError:
+                self._orders.close()
+                raise
         self._orders.setblocking(False)  # noqa: FBT003
-        owner = _handle_of_ourselves()
-        kept = (theirs.fileno(), owner) if owner >= 0 else (theirs.fileno(),)
-        flags = ["-B"] if sys.dont_write_bytecode else []
-        try:
-            self._process = _Process(
-                [sys.executable, "-I", "-S", *flags, str(PROGRAM), str(theirs.fileno()), str(owner)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
-                pass_fds=kept,
-                start_new_session=True,
-            )
-        except BaseException:
-            self._orders.close()
-            raise
-        finally:
-            theirs.close()
-            if owner >= 0:
-                os.close(owner)
 
     @property
     def pid(self) -> int:
@@ -84,8 +73,43 @@ class Nursery:
         """Let go of it, as a fork of ours has to."""
         self._orders.close()
 
+    def dismiss(self) -> None:
+        """End it at once: it is not what we took it for."""
+        self.forget()
+        self._process.kill()
+        self._process.wait()
+
     def wait(self, seconds: float) -> None:
         self._process.wait(seconds)
+
+
+def _started(orders: int, owner: int) -> _Process:
+    flags = ["-B"] if sys.dont_write_bytecode else []
+    return _Process(
+        [sys.executable, "-I", "-S", *flags, str(PROGRAM), str(orders), str(owner)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        pass_fds=[each for each in (orders, owner) if each >= 0],
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def _ourselves() -> Generator[int]:
+    """A pidfd of this process, or -1 where there are none. Made by us, it cannot be of one that only has our pid."""
+    try:
+        handle = os.pidfd_open(os.getpid())
+    except (AttributeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in {errno.ENOSYS, errno.EPERM}:
+            raise
+        handle = -1
+    try:
+        yield handle
+    finally:
+        if handle >= 0:
+            os.close(handle)
 
 
 class _House:
@@ -154,10 +178,13 @@ def greeted(reach: Any) -> None:
 
 def never_greeted(why: str) -> bool:
     """No keeper answered. If none ever has, do without from now on, and tell so by True."""
-    if _house.reach is None:
-        _house.without = why
-        return True
-    return False
+    if _house.reach is not None:
+        return False
+    _house.without = why
+    if _house.nursery is not None:
+        _house.nursery.dismiss()
+        _house.nursery = None
+    return True
 
 
 def end_nursery(seconds: float = 10.0) -> None:
@@ -176,19 +203,10 @@ def reach() -> Reach:
         return "group while we live"
     if _house.reach is not None:
         return _house.reach
-    return "tree" if sys.platform == "linux" and _handle_works() and Path("/proc/self/stat").exists() else "group"
+    with _ourselves() as handle:
+        return "tree" if handle >= 0 and sys.platform == "linux" and Path("/proc/self/stat").exists() else "group"
 
 
-def _handle_of_ourselves() -> int:
-    """A pidfd. Made by us, it cannot be of a process that only has our pid."""
-    try:
-        return os.pidfd_open(os.getpid())
-    except (AttributeError, OSError):
-        return -1
-
-
-def _handle_works() -> bool:
-    handle = _handle_of_ourselves()
-    if handle >= 0:
-        os.close(handle)
-    return handle >= 0
+def why_without() -> str:
+    """Why there are no keepers, if there are none."""
+    return _house.without

@@ -67,7 +67,7 @@ async def test_all_is_well_with_a_good_server(tmp_path: Path):
 
 @pytest.mark.parametrize(("reached", "status"), [("tree", "ok"), ("group", "warn"), ("group while we live", "warn")])
 def test_what_the_end_of_a_server_does_not_reach_is_a_warning_with_a_remedy(reached: Reach, status: str):
-    check = process_check(reached)
+    check = process_check(reached, "why")
 
     assert (check.subject, check.status) == ("processes", status)
     assert bool(check.fix) == (status == "warn")

@@ -16,7 +16,7 @@ from bascule.sandbox import kept
 from bascule.sandbox import nursery as subject
 from bascule.sandbox.child import Child, Command, Pipes, spawn
 from bascule.sandbox.inheritance import inheritance
-from bascule.sandbox.nursery import Nursery, end_nursery, nursery, reach
+from bascule.sandbox.nursery import Nursery, end_nursery, nursery, reach, why_without
 from support.outside import PATIENCE
 from support.processes import ended
 from support.servers import command
@@ -229,14 +229,16 @@ async def test_a_program_that_never_greets_is_done_without(monkeypatch: pytest.M
     silent.write_text("#!/bin/sh\nexec sleep 30\n")
     silent.chmod(0o755)
     monkeypatch.setattr(kept, "HATCHING", 0.2)
+    before = {process.pid for process in psutil.Process().children()}
     to_run = command("portrait")
     monkeypatch.setattr(sys, "executable", str(silent))
     child = await spawn(to_run, unheard())
-    assert subject._house.nursery is not None
-    os.kill(subject._house.nursery.pid, signal.SIGKILL)
 
     assert reach() == "group while we live"
+    assert why_without() == "no keeper has come to life"
+    left = {process.pid for process in psutil.Process().children()} - before
     await child.close(1.0)
+    assert left == {child.pid}
 
 
 async def test_a_packed_program_is_not_started_again(monkeypatch: pytest.MonkeyPatch):
