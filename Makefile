@@ -4,6 +4,8 @@ READY := .venv/.ready
 SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
 WORKERS := 2
+# Tests that start programs wait more than they work, so more of them fit side by side.
+WAITERS := 4
 COVERED := tests/architecture tests/support tests/unit tests/behaviour tests/contracts
 # The official suite runs all its scenarios at once, which is as much as a small machine can do.
 ALONE := tests/conformance
@@ -36,7 +38,7 @@ test: lint ## everything: format, lint, types, layers, all tests, branch coverag
 	@$(BIN)/coverage erase
 	@status=0; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest -n $(WORKERS) $(COVERED) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest -n $(WORKERS) $(WATCHED) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest -n $(WAITERS) $(WATCHED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(ALONE) || status=$$?; \
 	$(BIN)/coverage combine --quiet; \
 	$(BIN)/coverage report --fail-under=$(MINIMUM_COVERAGE) || status=$$?; \

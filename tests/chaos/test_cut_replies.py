@@ -94,4 +94,6 @@ async def test_a_reply_that_breaks_off_after_any_byte_fails_its_call_and_no_othe
     slowest = max(cutter.slowest for cutter in cutters)
     tell(f"{wire}, {kind.__name__}: {count} replies, {struck} broken off: {dict(kinds)}, slowest {slowest:.3f} s")
     assert kinds.total() == count, told
-    assert kinds["result"] < count, f"{told}: nothing broke off"
+    assert struck, f"{told}: nothing broke off"
+    # Over HTTP+SSE the reply to a POST that breaks off may come by the event stream all the same.
+    assert kinds["result"] < count or str(wire) == "sse-post", f"{told}: nothing that broke off was noticed"

@@ -27,6 +27,9 @@ WINDOW = 2.0
 SHARE = 0.02
 """Of one processor, at most, with links open to every kind of server."""
 
+UNHURRIED = 0.05
+"""The same beside other tests, which make every step cost more."""
+
 PATIENCE = 20.0
 LIMITS = Timeouts(connect=PATIENCE, reconnect=PATIENCE, probe=PATIENCE, list=PATIENCE, call=PATIENCE, close=1)
 HURRY = 0.2
@@ -94,5 +97,6 @@ async def test_after_a_burst_of_faults_an_idle_process_is_idle(
     tell(
         f"seed {seed}: after {struck} faults, {with_servers:.2%} with {len(servers)} links, {without_servers:.2%} without"
     )
-    assert with_servers < SHARE, f"seed {seed}"
-    assert without_servers < SHARE, f"seed {seed}"
+    most = SHARE if scale > 1 else UNHURRIED
+    assert with_servers < most, f"seed {seed}"
+    assert without_servers < most, f"seed {seed}"
