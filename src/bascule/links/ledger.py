@@ -20,6 +20,7 @@ class Place:
         self.lendable = True
         """Until it breaks, or is to be closed."""
         self.users = 0
+        """Those who were lent it. One more of a shared one is simply counted, here and in the step that chooses it."""
         self.used = 0
         """The higher, the later it was last used."""
 
@@ -103,10 +104,6 @@ class Ledger:
         if ticket in self._waiting:
             self._waiting.remove(ticket)
         return NOTHING
-
-    def lend(self, place: Place) -> None:
-        """One more user of a place that is shared."""
-        place.users += 1
 
     def give_back(self, place: Place) -> Orders:
         """A user is done."""

@@ -59,12 +59,12 @@ class Pool:
     def borrow(self, key: LinkKey) -> Link | None:
         """The link of this key if it can be used this instant. What most calls need, without waiting."""
         link = self._latest.get(key)
-        if link is None or not link.usable or link.listed is not None:
+        if link is None or link.listed is not None or not link.usable:
             return None
-        place = self._places.get(link)
-        if place is None or place.fresh or not place.lendable:
+        place = self._places[link]
+        if place.fresh or not place.lendable:
             return None
-        self._ledger.lend(place)
+        place.users += 1
         return link
 
     async def lease(self, key: LinkKey) -> Link:
