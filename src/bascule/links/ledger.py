@@ -11,10 +11,12 @@ from bascule.links.key import LinkKey
 class Place:
     """Room for one link, counted from the decision to open it until it is closed."""
 
-    __slots__ = ("__weakref__", "fresh", "key", "lendable", "used", "users")
+    __slots__ = ("__weakref__", "fresh", "key", "lendable", "number", "used", "users")
 
-    def __init__(self, key: LinkKey, *, fresh: bool) -> None:
+    def __init__(self, key: LinkKey, number: int, *, fresh: bool) -> None:
         self.key = key
+        self.number = number
+        """The higher, the later it was opened."""
         self.fresh = fresh
         """Whether it serves one user only, and is closed after that."""
         self.lendable = True
@@ -22,17 +24,19 @@ class Place:
         self.users = 0
         """Those who were lent it. One more of a shared one is simply counted, here and in the step that chooses it."""
         self.used = 0
-        """The higher, the later it was last used."""
+        """The higher, the later it was last used; 0 for what was only opened ahead of need."""
 
 
 class Ticket:
     """Somebody's wish for a link. It has a place once there is one for it."""
 
-    __slots__ = ("fresh", "key", "place")
+    __slots__ = ("ahead", "fresh", "key", "place")
 
-    def __init__(self, key: LinkKey, *, fresh: bool) -> None:
+    def __init__(self, key: LinkKey, *, fresh: bool, ahead: bool) -> None:
         self.key = key
         self.fresh = fresh
+        self.ahead = ahead
+        """Whether it is wished for ahead of need. Who needs one now goes first."""
         self.place: Place | None = None
 
 
@@ -60,8 +64,8 @@ NOTHING: Orders = ()
 
 
 class Ledger:
-    """Never more than `most` places. Those who need a new one get it in the order in which they asked; who can share
-    one that is there does not wait."""
+    """Never more than `most` places. Those who need a new one get it in the order in which they asked, and before those
+    who want one ahead of need; who can share one that is there does not wait."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -69,6 +73,7 @@ class Ledger:
         self._shared: dict[LinkKey, Place] = {}
         self._waiting: deque[Ticket] = deque()
         self._uses = 0
+        self._opened = 0
 
     @property
     def places(self) -> frozenset[Place]:
@@ -87,31 +92,33 @@ class Ledger:
         """The place of this key that many may use, if it can be lent."""
         return self._shared.get(key)
 
-    def ask(self, key: LinkKey, *, fresh: bool = False) -> tuple[Ticket, Orders]:
+    def ask(self, key: LinkKey, *, fresh: bool = False, ahead: bool = False) -> tuple[Ticket, Orders]:
         """Wish for a link. Where it can be had, the ticket has its place in the same step."""
-        ticket = Ticket(key, fresh=fresh)
+        ticket = Ticket(key, fresh=fresh, ahead=ahead)
         place = None if fresh else self._shared.get(key)
         if place is not None:
             self._lend(place, ticket)
             return ticket, NOTHING
-        self._waiting.append(ticket)
+        needed = sum(not other.ahead for other in self._waiting)
+        self._waiting.insert(len(self._waiting) if ahead else needed, ticket)
         return ticket, self._advance()
 
     def withdraw(self, ticket: Ticket) -> Orders:
         """The wish is no more, whether or not it was granted."""
         if ticket.place is not None:
-            return self.give_back(ticket.place)
+            return self.give_back(ticket.place, used=False)
         if ticket in self._waiting:
             self._waiting.remove(ticket)
         return NOTHING
 
-    def give_back(self, place: Place) -> Orders:
-        """A user is done."""
+    def give_back(self, place: Place, *, used: bool = True) -> Orders:
+        """A user is done. One who only had it opened ahead of need has not used it."""
         place.users -= 1
+        if used:
+            self._uses += 1
+            place.used = self._uses
         if place.users:
             return NOTHING
-        self._uses += 1
-        place.used = self._uses
         if place.fresh and place.lendable:
             self._retire(place)
             return (Close(place),)
@@ -133,7 +140,8 @@ class Ledger:
         orders: list[Order] = []
         while self._waiting and len(self._places) < self._most:
             ticket = self._waiting.popleft()
-            place = Place(ticket.key, fresh=ticket.fresh)
+            self._opened += 1
+            place = Place(ticket.key, self._opened, fresh=ticket.fresh)
             self._places.add(place)
             orders.append(Open(place))
             sharing = [ticket]
@@ -149,14 +157,15 @@ class Ledger:
         return tuple(orders)
 
     def _spared(self) -> Iterable[Place]:
-        """Places that nobody uses, those longest unused first: as many as are needed and not on their way out yet."""
+        """Places that nobody uses: as many as are needed and not on their way out yet. First come those that were only
+        opened ahead of need, the latest of them first, so that not each pushes out the one before; then those longest
+        unused."""
         wanted = len({(one.key, id(one) if one.fresh else 0) for one in self._waiting})
         ending = sum(not place.lendable for place in self._places)
         if wanted <= ending:
             return ()
-        idle = sorted(
-            (place for place in self._places if place.lendable and not place.users), key=lambda place: place.used
-        )
+        idle = [place for place in self._places if place.lendable and not place.users]
+        idle.sort(key=lambda place: (place.used, -place.number))
         spared = idle[: wanted - ending]
         for place in spared:
             self._retire(place)

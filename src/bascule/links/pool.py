@@ -67,22 +67,23 @@ class Pool:
         place.users += 1
         return link
 
-    async def lease(self, key: LinkKey) -> Link:
-        """A ready link, opened if need be. Raises why there is none."""
+    async def lease(self, key: LinkKey, *, ahead: bool = False) -> Link:
+        """A ready link, opened if need be. Raises why there is none. Who wants one `ahead` of need lets those go first
+        who need one now."""
         await self._hold(key)
         remembered = self._learned.get(key.server)
         try:
-            return await self._lease(key)
+            return await self._lease(key, ahead)
         except PeerError:
             # What is remembered may be what is wrong: the server can have been replaced by a newer one.
             if remembered in {None, Learned()} or self._learned.get(key.server) is not None:
                 raise
-            return await self._lease(key)
+            return await self._lease(key, ahead)
 
-    async def _lease(self, key: LinkKey) -> Link:
+    async def _lease(self, key: LinkKey, ahead: bool) -> Link:  # noqa: FBT001
         plan = self._plan_for(key)
         self._bury(key)
-        ticket, orders = self._ledger.ask(key, fresh=plan.terms.lifetime == "call")
+        ticket, orders = self._ledger.ask(key, fresh=plan.terms.lifetime == "call", ahead=ahead)
         try:
             self._obey(orders)
             link = await self._turn(ticket, plan) if ticket.place is None else self._occupant(ticket.place)
@@ -94,11 +95,11 @@ class Pool:
             raise
         return link
 
-    def give_back(self, link: Link) -> None:
-        """Whoever borrowed the link is done with it."""
+    def give_back(self, link: Link, *, used: bool = True) -> None:
+        """Whoever borrowed the link is done with it. If it was not `used`, it is the first to make room."""
         place = self._places.get(link)
         if place is not None:
-            orders = self._ledger.give_back(place)
+            orders = self._ledger.give_back(place, used=used)
             if orders:
                 self._obey(orders)
 

@@ -130,9 +130,9 @@ class Roster:
         """The link that a principal uses: its own, or the one that everyone does."""
         return LinkKey(server, lane, self._whose(principal, server)[0])
 
-    async def lease(self, key: LinkKey) -> Link:
+    async def lease(self, key: LinkKey, *, ahead: bool = False) -> Link:
         """A ready link, to be given back. If it is a new one, what it lists is in the catalog by then."""
-        link = await self.links.lease(key)
+        link = await self.links.lease(key, ahead=ahead)
         try:
             await self.take(link)
         except BaseException:
@@ -180,18 +180,18 @@ class Roster:
                 return server
         return None
 
-    async def settle(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
+    async def settle(self, principal: Principal, server: str, lane: Lane, *, ahead: bool = False) -> ServerReport:
         """Find out what a server offers, linking to it if need be. A failure is part of the answer."""
         if server not in self.servers:
             return no_longer_there(server)
         now = asyncio.get_running_loop().time
         started, edition = now(), self.editions[server]
         try:
-            self.links.give_back(await self.lease(self.key(principal, server, lane)))
+            self.links.give_back(await self.lease(self.key(principal, server, lane), ahead=ahead), used=False)
         except BasculeError as error:
             if self.editions[server] != edition:
                 # What failed is not what is configured now.
-                return await self.settle(principal, server, lane)
+                return await self.settle(principal, server, lane, ahead=ahead)
             self._errors[principal, server] = error
         else:
             self._errors.pop((principal, server), None)

@@ -69,7 +69,8 @@ class AgentSession:
         if keep:
             for name in names:
                 self._roster.links.keep(self._roster.key(self.principal, name, lane))
-        settling = [asyncio.create_task(self._roster.settle(self.principal, name, lane)) for name in names]
+        settle = self._roster.settle
+        settling = [asyncio.create_task(settle(self.principal, name, lane, ahead=True)) for name in names]
         try:
             for report in asyncio.as_completed(settling):
                 yield await report

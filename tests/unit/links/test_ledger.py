@@ -54,10 +54,11 @@ class LedgerModel(RuleBasedStateMachine):
         self.users[ticket.place] += 1
         assert not ticket.place.fresh or self.users[ticket.place] == 1
 
-    @rule(target=tickets, key=st.sampled_from([A, B, C]), fresh=st.booleans())
-    def ask(self, key: LinkKey, fresh: bool) -> Ticket:
-        ticket, orders = self.ledger.ask(key, fresh=fresh)
+    @rule(target=tickets, key=st.sampled_from([A, B, C]), fresh=st.booleans(), ahead=st.booleans())
+    def ask(self, key: LinkKey, fresh: bool, ahead: bool) -> Ticket:
+        ticket, orders = self.ledger.ask(key, fresh=fresh, ahead=ahead)
         self.queue.append(ticket)
+        self.queue.sort(key=lambda one: one.ahead)  # in turn, and who needs one now first
         if ticket.place is not None and not orders:
             self.queue.remove(ticket)
             self.granted(ticket)
@@ -154,6 +155,32 @@ def test_the_one_longest_unused_makes_room():
     assert isinstance(opened, Open)
     assert grant == Grant(ticket)
     assert ticket.place is opened.place
+
+
+def test_who_needs_one_now_goes_before_those_who_want_one_ahead_of_need():
+    ledger = Ledger(1)
+    (a,) = granted(ledger, A)
+    later, _ = ledger.ask(B, ahead=True)
+    now, _ = ledger.ask(C)
+    assert ledger.waiting == (now, later)
+    ledger.broken(a)
+    ledger.gone(a)
+
+    assert now.place is not None
+    assert later.place is None
+
+
+def test_what_was_opened_ahead_of_need_makes_room_first_and_the_latest_of_it():
+    ledger = Ledger(3)
+    a, b, c = granted(ledger, A, B, C)
+    for place, used in ((a, True), (b, False), (c, False)):
+        ledger.give_back(place, used=used)
+    _, orders = ledger.ask(a_key("d"))
+    assert orders == (Close(c),)
+    _, orders = ledger.ask(a_key("e"))
+    assert orders == (Close(b),)
+    _, orders = ledger.ask(a_key("f"))
+    assert orders == (Close(a),)
 
 
 def test_nobody_is_closed_for_one_who_has_given_up():

@@ -210,8 +210,8 @@ async def test_a_call_decided_before_a_tool_was_blocked_is_decided_again(log: Pa
         held = edits.roster.lease
         leased = asyncio.Event()
 
-        async def slow(key: Any) -> Any:
-            link = await held(key)
+        async def slow(key: Any, *, ahead: bool = False) -> Any:
+            link = await held(key, ahead=ahead)
             leased.set()
             await edits.to(replace(work, block=("act",)))
             # It was allowed when it began to wait; the link it waited for is gone meanwhile.
