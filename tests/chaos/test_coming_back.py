@@ -298,6 +298,30 @@ def test_after_closing_nobody_waits_and_nothing_comes_back():
     in_time(body)
 
 
+def test_a_crowd_that_waits_for_servers_that_are_removed_is_refused():
+    async def body() -> None:
+        strings, there = Strings(), {"a", *(f"s{number}" for number in range(1000))}
+
+        def plan(key: LinkKey) -> LinkPlan:
+            if key.server not in there:
+                raise ConnectFailed("it was removed")
+            return a_plan(strings.dial, key)
+
+        pool = Pool(plan, lambda _: None, most=1, starting=10)
+        link = await pool.lease(KEY)
+        crowd = [asyncio.create_task(pool.lease(a_key(name))) for name in there - {"a"}]
+        await asyncio.sleep(0)
+        there.intersection_update("a")
+        pool.give_back(link)
+
+        refused = await asyncio.gather(*crowd, return_exceptions=True)
+        assert {str(error) for error in refused} == {"it was removed"}
+        await use(pool)
+        await pool.close()
+
+    in_time(body)
+
+
 CALLS = 500
 """In `make test`. The tenfold is for `make soak`."""
 

@@ -20,7 +20,7 @@ from support.virtual_time import VirtualLoop
 
 MOST = 3
 CALL = 20.0
-TERMS = {
+TERMS: dict[str, Any] = {
     "connect": 30.0,
     "reconnect": 15.0,
     "probe": 3.0,
@@ -93,7 +93,7 @@ class PoolModel(RuleBasedStateMachine):
 
     def _plan(self, key: LinkKey) -> LinkPlan:
         lifetime = "call" if key.server == "once" else "session"
-        return a_plan(self.servers[key.server].dial, key, **TERMS, lifetime=lifetime)  # type: ignore[arg-type]
+        return a_plan(self.servers[key.server].dial, key, **TERMS, lifetime=lifetime)
 
     def _note(self, link: Link) -> None:
         if id(link) not in self.states:

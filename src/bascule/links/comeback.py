@@ -25,10 +25,6 @@ class Comeback:
         """Seconds after which a link counts as well."""
         return self._backoff * 2 ** (self._attempts - 1)
 
-    @property
-    def attempts_left(self) -> int:
-        return self._attempts - self._made
-
     def died(self, now: float, lived: float) -> None:
         """A link that had been ready for `lived` seconds is dead."""
         if lived >= self.steady:

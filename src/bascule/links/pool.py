@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from math import inf
@@ -11,7 +12,7 @@ from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, Pee
 from bascule.links.comeback import Comeback
 from bascule.links.gate import StartGate
 from bascule.links.key import LinkKey
-from bascule.links.ledger import Close, Grant, Ledger, Open, Orders, Place, Ticket
+from bascule.links.ledger import NOTHING, Close, Grant, Ledger, Open, Orders, Place, Ticket
 from bascule.links.link import Link, LinkPlan
 from bascule.links.state import LinkState
 from bascule.links.terms import Learned
@@ -210,10 +211,12 @@ class Pool:
     # Doing what the ledger says
 
     def _obey(self, orders: Orders) -> None:
-        for order in orders:
-            match order:
+        # Not by calling itself: a server that is removed under a crowd of waiters refuses them one after the other.
+        left = deque(orders)
+        while left:
+            match left.popleft():
                 case Open(place):
-                    self._open(place)
+                    left.extend(self._open(place))
                 case Close(place):
                     self._end(place)
                 case Grant(ticket):
@@ -221,7 +224,8 @@ class Pool:
                     if waiting is not None and not waiting.done() and ticket.place is not None:
                         waiting.set_result(self._occupant(ticket.place))
 
-    def _open(self, place: Place) -> None:
+    def _open(self, place: Place) -> Orders:
+        """Open a link there. What is to be done next, if that cannot be."""
         key = place.key
         self._stop_timer(key)
         try:
@@ -231,8 +235,7 @@ class Pool:
         except BasculeError as error:
             # The config has changed while somebody waited.
             self._refused[place] = error
-            self._obey(self._ledger.gone(place))
-            return
+            return self._ledger.gone(place)
         learned = self._learned.get(key.server, Learned())
         era = learned.era if plan.terms.era == "auto" else plan.terms.era
         link = Link(plan.by_older_way() if learned.older_way else plan, self._gate, era, self._changed)
@@ -241,6 +244,7 @@ class Pool:
         self._held[place] = self._latest[key] = link
         self._places[link] = place
         link.start(self._over)
+        return NOTHING
 
     def _end(self, place: Place) -> None:
         link = self._held[place]

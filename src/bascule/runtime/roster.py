@@ -373,7 +373,9 @@ class Roster:
         change = await self.memory.note(link.key.lane, listing)
         if change is not None:
             self._record(change)
-        link.listed = None
+        if link.listed is asyncio.current_task():
+            # Else an edit has it listed once more meanwhile, and who wants the link waits for that.
+            link.listed = None
         return listing is not shown
 
     def _follow(self, principal: Principal, before: ServerListing | None, now: ServerListing) -> None:

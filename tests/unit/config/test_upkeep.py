@@ -1,5 +1,6 @@
 """How a link is kept up, as an operator says it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,9 +83,9 @@ def test_what_cannot_be_is_told_with_its_place(tmp_path: Path, written: str, tol
         (lambda: ServerConfig("a", StdioTransport("a"), idempotent="put"), "idempotent"),  # type: ignore[arg-type]
     ],
 )
-def test_the_same_holds_in_code(make: object, told: str):
+def test_the_same_holds_in_code(make: Callable[[], object], told: str):
     with pytest.raises(ConfigError, match=told):
-        make()  # type: ignore[operator]
+        make()
 
 
 def test_a_limit_that_is_none_is_no_limit():

@@ -3,7 +3,7 @@
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.core.principal import MAX_ID, Principal
+from bascule.core.principal import MAX_ID, Nobody, Principal
 
 
 @pytest.mark.parametrize("user", ["alice", "alice@example.com", "auth0|123", "a b", "ü", "x" * MAX_ID])
@@ -30,3 +30,10 @@ def test_equal_principals_are_one_key():
     assert {Principal("a", "b"): 1}[Principal("a", "b")] == 1
     assert Principal("a", "b") != Principal("b", "a")
     assert str(Principal("alice", "s-1")) == "alice/s-1"
+
+
+def test_nobody_is_no_user_of_the_same_name():
+    user, nobody = Principal("bascule", "shared"), Nobody("bascule", "shared")
+
+    assert user != nobody
+    assert {user: "theirs"}.get(nobody) is None

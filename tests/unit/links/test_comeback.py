@@ -22,7 +22,6 @@ def test_each_wait_is_twice_the_one_before_and_the_last_is_the_last():
         comeback.failed(0)
 
     assert waits == [2, 4, 8, 16, 32]
-    assert comeback.attempts_left == 0
     assert comeback.hold(0) == 0
 
 
@@ -49,10 +48,9 @@ def test_a_link_that_lived_long_has_put_all_behind_it():
     comeback = steady()
     for _ in range(4):
         comeback.died(0, 1)
-    assert comeback.attempts_left == 1
+    assert comeback.due == 16
     comeback.died(0, comeback.steady)
 
-    assert comeback.attempts_left == 4
     assert comeback.due == 2
 
 
