@@ -12,7 +12,17 @@ from pathlib import Path
 
 from bench.result import Report
 
-SUITES = ("stdio_calls", "http_calls", "starting", "resync", "parsing", "idle_links", "command")
+SUITES = (
+    "stdio_calls",
+    "http_calls",
+    "deciding",
+    "raises",
+    "starting",
+    "resync",
+    "parsing",
+    "idle_links",
+    "command",
+)
 RESULTS = Path("build/bench.json")
 
 

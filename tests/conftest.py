@@ -8,6 +8,9 @@ from itertools import count
 import pytest
 
 from support.children import children, keepers, left_behind
+from support.level_stores import store_address as store_address  # noqa: PLC0414 -- fixtures, for every test
+from support.postgres import database as database  # noqa: PLC0414 -- the same
+from support.postgres import postgres as postgres  # noqa: PLC0414 -- the same
 from support.skips import SkipLedger
 
 

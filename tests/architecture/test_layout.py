@@ -19,8 +19,8 @@ VAGUE_ENDINGS = ("Manager", "Handler")
 BROAD_CATCHES = {
     "records/recorder.py:record": "a user's event sink: its mistake must not fail the call it only watches",
     "policy/decide.py:decide": "whatever is wrong with a rule, a request it did not allow is refused",
-    "runtime/respondent.py:_put": "a user's callback: whatever it raises is no answer, and none of the server's business",
-    "runtime/respondent.py:run": "the same callback in a thread of its own; what it raises goes on to who waits for it",
+    "runtime/callback.py:put_to": "a user's callback: whatever it raises is no answer, and none of the server's business",
+    "runtime/callback.py:run": "the same callback in a thread of its own; what it raises goes on to who waits for it",
     "transports/memory.py:_serve": "a server object's own code; whatever it raises is that server's death",
 }
 """Where everything may be caught, as `room/module.py:function`, each with its reason: a supervisor's loop, a

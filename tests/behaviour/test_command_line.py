@@ -73,7 +73,7 @@ async def test_every_command_says_what_it_does_and_shows_an_example(tmp_path: Pa
     overview = (await bascule(tmp_path, "--help")).out
 
     assert "exit codes: 0 ok · 1 the tool failed · 2 config or usage" in overview
-    for command in ("list", "call", "inspect", "doctor", "up", "logs"):
+    for command in ("list", "call", "inspect", "doctor", "up", "logs", "sessions"):
         assert f"\n    {command} " in overview
         assert f"examples:\n  bascule {command}" in (await bascule(tmp_path, command, "--help")).out
 
@@ -110,6 +110,7 @@ async def test_list_as_json_has_its_documented_shape(folder: Path):
         "digest",
         "description",
         "status",
+        "problem",
         "findings",
     }
     assert tools["work_greet"]["permissions"] == ["connect", "write"]
@@ -203,9 +204,15 @@ async def test_doctor_checks_everything_and_says_what_to_mend(folder: Path):
     assert {subject: check["status"] for subject, check in checks.items()} == {
         "config": "ok",
         "state": "ok",
+        "level key": "ok",
+        "levels": "ok",
+        "runtimes": "ok",
         "server work": "ok",
         "tool work_odd": "warn",
+        "footing work": "ok",
         "server dies": "fail",
+        "footing dies": "ok",
+        "lock": "ok",
         "processes": "ok",
     }
     assert "no database" in checks["server dies"]["evidence"]
@@ -242,8 +249,9 @@ async def test_an_error_says_what_failed_the_evidence_and_the_fix(
     write_mcp_json(tmp_path, {"work": described})
     commands = (("list",), ("call", "work_any"), ("doctor",))
     for ran in await asyncio.gather(*(bascule(tmp_path, *command) for command in commands)):
+        said = ran.out + ran.err
         for part in (*told, "BSC-", "fix:"):
-            assert part in ran.out + ran.err
+            assert part in said, said
 
 
 @pytest.mark.requirement("UX-3")

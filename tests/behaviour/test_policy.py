@@ -89,7 +89,7 @@ async def test_a_rule_that_breaks_has_refused(tmp_path: Path, monkeypatch: pytes
         failure = bad(await session.call("work_act", {}), FailureKind.DENIED)
 
     assert failure.code == "BSC-300"
-    assert "lane_is_open" in failure.message
+    assert "data_stays_in" in failure.message
     assert "a mistake inside" not in failure.message
     assert calls_in(log) == []
     assert events.call.outcome == failure

@@ -1,6 +1,7 @@
 """The README says what is so: its examples are run as they stand, in a folder of their own."""
 
 import asyncio
+import getpass
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.requirement("UX-5")
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 LOGIN = (ROOT / "docs/login.md").read_text(encoding="utf-8")
+SESSIONS = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
 PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 """What activating the environment does."""
 
@@ -111,6 +113,24 @@ def test_the_login_shown_can_be_configured(folder: Path, monkeypatch: pytest.Mon
     assert (oauth.client_id, oauth.scopes, oauth.secrets) == ("my-client", ("read",), ("s3cret",))
 
 
+async def test_the_operators_page_shows_what_the_commands_print(tmp_path: Path):
+    """Every command of the page, one after another, but for when it was and who ran it."""
+    (tmp_path / "bascule.yaml").write_text(example("yaml", SESSIONS))
+    blocks = re.findall(r"^```console\n(.*?)^```$", SESSIONS, re.MULTILINE | re.DOTALL)
+    shown = re.findall(r"^\$ bascule (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks), re.MULTILINE)
+
+    assert len(shown) == len(re.findall(r"^\$ ", SESSIONS, re.MULTILINE)) > 0
+    for words, told in shown:
+        ran = await bascule(tmp_path, *shlex.split(words), env=PATH)
+        assert timeless(ran.err + ran.out) == timeless(told.replace("operator root", f"operator {getpass.getuser()}"))
+        assert ran.code == (4 if told.startswith("BSC-300") else 0)
+
+
+def timeless(text: str) -> str:
+    same = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-10-02 10:11:12", text)
+    return "\n".join(line.rstrip() for line in same.splitlines())
+
+
 async def test_the_exit_codes_shown_are_those_the_command_names():
     ran: Ran = await bascule(ROOT, "--help")
     told = re.findall(r"(\d+) \w", " ".join(ran.out.split()).partition("exit codes: ")[2])
@@ -126,7 +146,18 @@ def test_every_make_target_shown_is_there():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/design.md", "docs/glossary.md", "docs/login.md", "docs/running.md"]
+    "page",
+    [
+        "README.md",
+        "docs/design.md",
+        "docs/glossary.md",
+        "docs/lock.md",
+        "docs/login.md",
+        "docs/running.md",
+        "docs/security-model.md",
+        "docs/sessions.md",
+        "docs/store.md",
+    ],
 )
 def test_every_page_pointed_to_is_there(page: str):
     text = (ROOT / page).read_text(encoding="utf-8")

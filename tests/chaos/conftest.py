@@ -6,6 +6,22 @@ from collections.abc import Callable
 
 import pytest
 
+from bascule.compliance import fence
+
+STORES: list[str | None] = [None]
+"""What the `store` key of a config can say: each engine that keeps levels. None is a file in the state folder."""
+
+
+@pytest.fixture(params=STORES, ids=lambda store: store.partition(":")[0] if store else "sqlite")
+def store(request: pytest.FixtureRequest) -> str | None:
+    return request.param
+
+
+@pytest.fixture
+def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is one runtime alone: a machine too busy to look in time must not be what ends a call."""
+    monkeypatch.setattr(fence, "HOLDS", 600.0)
+
 
 @pytest.fixture
 def tell(record_property: Callable[[str, object], None]) -> Callable[[str], None]:

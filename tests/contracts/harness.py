@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bascule.config import (
@@ -22,7 +22,7 @@ from bascule.config import (
     WebSocketTransport,
 )
 from bascule.config.transport import Transport
-from bascule.core.request import Request
+from bascule.core.request import Permit, Request
 from bascule.links.link import Link
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
@@ -127,15 +127,23 @@ async def peer_of(cell: Cell) -> AsyncGenerator[Peer]:
 
 
 @asynccontextmanager
-async def link_to(peer: Peer) -> AsyncGenerator[Link]:
-    """An open link, closed at the end of the block."""
-    link = a_link(a_plan(peer.dispatcher, era=peer.config.era, connect=TIMEOUTS.connect, probe=TIMEOUTS.probe))
+async def link_to(
+    peer: Peer, leave: Permit | None = None, *, unopened: bool = False, **terms: Any
+) -> AsyncGenerator[Link]:
+    """An open link that listens for changes, closed at the end of the block. If `unopened`, it is only begun."""
+    terms = {"era": peer.config.era, "connect": TIMEOUTS.connect, "probe": TIMEOUTS.probe, **terms}
+    link = a_link(replace(a_plan(peer.dispatcher, **terms), leave=leave, on_change=_unheard))
     link.start()
     try:
-        await link.opened()
+        if not unopened:
+            await link.opened()
         yield link
     finally:
         await link.close()
+
+
+def _unheard(_link: Link, _kind: str) -> None:
+    """Takes what has changed, and lets it be."""
 
 
 def a_call(tool: str, arguments: dict[str, Any], timeout: float = TIMEOUTS.call, **terms: Any) -> Request:

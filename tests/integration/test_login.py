@@ -43,7 +43,7 @@ async def log_in(folder: Path, *options: str, browser: Browser | None = None) ->
 
 
 def kept(folder: Path) -> dict[str, Any]:
-    (path,) = (path for path in (folder / "state" / "keys").iterdir() if path.suffix != ".lock")
+    (path,) = (path for path in (folder / "state" / "keys").iterdir() if path.suffix not in {".lock", ".key"})
     assert path.stat().st_mode & 0o777 == 0o600
     return msgspec.json.decode(path.read_bytes())
 

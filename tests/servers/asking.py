@@ -1,9 +1,20 @@
 """A server of the old era that asks its client back: a tool call sends `arguments.ask` with `arguments.params` to the
-client, and whatever the client answers is the tool's result."""
+client, and whatever the client answers is the tool's result. All it gets is written to its argument, if it has one."""
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
+
+LOG = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+
+
+def hear() -> str:
+    line = sys.stdin.readline()
+    if LOG is not None:
+        with LOG.open("a") as written:
+            written.write(line)
+    return line
 
 
 def say(message: dict[str, Any]) -> None:
@@ -12,7 +23,7 @@ def say(message: dict[str, Any]) -> None:
 
 def heard() -> dict[str, Any]:
     """The client's next answer."""
-    while "method" in (message := json.loads(sys.stdin.readline())):
+    while "method" in (message := json.loads(hear())):
         pass
     return message
 
@@ -30,7 +41,7 @@ def result_of(message: dict[str, Any]) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": json.dumps(answer)}], "structuredContent": answer}
 
 
-for line in sys.stdin:
+while line := hear():
     asked = json.loads(line)
     if asked.get("method") == "server/discover":
         say({"id": asked["id"], "error": {"code": -32601, "message": "Method not found"}})

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.request import Request
+from bascule.core.request import Permit, Request
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.http_credentials import Credentials
 from support.waiting import fail_after
@@ -55,6 +55,7 @@ async def http_link(
     connect_timeout: float = LONG,
     socket: str | None = None,
     login: Credentials | None = None,
+    leave: Permit | None = None,
 ) -> AsyncGenerator[HttpDispatcher]:
     """A dispatcher of which nothing has been agreed on yet."""
     dispatcher = HttpDispatcher(
@@ -65,6 +66,7 @@ async def http_link(
         socket=socket,
         login=login,
     )
+    dispatcher.leave = leave
     await dispatcher.open()
     try:
         yield dispatcher

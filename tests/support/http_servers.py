@@ -190,7 +190,7 @@ class RawServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                asked = await _read_request(reader)
+                asked = await read_request(reader)
                 self.asked.append(asked)
                 self.arrived.put_nowait(asked)
                 await self._answer(asked, writer)
@@ -230,7 +230,7 @@ async def raw_unix_server(answer: Answer) -> AsyncGenerator[RawServer]:
                 await server.stop()
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Asked:
+async def read_request(reader: asyncio.StreamReader) -> Asked:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip("\r\n").split("\r\n")
     method, path, _ = first.split(" ")

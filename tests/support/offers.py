@@ -32,18 +32,16 @@ def capable(*capabilities: str) -> dict[str, Any]:
     return result(supportedVersions=["2026-07-28"], capabilities={name: {} for name in ("tools", *capabilities)})
 
 
-def offering(
-    folder: Path,
+def life(
     *,
     uris: tuple[str, ...] = (),
     templates: tuple[str, ...] = (),
     prompts: tuple[Any, ...] = (),
     name: str = "work",
     scenario: dict[str, Any] | None = None,
-    **config: Any,
-) -> ServerConfig:
-    """A server of the new era with these, which answers everything else as told."""
-    life = {
+) -> dict[str, Any]:
+    """The scenario of a server of the new era with these, which answers everything else as told."""
+    return {
         "server/discover": [capable("resources", "prompts", "completions")],
         "resources/list": [result(resources=[{"uri": uri, "name": uri} for uri in uris])],
         "resources/templates/list": [
@@ -55,7 +53,21 @@ def offering(
         "completion/complete": [result(completion={"values": ["one", "two"], "total": 2})],
         **(scenario or {}),
     }
-    return scripted(folder, life, name=name, **config)
+
+
+def offering(
+    folder: Path,
+    *,
+    uris: tuple[str, ...] = (),
+    templates: tuple[str, ...] = (),
+    prompts: tuple[Any, ...] = (),
+    name: str = "work",
+    scenario: dict[str, Any] | None = None,
+    **config: Any,
+) -> ServerConfig:
+    """Such a server."""
+    told = life(uris=uris, templates=templates, prompts=prompts, name=name, scenario=scenario)
+    return scripted(folder, told, name=name, **config)
 
 
 def command_of(server: ServerConfig) -> dict[str, Any]:

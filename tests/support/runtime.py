@@ -10,15 +10,18 @@ from typing import Any, TypeVar
 
 from bascule.compliance.ratchet import Ratchet
 from bascule.config import InProcessTransport, Restart, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
-from bascule.core.answer import OnElicit, OnSample
+from bascule.core.answer import OnAsk, OnElicit, OnSample
 from bascule.core.errors import ConnectionLost
-from bascule.core.events import QuestionAnswered, RequestEnded, ToolInvoked
+from bascule.core.events import LevelChanged, QuestionAnswered, RequestEnded, ToolInvoked
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import FailureKind, Outcome, Result, ToolFailure, ToolResult
 from bascule.core.request import Request
+from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.roster import Roster
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+from bascule.store.levels import SessionRecord
+from support.links import ALICE, BOB
 from support.servers import argv, pids, received
 from support.streams import Loopback
 from support.waiting import fail_after
@@ -53,6 +56,11 @@ def a_tool(name: str, schema: JsonObject | None = None, **definition: Any) -> Js
     return {"name": name, "inputSchema": {"type": "object", **(schema or {})}, **definition}
 
 
+def twinned(server: ServerConfig, twin: ServerConfig) -> ServerConfig:
+    """The server, with the other one as its declared twin."""
+    return replace(server, isolated=twin.transport)
+
+
 class Events(list[Any]):
     """Everything a runtime told."""
 
@@ -69,6 +77,10 @@ class Events(list[Any]):
         return [event for event in self if isinstance(event, QuestionAnswered)]
 
     @property
+    def raises(self) -> list[LevelChanged]:
+        return [event for event in self if isinstance(event, LevelChanged)]
+
+    @property
     def call(self) -> ToolInvoked:
         """The one event of the one call that was made."""
         (event,) = self.calls
@@ -81,12 +93,14 @@ async def running(
     events: Events | None = None,
     on_elicit: OnElicit | None = None,
     on_sample: OnSample | None = None,
+    on_ask: OnAsk | None = None,
     **config: Any,
 ) -> AsyncGenerator[Runtime]:
     """A runtime for the length of the block, which must not hang."""
     sinks = [] if events is None else [events.append]
     named = {server.name: server for server in servers}
-    made = Runtime(RuntimeConfig(servers=named, **config), sinks=sinks, on_elicit=on_elicit, on_sample=on_sample)
+    asked = RuntimeConfig(servers=named, **config)
+    made = Runtime(asked, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_ask=on_ask)
     async with fail_after(20, "the life of a runtime"), made as runtime:
         yield runtime
 
@@ -101,7 +115,10 @@ async def at_work(
 
 
 def roster_of(runtime: Runtime) -> Roster:
+    """The roster, for which Alice and Bob have begun."""
     assert runtime._roster is not None
+    for principal in (ALICE, BOB):
+        runtime._roster.ratchets.of(principal).follow(SessionRecord(principal, DataSensitivity.PUBLIC))
     return runtime._roster
 
 

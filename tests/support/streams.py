@@ -21,7 +21,8 @@ class Loopback(StreamDispatcher):
         self._wrote = asyncio.Event()
 
     async def open(self) -> None:
-        """It always is."""
+        """It always is, but only by now has the leave that it was given."""
+        self.outbox = self.connect_output(self._write)
 
     async def close(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
@@ -85,10 +86,15 @@ def a_request(
 
 
 class Leave:
-    """A permit that can be taken away."""
+    """A permit that can be taken away, and that counts how often it was asked in vain."""
 
-    def __init__(self) -> None:
-        self.given = True
+    def __init__(self, *, given: bool = True) -> None:
+        self.given = given
+        self.refusals = 0
 
     def valid(self) -> bool:
+        self.refusals += not self.given
         return self.given
+
+    async def regain(self) -> None:
+        """It is had again when the test gives it."""

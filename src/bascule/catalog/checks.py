@@ -20,7 +20,11 @@ def check_arguments(entry: Entry, arguments: Mapping[str, Any]) -> bytes:
     nothing was sent then."""
     validator = entry.arguments
     if validator is None:
-        raise Refused(f"{entry.spec.name} cannot be used: {entry.spec.problem}", rule="tool_is_usable")
+        raise Refused(
+            f"{entry.spec.name} cannot be used: {entry.spec.problem}",
+            rule="tool_is_usable",
+            fix=f"an operator can look at it with `bascule inspect {entry.spec.name}`",
+        )
     try:
         data = _encode(arguments)
         # What is checked is what travels: a Decimal, say, counts as a number here and arrives as text there.

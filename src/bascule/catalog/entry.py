@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 from bascule.catalog.cost import bound_of
 from bascule.catalog.digest import tool_digest
+from bascule.catalog.judgement import Judge, Judgement, accept
 from bascule.catalog.repair import mend, takes_objects
 from bascule.catalog.screening import screened_definition
 from bascule.catalog.validation import Validator
@@ -26,30 +28,48 @@ class Entry:
     results: Validator | None = None
     """None if the tool promises nothing about its results."""
     headers: HeaderMap = field(default_factory=dict[tuple[str, ...], str])
+    definition: JsonObject = field(default_factory=dict[str, Any], repr=False)
+    """As it came."""
+    judgement: Judgement = field(default_factory=Judgement)
 
 
-def make_entry(definition: JsonObject, key: ToolKey, name: str, *, exposed: bool = True) -> Entry:
-    """Catalogue one definition under its exposed name. `exposed` says whether the operator lets it be seen."""
+def make_entry(definition: JsonObject, key: ToolKey, name: str, judge: Judge = accept) -> Entry:
+    """Catalogue one definition under its exposed name."""
     mended = mend(definition)
-    hidden = _why_hidden(definition, exposed=exposed)
-    checks = "" if hidden else mended.problem or _checks(mended.input_schema, mended.output_schema)
+    digest = tool_digest(definition)
+    judgement = judge(definition, digest)
+    hidden = _why_hidden(definition, exposed=judgement.exposed)
+    kept_back = hidden or judgement.unapproved
+    checks = kept_back or mended.problem or _checks(mended.input_schema, mended.output_schema)
     refused = checks if isinstance(checks, str) else ""
     spec = ToolSpec(
         name=name,
         key=key,
-        digest=tool_digest(definition),
+        digest=digest,
         description=mended.description,
         title=mended.title,
         input_schema=mended.input_schema,
         output_schema=mended.output_schema,
         annotations=mended.annotations,
-        status=ToolStatus.HIDDEN if hidden else ToolStatus.UNUSABLE if refused else ToolStatus.EXPOSED,
-        problem=hidden or refused,
+        permissions=judgement.permissions,
+        status=_status(hidden=bool(hidden), kept_back=bool(kept_back), refused=bool(refused)),
+        problem=refused,
         notes=mended.notes,
         # Nobody is shown a hidden tool.
         findings=() if hidden else screened_definition(definition),
     )
-    return Entry(spec) if isinstance(checks, str) else Entry(spec, *checks)
+    # One that is kept back has no validator, so that no way to a call is left, whatever a rule may say.
+    if isinstance(checks, str):
+        return Entry(spec, definition=definition, judgement=judgement)
+    return Entry(spec, *checks, definition=definition, judgement=judgement)
+
+
+def _status(*, hidden: bool, kept_back: bool, refused: bool) -> ToolStatus:
+    if hidden:
+        return ToolStatus.HIDDEN
+    if kept_back:
+        return ToolStatus.QUARANTINED
+    return ToolStatus.UNUSABLE if refused else ToolStatus.EXPOSED
 
 
 def _checks(schema: JsonObject, output: JsonObject | None) -> tuple[Validator, Validator | None, HeaderMap] | str:

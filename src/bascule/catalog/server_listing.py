@@ -1,10 +1,11 @@
 """One server's tools as catalogued, and what changed since they were last listed."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from bascule.catalog.digest import listing_digest, tool_digest
 from bascule.catalog.entry import Entry, make_entry
+from bascule.catalog.judgement import Judge, accept
 from bascule.catalog.listing import Pages
 from bascule.catalog.naming import exposed_names
 from bascule.catalog.screening import screened
@@ -46,29 +47,24 @@ class ServerListing:
     """The fingerprint of each definition when it last came, so that the next listing is compared and not read."""
 
 
-def everything(_tool: str) -> bool:
-    """Exposes every tool."""
-    return True
-
-
 def catalog_listing(
     server: str,
     prefix: str,
     pages: Pages,
     previous: ServerListing | None = None,
-    exposed: Callable[[str], bool] = everything,
+    judge: Judge = accept,
     instructions: str = "",
 ) -> tuple[ServerListing, ListingDiff]:
     """The server's listing now, and how its tools differ from the previous one's.
 
     It is the previous one itself if nothing changed at all, else one in which unchanged tools keep their entries.
-    `previous` must have been made with the same `prefix` and `exposed`: give None when the server's config changed.
+    `previous` must have been made with the same `prefix` and `judge`: give None when the server's config changed.
     """
     seen = pages.fingerprints
     same_terms = previous is not None and previous.set_aside == pages.problems and previous.instructions == instructions
     if previous is not None and same_terms and previous.last_seen == seen:
         return previous, ListingDiff()
-    entries = _entries(server, prefix, pages, previous, exposed)
+    entries = _entries(server, prefix, pages, previous, judge)
     diff = _difference({} if previous is None else previous.entries, entries)
     if previous is not None and same_terms and not diff:
         previous.last_seen.update(seen)
@@ -89,21 +85,41 @@ def catalog_listing(
     return listing, diff
 
 
+def rejudged(listing: ServerListing, judge: Judge) -> ServerListing:
+    """The same listing under another judge: itself if that changes nothing, else one in which the tools that are judged
+    as before keep their entries."""
+    entries = {tool: _rejudged(entry, judge) for tool, entry in listing.entries.items()}
+    if all(entries[tool] is entry for tool, entry in listing.entries.items()):
+        return listing
+    return replace(listing, entries=entries, problems=listing.set_aside + _unusable(entries))
+
+
+def _rejudged(entry: Entry, judge: Judge) -> Entry:
+    spec = entry.spec
+    if judge(entry.definition, spec.digest) == entry.judgement:
+        return entry
+    return make_entry(entry.definition, spec.key, spec.name, judge)
+
+
+def exposed_tools(listing: ServerListing, *, refuse: bool) -> int:
+    """How many tools agents are shown. `refuse` says whether those with findings are kept from them."""
+    specs = (entry.spec for entry in listing.entries.values())
+    return sum(spec.status is ToolStatus.EXPOSED and not (refuse and spec.findings) for spec in specs)
+
+
 def _unusable(entries: Mapping[str, Entry]) -> tuple[str, ...]:
     found = ((name, entry.spec) for name, entry in entries.items())
     return tuple(f"{name}: {spec.problem}" for name, spec in found if spec.status is ToolStatus.UNUSABLE)
 
 
-def _entries(
-    server: str, prefix: str, pages: Pages, previous: ServerListing | None, exposed: Callable[[str], bool]
-) -> dict[str, Entry]:
+def _entries(server: str, prefix: str, pages: Pages, previous: ServerListing | None, judge: Judge) -> dict[str, Entry]:
     kept = {} if previous is None else _kept(previous, pages)
     entries: dict[str, Entry] = {}
     for tool, name in exposed_names(server, prefix, pages.definitions).items():
         entry = kept.get(tool)
         # Another tool that came or went may have changed what this one is called.
         if entry is None or entry.spec.name != name:
-            entry = make_entry(pages.definitions[tool], ToolKey(server, tool), name, exposed=exposed(tool))
+            entry = make_entry(pages.definitions[tool], ToolKey(server, tool), name, judge)
         entries[tool] = entry
     return entries
 

@@ -77,7 +77,8 @@ def _judged(entry: Entry, alike: Finding | None, *, refuse: bool) -> Entry:
     call is left, whatever a rule may say."""
     spec = entry.spec if alike is None else replace(entry.spec, findings=(*entry.spec.findings, alike))
     if refuse and spec.findings and spec.status is ToolStatus.EXPOSED:
-        return Entry(replace(spec, status=ToolStatus.QUARANTINED, problem=refusal_of(spec.findings)))
+        kept_back = replace(spec, status=ToolStatus.QUARANTINED, problem=refusal_of(spec.findings))
+        return Entry(kept_back, definition=entry.definition, judgement=entry.judgement)
     return entry if spec is entry.spec else replace(entry, spec=spec)
 
 
@@ -87,6 +88,9 @@ def _table(entries: Iterable[Entry]) -> tuple[Mapping[str, Entry], Mapping[str, 
     for entry in entries:
         if entry.spec.status is not ToolStatus.HIDDEN:
             by_name[entry.spec.name].append(entry)
+    for name, found in by_name.items():
+        # What nobody has approved takes no name from a tool that can be used.
+        by_name[name] = [entry for entry in found if not entry.judgement.unapproved] or found
     alone = {name: found[0] for name, found in by_name.items() if len(found) == 1}
     collisions = {
         name: collision_problem(name, (str(entry.spec.key) for entry in found))

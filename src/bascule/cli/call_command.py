@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from bascule.cli import exit_codes
+from bascule.cli.level_words import advised
 from bascule.cli.opening import agent_session
 from bascule.cli.outcomes import failure_shape, show, taken
 from bascule.core.errors import UsageError
@@ -19,7 +20,7 @@ async def run(options: argparse.Namespace) -> int:
     async with agent_session(options) as session:
         spec = await session.find(options.tool)
         arguments = typed(given, spec.input_schema if spec is not None else {})
-        outcome = await session.call(options.tool, arguments, timeout=options.timeout)
+        outcome = advised(await session.call(options.tool, arguments, timeout=options.timeout), session)
     show(outcome, as_shape(outcome), as_json=options.json)
     return exit_codes.of_outcome(outcome)
 

@@ -3,37 +3,33 @@
 import argparse
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
-import msgspec
-
+from bascule.catalog.lock import LOCK_NAME, Lock
 from bascule.cli import exit_codes
+from bascule.cli.check import Check, failed
 from bascule.cli.explain import json_line, legible
+from bascule.cli.level_checks import footing_check, key_check, store_checks
+from bascule.cli.level_words import how_to_go_on
 from bascule.cli.opening import acting_for
 from bascule.config.load import load_file
 from bascule.config.locate import locate
 from bascule.config.model import RuntimeConfig
 from bascule.config.state import state_folder
-from bascule.core.errors import BasculeError, ConfigError
+from bascule.config.urls import shown_store
+from bascule.core.errors import BasculeError, ConfigError, Refused, TwinDiffers
 from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.session import AgentSession
 from bascule.sandbox.nursery import Reach, reach, why_without
+from bascule.store.choose import store_at
 
 SHOWN = 5
 """Lines of evidence. `bascule inspect` has them all."""
 
 MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
-
-
-class Check(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
-
-    subject: str
-    status: str
-    message: str
-    evidence: str = ""
-    fix: str = ""
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -47,7 +43,8 @@ async def run(options: argparse.Namespace) -> int:
         print("\nall is well" if ok else f"\n{sum(check.status == 'fail' for check in checks)} to mend")
     if ok:
         return exit_codes.OK
-    return exit_codes.USAGE if checks[0].status == "fail" else exit_codes.UNREACHABLE
+    ours = any(check.status == "fail" and check.subject in {"config", "lock"} for check in checks)
+    return exit_codes.USAGE if ours else exit_codes.UNREACHABLE
 
 
 async def examine(options: argparse.Namespace) -> list[Check]:
@@ -59,17 +56,45 @@ async def examine(options: argparse.Namespace) -> list[Check]:
     checks = [Check("config", "ok", f"{config.path} names {len(config.servers)} servers")]
     checks += [Check("config", "warn", note) for note in config.notes]
     user, session_id = acting_for(options)
+    # Before the runtime makes one.
+    key = key_check(state_folder(os.environ))
     try:
+        kept = await _kept(config)
+        checks += [Check("state", "ok", f"kept in {_where(config)}"), key, *kept]
+        if any(check.status == "fail" for check in kept):
+            # Without its level no agent session begins, and nothing more can be looked at.
+            return checks
         async with Runtime(config, prove_required=False) as runtime:
-            checks.append(Check("state", "ok", f"kept in {_where(config)}"))
             session = runtime.session(user, session_id)
             reports = [report async for report in session.connecting()]
             for report in sorted(reports, key=lambda report: report.name):
-                checks += server_checks(report, session.toolbox.all_specs())
+                checks += server_checks(in_the_way(report, session), session.toolbox.all_specs())
+                checks.append(footing_check(config.servers[report.name]))
+            await session.look_at_lock()
+            checks += lock_checks(config, session.lock, session.toolbox.all_specs())
             checks.append(process_check(reach(), why_without()))
     except BasculeError as error:
         checks.append(failed("state", error))
     return checks
+
+
+async def _kept(config: RuntimeConfig) -> list[Check]:
+    """What is kept of levels, as it was found: by a look of its own, which no runtime takes part in."""
+    store = store_at(config.store, state_folder(os.environ))
+    await store.open()
+    try:
+        return await store_checks(store.levels)
+    finally:
+        await store.close()
+
+
+def in_the_way(report: ServerReport, session: AgentSession) -> ServerReport:
+    """A server that is kept from the agent session has nothing that could be mended: what there is to do is told. A
+    twin that is another server has."""
+    advice = how_to_go_on(session)
+    if not advice or not isinstance(report.error, Refused) or isinstance(report.error, TwinDiffers):
+        return report
+    return replace(report, error=None, agreement=None, reason=f"{report.error.message}; {advice}")
 
 
 def server_checks(report: ServerReport, specs: tuple[ToolSpec, ...]) -> Iterator[Check]:
@@ -91,6 +116,30 @@ def server_checks(report: ServerReport, specs: tuple[ToolSpec, ...]) -> Iterator
             yield from tool_checks(spec)
     if report.change is not None:
         yield Check(subject, "warn", _told(report), fix=f"look at it with `bascule inspect {report.name}`")
+
+
+def lock_checks(config: RuntimeConfig, lock: Lock, specs: tuple[ToolSpec, ...]) -> Iterator[Check]:
+    """Whether tools are held against what was approved, and what waits."""
+    if config.lock == "off":
+        yield Check("lock", "ok", "off: what servers change is told, and not kept back")
+    elif lock.trouble is not None:
+        yield failed("lock", lock.trouble)
+    elif lock.every and not lock.servers:
+        told = f"`catalog.lock` is required, and no tool is approved in a {LOCK_NAME} beside {config.path}"
+        yield Check("lock", "fail", told, fix="look at the tools and approve them with `bascule approve --all`")
+    elif not lock.servers:
+        yield Check("lock", "ok", f"no {LOCK_NAME}: what servers change is told, and not kept back")
+    else:
+        tools = sum(map(len, lock.servers.values()))
+        yield Check("lock", "ok", f"{LOCK_NAME} approves {tools} tools of {len(lock.servers)} servers")
+        waiting = [spec.name for spec in specs if lock.covers(spec.key.server) and _waits(spec, lock)]
+        if waiting:
+            shown = "\n".join(waiting[:SHOWN])
+            yield Check("lock", "warn", f"{len(waiting)} tools wait for approval", shown, "run `bascule approve`")
+
+
+def _waits(spec: ToolSpec, lock: Lock) -> bool:
+    return spec.status is ToolStatus.QUARANTINED and not lock.approves(spec.key, spec.digest)
 
 
 def process_check(reached: Reach, why: str) -> Check:
@@ -125,11 +174,6 @@ def _found(subject: str, findings: tuple[Finding, ...], name: str) -> Check:
     )
 
 
-def failed(subject: str, error: BasculeError) -> Check:
-    cause = f" ({error.cause})" if error.cause else ""
-    return Check(subject, "fail", f"{error.code} {error.message}{cause}", error.evidence, error.fix)
-
-
 def lines(check: Check) -> Iterator[str]:
     yield f"{MARKS[check.status]} {check.subject}: {check.message}"
     for label, text in (("evidence", check.evidence), ("fix", check.fix)):
@@ -144,4 +188,4 @@ def _told(report: ServerReport) -> str:
 
 
 def _where(config: RuntimeConfig) -> str:
-    return config.store or str(state_folder(os.environ))
+    return shown_store(config.store) if config.store else str(state_folder(os.environ))

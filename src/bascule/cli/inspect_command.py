@@ -1,19 +1,26 @@
 """`bascule inspect`: all that is known of one server or one tool."""
 
 import argparse
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from bascule.catalog.definition_diff import definition_diff
 from bascule.catalog.signature import signature
 from bascule.cli import exit_codes
-from bascule.cli.explain import as_json, finding_shapes, json_line
+from bascule.cli.explain import as_json, finding_shapes, json_line, legible
+from bascule.cli.level_words import how_to_go_on
 from bascule.cli.opening import agent_session
-from bascule.core.errors import UnknownTool
+from bascule.config.model import ServerConfig
+from bascule.config.transport import RemoteTransport, StdioTransport, Transport
+from bascule.config.urls import shown_url
+from bascule.core.errors import Refused, UnknownTool
 from bascule.core.hidden import escaped
 from bascule.core.rendering import render_structured
 from bascule.core.tool import ToolSpec
+from bascule.runtime.lanes import footing
 from bascule.runtime.report import ServerReport
 from bascule.runtime.session import AgentSession
 
@@ -21,13 +28,17 @@ from bascule.runtime.session import AgentSession
 async def run(options: argparse.Namespace) -> int:
     async with agent_session(options) as session:
         shape = await known_of(session, options.name)
+        refused = any(isinstance(report.error, Refused) for report in session.servers() if report.name == options.name)
+        if refused and (advice := how_to_go_on(session)):
+            print(legible(f"note: {advice}"), file=sys.stderr)
     if options.json:
         print(json_line(shape))
     else:
         told = {key: value for key, value in msgspec.to_builtins(shape).items() if value not in (None, "", [], {})}
         print(escaped(render_structured(told, "yaml")))
-    failed = "error" in shape and shape["error"] is not None
-    return exit_codes.UNREACHABLE if failed else exit_codes.OK
+    if shape.get("error") is None:
+        return exit_codes.OK
+    return exit_codes.DENIED if refused else exit_codes.UNREACHABLE
 
 
 async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
@@ -36,14 +47,14 @@ async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
     if server is not None:
         report = await session.settle(name)
         tools = [spec for spec in session.toolbox.all_specs() if spec.key.server == name]
-        return server_shape(report, tools)
+        return server_shape(report, tools) | word_shape(session.config(name))
     await session.find(name)
     spec = next((spec for spec in session.toolbox.all_specs() if spec.name == name), None)
     if spec is None:
         # Only now are all servers asked: the answer names what is near among all there is.
         await session.connect()
         raise _neither(session.toolbox.unknown(name))
-    return tool_shape(spec)
+    return tool_shape(spec, _since_approved(session, spec))
 
 
 def server_shape(report: ServerReport, tools: list[ToolSpec]) -> dict[str, Any]:
@@ -69,7 +80,35 @@ def server_shape(report: ServerReport, tools: list[ToolSpec]) -> dict[str, Any]:
     }
 
 
-def tool_shape(spec: ToolSpec) -> dict[str, Any]:
+def _since_approved(session: AgentSession, spec: ToolSpec) -> tuple[str, ...]:
+    approved, entry = session.lock.approved(spec.key), session.entries(spec.key.server).get(spec.key.tool)
+    if approved is None or entry is None:
+        return ()
+    return definition_diff(approved.definition, entry.definition)
+
+
+def word_shape(server: ServerConfig) -> dict[str, Any]:
+    """What the operator says of a server: its ways out, what its tools may do and bring, what it is believed."""
+    return {
+        "footing": footing(server),
+        "twin": twin_shape(server.isolated, server.twin) if server.isolated is not None else None,
+        "vouched": server.vouched.name.lower() if server.vouched is not None else None,
+        "raises": {tool: level.name.lower() for tool, level in server.raises.items()},
+        "ask": list(server.ask),
+        "trust": sorted(server.trust),
+        "permissions": {tool: sorted(may) for tool, may in server.permissions.items()},
+    }
+
+
+def twin_shape(twin: Transport, opened: str) -> dict[str, Any]:
+    """How a twin is reached. It is `declared`: that it has no way out is the operator's word."""
+    where = {"url": shown_url(twin.url)} if isinstance(twin, RemoteTransport) else {}
+    if isinstance(twin, StdioTransport):
+        where = {"command": [twin.command, *twin.args]}
+    return {"by": "declared", "transport": twin.kind, **where, "opened": opened}
+
+
+def tool_shape(spec: ToolSpec, since_approved: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
         "name": spec.name,
         "server": spec.key.server,
@@ -79,6 +118,7 @@ def tool_shape(spec: ToolSpec) -> dict[str, Any]:
         "description": spec.description,
         "status": spec.status,
         "problem": spec.problem,
+        "changed_since_approved": list(since_approved),
         "repairs": list(spec.notes),
         "findings": finding_shapes(spec.findings),
         "permissions": sorted(spec.permissions),

@@ -1,13 +1,16 @@
 """`bascule list`: every server as soon as it is known how it stands, with its tools."""
 
 import argparse
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bascule.cli import exit_codes
 from bascule.cli.explain import as_json, explain, finding_mark, finding_shapes, first_line, json_line, legible
+from bascule.cli.level_words import how_to_go_on
 from bascule.cli.offers import offers_shape, show_offers, wanted
 from bascule.cli.opening import agent_session
+from bascule.core.errors import Refused
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.state import LinkState
 from bascule.runtime.report import ServerReport
@@ -39,6 +42,9 @@ async def run(options: argparse.Namespace) -> int:
             reports = await _show_as_they_settle(session)
             if wanted(options):
                 show_offers(await session.library(), wanted(options))
+        advice = how_to_go_on(session)
+        if advice and any(isinstance(report.error, Refused) for report in reports):
+            print(legible(f"note: {advice}"), file=sys.stderr)
     return exit_codes.UNREACHABLE if any(r.required and r.error is not None for r in reports) else exit_codes.OK
 
 
@@ -124,6 +130,7 @@ def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> dict
                 "digest": spec.digest,
                 "description": spec.description,
                 "status": spec.status,
+                "problem": spec.problem,
                 "findings": finding_shapes(spec.findings),
             }
             for spec in specs

@@ -8,7 +8,20 @@ from importlib import import_module
 
 from bascule.cli.parser import build_parser
 
-_NAMES = ("list", "call", "read", "prompt", "inspect", "doctor", "up", "logs", "login", "logout")
+_NAMES = (
+    "list",
+    "call",
+    "read",
+    "prompt",
+    "inspect",
+    "approve",
+    "doctor",
+    "up",
+    "logs",
+    "sessions",
+    "login",
+    "logout",
+)
 _COMMANDS = {name: f"bascule.cli.{name}_command" for name in _NAMES}
 
 

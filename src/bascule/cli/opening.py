@@ -6,27 +6,33 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
+from bascule.cli.consent import consent_at_the_terminal
+from bascule.cli.explain import legible
+from bascule.cli.level_words import raised
 from bascule.cli.terminal import person_at_the_terminal
 from bascule.config.load import load_file
 from bascule.config.locate import locate
-from bascule.core.events import Sink
+from bascule.config.model import RuntimeConfig
+from bascule.core.errors import UsageError
+from bascule.core.events import LevelChanged, Sink
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 
 
 @asynccontextmanager
 async def agent_session(
-    options: argparse.Namespace, *, sinks: Iterable[Sink] = (), watch: bool = False
+    options: argparse.Namespace,
+    *,
+    sinks: Iterable[Sink] = (),
+    watch: bool = False,
+    config: RuntimeConfig | None = None,
 ) -> AsyncGenerator[AgentSession]:
     """The agent session a command works in. With `watch`, it follows edits of the config."""
-    config = load_file(locate(options.config, os.environ), os.environ)
-    for note in config.notes:
-        print(f"note: {note}", file=sys.stderr)
+    config = config or read_config(options)
     # A command shows how every server stands, also when a required one fails, so it does not prove them beforehand.
-    # One that only watches makes no requests in which a server could ask something.
-    on_elicit = None if watch else person_at_the_terminal(sys.stdin, sys.stderr)
-    made = Runtime(config, sinks=sinks, prove_required=False, on_elicit=on_elicit)
+    made = Runtime(config, sinks=(*sinks, tell_raised), prove_required=False, **_person(watch=watch))
     if watch:
         made.watch()
     async with made as runtime:
@@ -34,9 +40,43 @@ async def agent_session(
         yield runtime.session(user, session)
 
 
+def read_config(options: argparse.Namespace) -> RuntimeConfig:
+    """The config a command works on. What is worth telling about it is told."""
+    config = load_file(locate(options.config, os.environ), os.environ)
+    for note in config.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return config
+
+
+def _person(*, watch: bool) -> dict[str, Any]:
+    """Who answers what servers ask, and agrees to calls that wait for a person. A command that only watches makes no
+    requests, so there is nothing that a person could be asked."""
+    if watch:
+        return {}
+    consent = consent_at_the_terminal(sys.stdin, sys.stderr)
+    on_ask = consent.approve if consent is not None else None
+    return {"on_elicit": person_at_the_terminal(sys.stdin, sys.stderr), "on_ask": on_ask}
+
+
+def tell_raised(event: Any) -> None:
+    """What a command does may raise a level, and whoever runs it has to know."""
+    if isinstance(event, LevelChanged):
+        print(legible(raised(event)), file=sys.stderr)
+
+
 def acting_for(options: argparse.Namespace) -> tuple[str, str]:
     """User and session id. What was not given is filled in, and said."""
-    user, session = options.user or getpass.getuser(), options.session or "cli"
-    if not options.user or not options.session:
+    # An empty id is not one that was left out: it is wrong, and told so where it is used.
+    user = this_user() if options.user is None else options.user
+    session = "cli" if options.session is None else options.session
+    if options.user is None or options.session is None:
         print(f"acting as user {user}, session {session}", file=sys.stderr)
     return user, session
+
+
+def this_user() -> str:
+    """The user of this machine who runs the command."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("this machine has no name for its user", evidence=str(error), fix="pass --user ID") from error

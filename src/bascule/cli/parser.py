@@ -21,6 +21,13 @@ _INSPECT_EXAMPLES = """examples:
   bascule inspect everything_echo       a tool: its schema, its digest, its permissions
   bascule inspect everything_echo --json"""
 
+_APPROVE_EXAMPLES = """examples:
+  bascule approve files                 shows every tool of the server, asks, and locks it in bascule.lock
+  bascule approve                       the same for what is new or changed at the servers that are locked
+  bascule approve files/read_text_file  one tool only, by the server's own name for it
+  bascule approve --all --yes           every server, without a question
+  bascule approve --json                what waits for approval; exits with 2 if anything does"""
+
 _DOCTOR_EXAMPLES = """examples:
   bascule doctor                        checks the config, the state folder and every server, and says what to do
   bascule doctor --json | jq .ok"""
@@ -33,6 +40,14 @@ _LOGS_EXAMPLES = """examples:
   bascule logs github                   the last 100 lines
   bascule logs github -n 20 --follow    the last 20, then whatever comes
   bascule logs github --user alice      only of the processes that run on her behalf"""
+
+_SESSIONS_EXAMPLES = """examples:
+  bascule sessions                      every agent session, how private it is, and why
+  bascule sessions --user alice         hers alone
+  bascule sessions show --user alice --session s-1                  what has changed its level
+  bascule sessions raise --user alice --session s-1 --to secret     by hand, also before it has seen anything
+  bascule sessions declassify --user alice --session s-1 --to public --reason "test data, after all"
+  bascule sessions end --user alice --session s-1                   nothing more is done on its behalf, for good"""
 
 _LOGIN_EXAMPLES = """examples:
   bascule login github                  opens your browser, or prints the address where there is none
@@ -66,7 +81,10 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        _add_common(command)
+        if name in {"logs", "sessions"}:
+            _add_filters(command)
+        else:
+            _add_common(command)
         return command
 
     listing = add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
@@ -83,9 +101,11 @@ def build_parser() -> argparse.ArgumentParser:
     _add_timeout(prompt)
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
+    _add_approve(add("approve", "look at new and changed tools, and lock them as they are", _APPROVE_EXAMPLES))
     add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
     add("up", "link to every server, show how each stands, and follow edits of the config", _UP_EXAMPLES)
     _add_logs(add("logs", "show what a server said on stderr, and how its links fared", _LOGS_EXAMPLES))
+    _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
@@ -93,10 +113,48 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--config", metavar="FILE", help="the config file; default: the one found in this folder")
-    command.add_argument("--json", action="store_true", help="print JSON, in a shape that is kept stable")
+    _add_config(command)
     command.add_argument("--user", metavar="ID", help="on whose behalf; default: the user of this machine")
     command.add_argument("--session", metavar="ID", help="in which agent session; default: cli")
+
+
+def _add_filters(command: argparse.ArgumentParser) -> None:
+    _add_config(command)
+    command.add_argument("--user", metavar="ID", help="only what is of this user; default: everyone's")
+    command.add_argument("--session", metavar="ID", help="only what is of this agent session; default: of all")
+
+
+def _add_config(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--config", metavar="FILE", help="the config file; default: the one found in this folder")
+    command.add_argument("--json", action="store_true", help="print JSON, in a shape that is kept stable")
+
+
+def _add_sessions(command: argparse.ArgumentParser) -> None:
+    deeds = command.add_subparsers(dest="deed", metavar="DEED")
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        deed = deeds.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        # Those that stand before the deed count too, so what is missing here must not undo them.
+        for option, word, told in (
+            ("--config", "FILE", "the config file, which may say where levels are kept"),
+            ("--user", "ID", "the user whose agent session it is"),
+            ("--session", "ID", "the agent session"),
+        ):
+            deed.add_argument(option, metavar=word, default=argparse.SUPPRESS, help=told)
+        deed.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+        return deed
+
+    add("show", "show what has changed the level of one agent session")
+    lift = add("raise", "raise the level of one agent session")
+    lift.add_argument("--to", required=True, type=str.lower, choices=("internal", "confidential", "secret"))
+    lift.add_argument("--dataset", metavar="NAME", default="", help="the private dataset that it has seen")
+    lower = add("declassify", "lower the level of one agent session")
+    lower.add_argument("--to", required=True, type=str.lower, choices=("public", "internal", "confidential"))
+    end = add("end", "end one agent session: nothing more is done on its behalf, for good")
+    for deed in (lift, lower, end):
+        deed.add_argument("--reason", metavar="TEXT", default="", required=deed is lower, help="kept in the receipt")
+    for deed in (lower, end):
+        deed.add_argument("--yes", action="store_true", help="do not ask first")
 
 
 def _add_call(command: argparse.ArgumentParser) -> None:
@@ -104,6 +162,12 @@ def _add_call(command: argparse.ArgumentParser) -> None:
     command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; KEY:=JSON for other than text")
     command.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
     _add_timeout(command)
+
+
+def _add_approve(command: argparse.ArgumentParser) -> None:
+    command.add_argument("names", metavar="SERVER[/TOOL]", nargs="*", help="default: the servers that are locked")
+    command.add_argument("--all", action="store_true", help="every server of the config")
+    command.add_argument("--yes", action="store_true", help="approve without asking; needed where nobody can be asked")
 
 
 def _add_timeout(command: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bascule.cli import exit_codes
+from bascule.cli.level_words import advised
 from bascule.cli.opening import agent_session
 from bascule.cli.outcomes import failure_shape, show, taken
 from bascule.core.errors import UsageError
@@ -14,7 +15,7 @@ from bascule.core.outcome import PromptResult, ToolFailure
 async def run(options: argparse.Namespace) -> int:
     arguments = read_pairs(options.arguments)
     async with agent_session(options) as session:
-        outcome = await session.prompt(options.name, arguments, timeout=options.timeout)
+        outcome = advised(await session.prompt(options.name, arguments, timeout=options.timeout), session)
     show(outcome, as_shape(outcome), as_json=options.json)
     return exit_codes.of_outcome(outcome)
 

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from bascule.cli import exit_codes
+from bascule.cli.level_words import advised
 from bascule.cli.opening import agent_session
 from bascule.cli.outcomes import failure_shape, show, taken
 from bascule.core.outcome import ResourceResult, ToolFailure
@@ -11,7 +12,7 @@ from bascule.core.outcome import ResourceResult, ToolFailure
 
 async def run(options: argparse.Namespace) -> int:
     async with agent_session(options) as session:
-        outcome = await session.read(options.uri, server=options.server, timeout=options.timeout)
+        outcome = advised(await session.read(options.uri, server=options.server, timeout=options.timeout), session)
     show(outcome, as_shape(outcome), as_json=options.json)
     return exit_codes.of_outcome(outcome)
 

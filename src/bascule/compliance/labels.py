@@ -1,6 +1,6 @@
 """What a result says of itself: labels of private data that a server put into its `_meta`."""
 
-from bascule.core.jsonvalue import JsonObject, as_array, as_object
+from bascule.core.jsonvalue import JsonObject, as_array, is_object
 from bascule.core.sensitivity import DataSensitivity
 
 LABELS_KEY = "dev.bascule/labels"
@@ -12,10 +12,12 @@ def labelled_level(result: JsonObject) -> DataSensitivity | None:
     meta = result.get("_meta")
     if meta is None:
         return None
-    labels = as_object(meta).get(LABELS_KEY)
-    if labels is None:
+    if not is_object(meta):
+        # Whether it was meant to hold labels cannot be told.
+        return DataSensitivity.SECRET
+    if LABELS_KEY not in meta:
         return None
-    return max((_level_of(label) for label in as_array(labels)), default=DataSensitivity.SECRET)
+    return max((_level_of(label) for label in as_array(meta[LABELS_KEY])), default=DataSensitivity.SECRET)
 
 
 def _level_of(label: object) -> DataSensitivity:

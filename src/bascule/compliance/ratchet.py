@@ -1,32 +1,80 @@
-"""How private one agent session has become. It only ever rises."""
+"""How private one agent session has become. It only ever rises; an operator alone lowers it."""
 
-from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import DataSensitivity, Lane, is_wider, lane_for
+from bascule.store.levels import SessionRecord
+
+UNKNOWN = "it is not known yet how private this agent session is"
 
 
 class Ratchet:
-    """The level of one agent session, with an epoch that moves at every raise.
+    """The level of one agent session in this process, with an epoch that moves with its lane, and when it is lowered.
 
-    A decision is good only for the epoch in which it was made; a permit carries that epoch to the write.
+    A decision is good only for the epoch in which it was made; a permit carries that epoch to the write. Until it is
+    known what is kept of the agent session, it counts as SECRET.
     """
 
-    __slots__ = ("epoch", "lane", "level")
+    __slots__ = ("_durable", "_floors", "because", "ended", "epoch", "known", "lane", "level", "settled")
 
-    def __init__(self, level: DataSensitivity = DataSensitivity.PUBLIC) -> None:
-        self.level = level
-        self.lane: Lane = lane_for(level)
+    def __init__(self) -> None:
+        self.level = DataSensitivity.SECRET
+        self.lane: Lane = lane_for(self.level)
         self.epoch = 0
+        self.known = False
+        self.ended = False
+        """Whether an operator has ended the agent session."""
+        self.because = UNKNOWN
+        """What brought it to its level, in words."""
+        self.settled = DataSensitivity.PUBLIC
+        """The highest level that is known to be durable, and fenced: no runtime writes to a wider lane any more."""
+        self._durable = -1
+        self._floors: list[DataSensitivity] = []
 
-    def raise_to(self, level: DataSensitivity) -> bool:
-        """Move up, never down. Whether it moved."""
-        if level <= self.level:
-            return False
-        self.level = level
-        self.lane = lane_for(level)
-        self.epoch += 1
-        return True
+    def hold(self, level: DataSensitivity, because: str) -> None:
+        """Be at least at this level, whatever is kept, until it is let go: what is on its way into the store counts
+        from the moment it was learned."""
+        self._floors.append(level)
+        if level > self.level:
+            self._become(level, because)
+
+    def let_go(self, level: DataSensitivity) -> None:
+        """What was held is kept by now."""
+        self._floors.remove(level)
+
+    def follow(self, record: SessionRecord, because: str = "") -> bool:
+        """Take over what is kept. Whether anything has changed. What is older than what is known lowers nothing."""
+        before = (self.known, self.epoch, self.level)
+        newer = record.epoch > self._durable
+        level = max(record.level, *self._floors) if self._floors else record.level
+        if not self.known or level > self.level or (newer and level < self.level):
+            self._become(level, record.doubt or because)
+        if newer:
+            self._durable = record.epoch
+        if not self.known:
+            self.known = True
+            self.epoch += 1
+        if record.ended and not self.ended:
+            self.ended = True
+            self.epoch += 1
+        return before != (self.known, self.epoch, self.level)
+
+    def allows(self, lane: Lane) -> bool:
+        """Whether anything may be sent on this lane."""
+        return not self.ended and not is_wider(lane, self.lane)
 
     def permit(self) -> "EpochPermit":
         return EpochPermit(self)
+
+    def _become(self, level: DataSensitivity, because: str) -> None:
+        lowered = self.known and level < self.level
+        self.level = level
+        self.because = because
+        self.settled = min(self.settled, level)
+        lane = lane_for(level)
+        # Lowered within its lane, it may have to be raised again by what needed no decision before.
+        if lane is not self.lane or lowered:
+            self.lane = lane
+            self.epoch += 1
 
 
 class EpochPermit:
@@ -40,3 +88,24 @@ class EpochPermit:
 
     def valid(self) -> bool:
         return self._ratchet.epoch == self._epoch
+
+
+class Ratchets:
+    """The ratchets of all agent sessions that this process has heard of."""
+
+    def __init__(self) -> None:
+        self._known: dict[Principal, Ratchet] = {}
+
+    def of(self, principal: Principal) -> Ratchet:
+        """The ratchet of an agent session. One that was never asked for is there from now on, and SECRET until what is
+        kept of it is known."""
+        ratchet = self._known.get(principal)
+        if ratchet is None:
+            ratchet = self._known[principal] = Ratchet()
+        return ratchet
+
+    def find(self, principal: Principal) -> Ratchet | None:
+        return self._known.get(principal)
+
+    def __len__(self) -> int:
+        return len(self._known)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, fields
 from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.core.errors import ConfigError
 
-RETUNED = frozenset({"prefix", "allow", "block", "render", "timeouts", "required", "idempotent", "limits"})
+RELISTED = frozenset({"prefix", "allow", "block", "permissions", "trust"})
+"""What changes how its tools are seen: what they are called, which of them are shown, what they may do."""
+
+RETUNED = RELISTED | {"render", "timeouts", "required", "idempotent", "limits", "ask", "raises", "vouched"}
 """What can change under a server that runs. It is read for each call, or when the next link opens; all else is part of
 how the server is reached, or of the link itself."""
-
-RELISTED = frozenset({"prefix", "allow", "block"})
-"""Those of them that change what its tools are called, or which of them are seen."""
 
 SETTINGS = {
     "links_max": "links.max",
@@ -19,6 +19,7 @@ SETTINGS = {
     "message_max": "messages.max",
     "store": "store",
     "screen": "catalog.screen",
+    "lock": "catalog.lock",
 }
 """What stands beside the servers, by its key in the file. All of it is settled when the program starts."""
 

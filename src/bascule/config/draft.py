@@ -7,6 +7,7 @@ from typing import Any
 from bascule.config.credentials import ADVICE, names_credential
 from bascule.config.entries import Entry, fill_entry, read_values
 from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, idempotent_flaws, stdio_flaws
+from bascule.config.isolated import isolated_flaws, isolated_transport
 from bascule.config.keys import SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings, oauth_flaws
@@ -16,7 +17,9 @@ from bascule.config.transport import NoTransport, StdioTransport, Transport
 from bascule.config.upkeep import Heartbeat, Limits, Restart, heartbeat_flaws, lifetime_flaws
 from bascule.config.urls import is_in_clear, scheme_of
 from bascule.config.variables import FromVariable, Missing
+from bascule.config.word import level_named, permission_flaws, raises_flaws, trust_flaws, vouched_flaws
 from bascule.core.errors import ConfigError
+from bascule.core.sensitivity import DataSensitivity
 
 _OAUTH_KEYS = ("oauth.client_id", "oauth.client_secret", "oauth.scopes")
 
@@ -76,6 +79,12 @@ def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
     yield from idempotent_flaws(values["idempotent"])
     yield from lifetime_flaws(lifetime=values["lifetime"], stateless=values["stateless"])
     yield from heartbeat_flaws(values["heartbeat.interval"], values["heartbeat.stale_after"])
+    yield from permission_flaws(values["permissions"])
+    yield from raises_flaws(values["raises"])
+    yield from trust_flaws(values["trust"])
+    yield from isolated_flaws(values["url_isolated"], values["command_isolated"], values["headers"])
+    has_twin = values["url_isolated"] is not None or values["command_isolated"] is not None
+    yield from vouched_flaws(_level(values["vouched"]), has_twin=has_twin)
 
 
 def _is_known(path: KeyPath, missing: list[Missing], problems: Problems) -> bool:
@@ -103,10 +112,27 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         heartbeat=Heartbeat(**_table("heartbeat", values)),
         restart=Restart(**_table("restart", values)),
         limits=Limits(**_table("limits", values)),
+        permissions=values["permissions"],
+        trust=values["trust"],
+        ask=_whole(values["ask"]),
+        raises=values["raises"],
+        vouched=_level(values["vouched"]),
+        isolated=_isolated(values, transport),
+        twin=values["twin"],
         location=located,
         notes=tuple(draft.notes),
         unavailable_reason=_reason(draft, located),
     )
+
+
+def _level(name: str | None) -> DataSensitivity | None:
+    return None if name is None else level_named(name)
+
+
+def _isolated(values: dict[str, Any], transport: Transport) -> Transport | None:
+    if isinstance(transport, NoTransport):
+        return None
+    return isolated_transport(transport, values["url_isolated"], values["command_isolated"], values["headers"])
 
 
 def _whole(patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from bascule.config.credentials import ADVICE, credentials_in
 from bascule.config.names import NAME_RULE, fold_name, is_name
 from bascule.config.problems import KeyPath, did_you_mean, dotted
 from bascule.config.secret import Secret
-from bascule.config.urls import NOT_AVAILABLE, unix_url_flaw, url_flaw, ws_url_flaw
+from bascule.config.urls import POSTGRES, postgres_url_flaw, unix_url_flaw, url_flaw, ws_url_flaw
 from bascule.core.errors import ConfigError
 
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,32}")
@@ -89,6 +89,10 @@ def idempotent_flaws(idempotent: Any) -> Iterator[Flaw]:
     return _texts_flaws("idempotent", idempotent)
 
 
+def ask_flaws(ask: Any) -> Iterator[Flaw]:
+    return _texts_flaws("ask", ask)
+
+
 def exposure_flaws(*, prefix: Any, allow: Any, block: Any) -> Iterator[Flaw]:
     if prefix is not None and not (isinstance(prefix, str) and _PREFIX.fullmatch(prefix)):
         yield Flaw(("prefix",), "must be at most 32 of A-Z, a-z, 0-9, - and _")
@@ -120,10 +124,11 @@ def runtime_flaws(*, links_max: Any, links_starting: Any, message_max: Any, stor
     if not isinstance(message_max, int) or not MESSAGE_LEAST <= message_max <= MESSAGE_MOST:
         yield Flaw(("message_max",), f"must be a size from {MESSAGE_LEAST} bytes to {MESSAGE_MOST // 1024**3}GiB")
     scheme = str(store).partition("://")[0].lower() if store is not None and "://" in str(store) else "sqlite"
-    if scheme in {"postgresql", "postgres"}:
-        yield Flaw(("store",), f"{scheme}:// {NOT_AVAILABLE}; give the path of an SQLite file, or leave it out")
+    if scheme in POSTGRES:
+        if flaw := postgres_url_flaw(str(store)):
+            yield Flaw(("store",), flaw)
     elif scheme != "sqlite" or store == "":
-        yield Flaw(("store",), "must be the path of an SQLite file, or sqlite:///path")
+        yield Flaw(("store",), "must be the path of an SQLite file, sqlite:///path, or postgresql://user@host/database")
 
 
 def items(value: Any) -> tuple[Any, ...] | None:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bascule.config.model import ERAS, LINKS_MAX, LINKS_STARTING, MESSAGE_MAX, SCREENS, STYLES
+from bascule.config.isolated import TWINS
+from bascule.config.model import ERAS, LINKS_MAX, LINKS_STARTING, LOCKINGS, MESSAGE_MAX, SCREENS, STYLES
 from bascule.config.upkeep import LIFETIMES
+from bascule.config.word import VOUCHED
 
 
 class Kind(StrEnum):
@@ -18,6 +20,8 @@ class Kind(StrEnum):
     SECONDS = "a number of seconds above 0"
     COUNT = "a whole number above 0"
     SIZE = "a size such as 8MiB"
+    WORD_MAP = "a mapping of names to words"
+    """What the words may be, and whether several stand in a list, is the model's to say."""
     CHOICE = "one of a few words"
     OTHER = "a value of its own form"
     """Only for keys this version does not read."""
@@ -63,16 +67,16 @@ SERVER_KEYS = _by_name(
     Key("tools.block", Kind.TEXTS, ()),
     Key("render", Kind.CHOICE, "yaml", STYLES),
     _later("limit", Kind.TEXT),
-    _later("permissions", default={}),
+    Key("permissions", Kind.WORD_MAP, {}),
     Key("idempotent", Kind.TEXTS, ()),
-    _later("trust", Kind.TEXTS, ()),
-    _later("ask", Kind.TEXTS, ()),
-    _later("raises", Kind.TEXT_MAP, {}),
-    _later("vouched", Kind.CHOICE, choices=("confidential", "secret")),
+    Key("trust", Kind.TEXTS, ()),
+    Key("ask", Kind.TEXTS, ()),
+    Key("raises", Kind.WORD_MAP, {}),
+    Key("vouched", Kind.CHOICE, choices=VOUCHED),
     _later("kit", Kind.FLAG, default=False),
-    _later("url_isolated", Kind.TEXT),
-    _later("command_isolated", Kind.TEXTS),
-    _later("twin", Kind.CHOICE, "lazy", ("lazy", "eager")),
+    Key("url_isolated", Kind.TEXT),
+    Key("command_isolated", Kind.TEXTS),
+    Key("twin", Kind.CHOICE, "lazy", TWINS),
     _later("sandbox.engine", Kind.CHOICE, "auto", ("auto", "docker", "bubblewrap")),
     _later("sandbox.image", Kind.TEXT),
     _later("sandbox.mounts", default="auto"),
@@ -110,7 +114,7 @@ TOP_KEYS = _by_name(
     Key("links.max", Kind.COUNT, LINKS_MAX),
     Key("links.starting", Kind.COUNT, LINKS_STARTING),
     Key("messages.max", Kind.SIZE, MESSAGE_MAX),
-    _later("catalog.lock", Kind.CHOICE, "auto", ("auto", "required", "off")),
+    Key("catalog.lock", Kind.CHOICE, "auto", LOCKINGS),
     Key("catalog.screen", Kind.CHOICE, "flag", SCREENS),
     _later("catalog.search_above", Kind.COUNT),
     _later("results.presets", default={}),

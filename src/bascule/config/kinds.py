@@ -55,6 +55,13 @@ def _text_map(key: Key, value: Any, report: Report) -> dict[str, str] | None:
     return {name: item for name, item in read.items() if item is not None}
 
 
+def _word_map(_key: Key, value: Any, report: Report) -> dict[str, Any] | None:
+    if not is_object(value):
+        report((), f"must be {Kind.WORD_MAP}, not {_described(value)}")
+        return None
+    return {name: item for name, item in value.items() if not isinstance(item, Hole)}
+
+
 def _flag(_key: Key, value: Any, report: Report) -> bool | None:
     return _fitting(value, isinstance(value, bool), Kind.FLAG, report)
 
@@ -86,6 +93,7 @@ _READERS: dict[Kind, Callable[[Key, Any, Report], Any]] = {
     Kind.TEXT: _text,
     Kind.TEXTS: _texts,
     Kind.TEXT_MAP: _text_map,
+    Kind.WORD_MAP: _word_map,
     Kind.FLAG: _flag,
     Kind.SECONDS: _seconds,
     Kind.COUNT: _count,

@@ -24,8 +24,12 @@ _FIELDS = {
     "messages.max": "message_max",
     "store": "store",
     "catalog.screen": "screen",
+    "catalog.lock": "lock",
 }
 """Keys beside the servers, and the fields of the model they fill."""
+
+_CHOICES = {"screen", "lock"}
+"""Those of them that are one of a few words, and checked as such when they are read."""
 
 
 def load_file(path: str | Path, environ: Mapping[str, str] | None = None) -> RuntimeConfig:
@@ -78,7 +82,7 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
     values = read_values(TOP_KEYS, entry, problems)
     settings = {field: values[key] for key, field in _FIELDS.items()}
     keys = {field: key for key, field in _FIELDS.items()}
-    for flaw in runtime_flaws(**{field: value for field, value in settings.items() if field != "screen"}):
+    for flaw in runtime_flaws(**{field: value for field, value in settings.items() if field not in _CHOICES}):
         key = keys[str(flaw.path[0])]
         problems.add(entry[key].path if key in entry else (*path, key), flaw.text)
     return settings

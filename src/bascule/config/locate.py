@@ -15,11 +15,7 @@ _MAKE_ONE = "write bascule.yaml with a server under `mcp_servers:`, or name a fi
 def locate(named: str | Path | None, environ: Mapping[str, str], cwd: Path | None = None) -> Path:
     """The file to load. `named` is what the command line says."""
     cwd = cwd or Path.cwd()
-    if named is not None:
-        return _existing(cwd / named, "--config")
-    if variable := environ.get(VARIABLE):
-        return _existing(cwd / variable, f"${VARIABLE}")
-    found = next((cwd / name for name in CANDIDATES if (cwd / name).is_file()), None)
+    found = find(named, environ, cwd)
     if found is None:
         raise ConfigError(
             f"no configuration found in {cwd}",
@@ -28,6 +24,16 @@ def locate(named: str | Path | None, environ: Mapping[str, str], cwd: Path | Non
             fix=_MAKE_ONE,
         )
     return found
+
+
+def find(named: str | Path | None, environ: Mapping[str, str], cwd: Path | None = None) -> Path | None:
+    """The same for what needs no config. One that is named must be there."""
+    cwd = cwd or Path.cwd()
+    if named is not None:
+        return _existing(cwd / named, "--config")
+    if variable := environ.get(VARIABLE):
+        return _existing(cwd / variable, f"${VARIABLE}")
+    return next((cwd / name for name in CANDIDATES if (cwd / name).is_file()), None)
 
 
 def _existing(path: Path, origin: str) -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bascule.config.flaws import (
     Flaw,
+    ask_flaws,
     choice_flaws,
     exposure_flaws,
     idempotent_flaws,
@@ -18,10 +19,22 @@ from bascule.config.flaws import (
     seconds_flaws,
     texts,
 )
+from bascule.config.isolated import TWINS, Twin, twin_flaws
 from bascule.config.oauth import OAuthSettings
 from bascule.config.transport import NoTransport, Transport
 from bascule.config.upkeep import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
+from bascule.config.word import (
+    Trusted,
+    level_map,
+    permission_flaws,
+    permission_map,
+    raises_flaws,
+    trust_flaws,
+    vouched_flaws,
+)
 from bascule.core.errors import ConfigError
+from bascule.core.permission import Permission
+from bascule.core.sensitivity import DataSensitivity
 
 if TYPE_CHECKING:
     from bascule.core.rendering import Style
@@ -31,6 +44,8 @@ ERAS = ("auto", "old", "new")
 STYLES = ("yaml", "json")
 Screen = Literal["flag", "refuse"]
 SCREENS = ("flag", "refuse")
+Locking = Literal["auto", "required", "off"]
+LOCKINGS = ("auto", "required", "off")
 
 MESSAGE_MAX = 8 * 1024 * 1024
 """Longest message we accept unless told otherwise. Results with images reach a few megabytes."""
@@ -89,6 +104,20 @@ class ServerConfig:
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     restart: Restart = field(default_factory=Restart)
     limits: Limits = field(default_factory=Limits)
+    permissions: Mapping[str, frozenset[Permission]] = field(default_factory=dict[str, frozenset[Permission]])
+    """What each tool may do to the world, by globs on the server's own names, or by the method of another request."""
+    trust: frozenset[Trusted] = frozenset()
+    """What the server is believed about."""
+    ask: tuple[str, ...] = ()
+    """Globs on the server's own tool names: those that wait for a person."""
+    raises: Mapping[str, DataSensitivity] = field(default_factory=dict[str, DataSensitivity])
+    """The level that a call raises to before it is sent, by globs on the server's own tool names."""
+    vouched: DataSensitivity | None = None
+    """Up to which level the operator vouches that the server has no way out."""
+    isolated: Transport | None = None
+    """How its declared twin is reached."""
+    twin: Twin = "lazy"
+    """When its twin is opened."""
     location: str = field(default="", compare=False)
     """Where it was described, for messages."""
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -107,11 +136,22 @@ class ServerConfig:
                 lifetime_flaws(lifetime=self.lifetime, stateless=self.stateless),
                 idempotent_flaws(self.idempotent),
                 _transport_flaws(self.transport, self.unavailable_reason),
+                permission_flaws(self.permissions),
+                raises_flaws(self.raises),
+                trust_flaws(self.trust),
+                ask_flaws(self.ask),
+                vouched_flaws(self.vouched, has_twin=self.isolated is not None),
+                twin_flaws(self.isolated),
+                choice_flaws("twin", self.twin, TWINS),
             ),
         )
         object.__setattr__(self, "allow", None if self.allow is None else texts(self.allow))
         object.__setattr__(self, "block", texts(self.block))
         object.__setattr__(self, "idempotent", texts(self.idempotent))
+        object.__setattr__(self, "ask", texts(self.ask))
+        object.__setattr__(self, "trust", frozenset(self.trust))
+        object.__setattr__(self, "permissions", MappingProxyType(permission_map(self.permissions)))
+        object.__setattr__(self, "raises", MappingProxyType(level_map(self.raises)))
 
     @property
     def tool_prefix(self) -> str:
@@ -134,10 +174,12 @@ class RuntimeConfig:
     links_starting: int = LINKS_STARTING
     message_max: int = MESSAGE_MAX
     """Bytes."""
-    store: str | None = None
-    """Path or URL of the database. None: a file in the state folder."""
+    store: str | None = field(default=None, repr=False)
+    """Path or URL of the database, which may hold a password. None: a file in the state folder."""
     screen: Screen = "flag"
     """What becomes of tools with findings: shown as such, or kept from agents."""
+    lock: Locking = "auto"
+    """Whether tools must be as they were approved: where there is a lock file, always, or never."""
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()
@@ -154,6 +196,7 @@ class RuntimeConfig:
                     store=self.store,
                 ),
                 choice_flaws("screen", self.screen, SCREENS),
+                choice_flaws("lock", self.lock, LOCKINGS),
                 [Flaw(("servers", name), "stands under another name than its own") for name in misnamed],
             ),
         )

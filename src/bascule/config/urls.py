@@ -10,6 +10,8 @@ HTTP = ("https", "http")
 WEBSOCKET = ("wss", "ws")
 UNIX = "unix"
 
+POSTGRES = ("postgresql", "postgres")
+
 HTTP_PATH = "/mcp"
 """What is asked for over a socket file, unless its address says otherwise: the path most servers listen at."""
 
@@ -20,6 +22,11 @@ SOCKET_PATH_MOST = 107
 
 _LONG_SEGMENT = re.compile(r"(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9_=-]{20,}")
 """A part of a path that is a key rather than a word: some services put one there."""
+
+_POSTGRES_URL = re.compile(r"postgres(?:ql)?://(?:[^\s@/?#]*@)?([^\s@/?#]*)/[^\s@/?#]+(?:\?[^\s#]*)?")
+"""With a bare @ or / in a password, the rest of it would be taken for a part of the host or of the database's name."""
+
+_POSTGRES_HOST = re.compile(r"(?:[A-Za-z0-9._~%-]*|\[[0-9A-Fa-f:.%]+\])(?::[0-9]+)?")
 
 _LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}")
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f]")
@@ -82,6 +89,22 @@ def socket_and_path(url: str) -> tuple[str, str]:
     socket, colon, path = parts.path.partition(":/")
     query = f"?{parts.query}" if parts.query else ""
     return unquote(socket), f"/{path}{query}" if colon else HTTP_PATH
+
+
+def postgres_url_flaw(url: str) -> str | None:
+    """What is wrong with the address of a database, never repeating it."""
+    found = _POSTGRES_URL.fullmatch(url)
+    if found and all(_POSTGRES_HOST.fullmatch(host) for host in found[1].split(",")):
+        return None
+    return "is no address of a database; write postgresql://user@host/database, and in a password %40 for @, %2F for /"
+
+
+def shown_store(store: str) -> str:
+    """A path as it is; of the address of a database the host and the name, and nothing of who asks."""
+    scheme, colon, rest = store.partition("://")
+    if not colon or scheme.lower() not in POSTGRES:
+        return store
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 
 
 def scheme_of(url: str) -> str:

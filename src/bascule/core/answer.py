@@ -1,4 +1,4 @@
-"""What a server asks in the middle of a request, and how it is answered: by a program's callbacks, as plain values."""
+"""What is asked in the middle of a request, and how it is answered: by a program's callbacks, as plain values."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -60,7 +60,23 @@ class Sampled(msgspec.Struct, frozen=True):
     stop_reason: str | None = "endTurn"
 
 
+class Approval(msgspec.Struct, frozen=True):
+    """A call waits for a person to agree, because the operator wants that. The arguments are the agent's, and may be
+    private."""
+
+    name: str
+    """The name the caller used."""
+    server: str
+    tool: str
+    """The server's own name for it."""
+    principal: Principal
+    arguments: Mapping[str, Any]
+    message: str
+
+
 ElicitAnswer = Accept | Decline | Cancel
 OnElicit = Callable[[Elicitation], ElicitAnswer | Awaitable[ElicitAnswer]]
 OnSample = Callable[[Sampling], Sampled | Awaitable[Sampled | None] | None]
 """None refuses."""
+OnAsk = Callable[[Approval], bool | Awaitable[bool]]
+"""True, and nothing else, lets the call go on."""

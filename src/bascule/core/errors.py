@@ -8,12 +8,15 @@ BasculeError
 │   ├── UnknownResource    BSC-203
 │   └── UnknownPrompt      BSC-204
 ├── Refused                BSC-300  the rules said no
-│   └── LimitReached       BSC-301
+│   ├── LimitReached       BSC-301
+│   ├── TwinDiffers        BSC-302
+│   └── OutcomeWithheld    BSC-303
 ├── PeerError              BSC-400  the server's, or the way to it
 │   ├── ConnectFailed      BSC-401
 │   │   └── LoginNeeded    BSC-406
 │   │       └── LoginFailed  BSC-407
 │   ├── ConnectionLost     BSC-402
+│   │   └── LaneClosed     BSC-408
 │   ├── ReplyTimeout       BSC-403
 │   ├── ProtocolViolation  BSC-404
 │   └── PeerRefused        BSC-405
@@ -113,6 +116,18 @@ class LimitReached(Refused):
         self.retry_after = retry_after
 
 
+class TwinDiffers(Refused):
+    """The isolated twin is another server than the one it stands for."""
+
+    code = "BSC-302"
+
+
+class OutcomeWithheld(Refused):
+    """What a request brought may not be seen: how private it is could not be kept."""
+
+    code = "BSC-303"
+
+
 class PeerError(BasculeError):
     """The server, or the way to it, failed. `sent` is False only if the request surely never left us."""
 
@@ -149,6 +164,12 @@ class ConnectionLost(PeerError):
         self.sent = sent
 
 
+class LaneClosed(ConnectionLost):
+    """The request had left when its lane was closed to whoever made it. What became of it is not known."""
+
+    code = "BSC-408"
+
+
 class ReplyTimeout(PeerError):
     """The server did not answer in time. `phase` says in which part of the exchange."""
 
@@ -170,6 +191,8 @@ class PeerRefused(PeerError):
     """The server answered with an error of the protocol. Nothing of that answer is dropped."""
 
     code = "BSC-405"
+    readable: bool = True
+    """False if what came is no error of the protocol: the bare status of HTTP, or something misshapen."""
 
     def __init__(  # noqa: PLR0913 -- an answer has this many parts, and each must survive
         self,

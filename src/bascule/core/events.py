@@ -9,7 +9,8 @@ from bascule.core.errors import BasculeError
 from bascule.core.jsonvalue import is_array, is_object
 from bascule.core.outcome import Outcome, Result, ToolFailure
 from bascule.core.principal import Principal
-from bascule.core.sensitivity import Lane
+from bascule.core.receipt import Cause, Change
+from bascule.core.sensitivity import DataSensitivity, Lane
 
 
 class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +60,21 @@ class QuestionAnswered(msgspec.Struct, frozen=True):
     """`accept`, `decline`, `cancel`, `sampled`, or `refused`."""
     reason: str
     """Why it was refused."""
+    at: float
+
+
+class LevelChanged(msgspec.Struct, frozen=True):
+    """The level of an agent session was changed by this runtime, and every other has heard of it."""
+
+    principal: Principal
+    change: Change
+    before: DataSensitivity
+    after: DataSensitivity
+    cause: Cause
+    closed: tuple[str, ...]
+    """The links that were closed for it, each by its server and lane."""
+    twins: Mapping[str, str]
+    """What serves each server's tools from then on."""
     at: float
 
 
@@ -122,6 +138,7 @@ Event = (
     ToolInvoked
     | RequestEnded
     | QuestionAnswered
+    | LevelChanged
     | LinkChanged
     | CatalogChanged
     | RefreshFailed

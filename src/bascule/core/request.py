@@ -14,6 +14,14 @@ class Permit(Protocol):
     def valid(self) -> bool: ...
 
 
+class Leave(Permit, Protocol):
+    """Leave to write on a lane, for everything that a link writes. It can run out, and be had again."""
+
+    async def regain(self) -> None:
+        """See that it is valid, where that can be. It may stay as it is."""
+        ...
+
+
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None] | None]
 """Told of progress: how far, of how much, and a word about it."""
 

@@ -30,3 +30,11 @@ _LANES = {
 
 def lane_for(level: DataSensitivity) -> Lane:
     return _LANES[level]
+
+
+_WIDTH = {Lane.OPEN: 2, Lane.PROXIED: 1, Lane.SEALED: 0}
+
+
+def is_wider(lane: Lane, than: Lane) -> bool:
+    """Whether a server on this lane can reach what one on the other cannot."""
+    return _WIDTH[lane] > _WIDTH[than]

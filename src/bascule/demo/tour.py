@@ -23,6 +23,7 @@ async def tour() -> bool:
     """Whether everything went as it should."""
     async with Runtime.from_servers(servers(), sinks=[_tell]) as runtime:
         session = runtime.session(user_id=USER, session_id=SESSION)
+        await session.begin()
         print(f"An agent session for user {USER}: level {session.sensitivity.name}, lane {session.lane}.\n")
         for spec in await session.tools():
             print(f"  {spec.name:<16} {spec.description}")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from bascule.core.errors import BasculeError, ConnectionLost
+from bascule.core.errors import BasculeError, ConnectionLost, PermitLost
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Request
 from bascule.links.pulse import Finding, Pulse
@@ -47,6 +47,9 @@ class Heart:
         """What comes back does not matter: that anything comes is what the next look will see."""
         try:
             await self._send(Request(self._method, None, self._stale_after, phase="heartbeat", cancel_on_abandon=False))
+        except PermitLost:
+            # It was not asked, so its silence tells nothing.
+            self._pulse.skip(asyncio.get_running_loop().time())
         except BasculeError:
             return
 

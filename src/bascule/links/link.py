@@ -7,10 +7,18 @@ from functools import partial
 from random import randbytes
 from typing import Any
 
-from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, LoginNeeded, PeerError
+from bascule.core.errors import (
+    BasculeError,
+    ConnectFailed,
+    ConnectionLost,
+    LaneClosed,
+    LoginNeeded,
+    PeerError,
+    PermitLost,
+)
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
-from bascule.core.request import Request
+from bascule.core.request import Leave, Request
 from bascule.links.gate import StartGate
 from bascule.links.heart import Heart
 from bascule.links.key import LinkKey
@@ -20,13 +28,17 @@ from bascule.links.state import USABLE, Condition, LinkState, failed
 from bascule.links.terms import Agreement, Era, Learned, Terms
 from bascule.links.tidings import Kind, Tidings
 from bascule.links.ways import neither_way
-from bascule.transports.dispatcher import Counters, Dispatcher, is_new_era
+from bascule.transports.dispatcher import Counters, Dispatcher, NoLeave, is_new_era, may_write, not_opened
 from bascule.wire.stamp import Stamp, new_stamp, old_stamp, traceparent
 
 Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
 OnChange = Callable[["Link", Kind], None]
 """Told what a server says has changed, on which link. Must not block."""
+
+
+TRIES_FOR_LEAVE = 3
+"""How often a link is opened that found in the middle of it that nothing may be written now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,8 @@ class LinkPlan:
     """Answers what the server asks of us. Without it, everything is refused."""
     on_change: OnChange | None = None
     """Told of changes at the server. Without it, nobody listens for them."""
+    leave: Leave | None = None
+    """Leave to write for all that the link says, on its own account or on somebody's."""
 
     def by_older_way(self) -> "LinkPlan":
         """The plan without the way that is known to lead nowhere."""
@@ -173,6 +187,18 @@ class Link:
         if not self._closing.done():
             self._closing.set_result(reason)
 
+    def revoke(self, reason: str) -> bool:
+        """End the requests whose permit is no longer valid, and no others. Whether the link may go on."""
+        return self._dispatcher is None or self._dispatcher.revoke(LaneClosed(reason))
+
+    def sever(self, reason: str) -> None:
+        """End the link so that nothing at all is written on it from this step on, not even a farewell."""
+        self.retired = self.retired or reason
+        if self._dispatcher is not None:
+            self._dispatcher.sever(LaneClosed(reason))
+        if not self._closing.done():
+            self._closing.set_result(reason)
+
     async def _own(self) -> None:
         """The link's whole life. Only this task opens and closes the connection."""
         opening = asyncio.create_task(self._open())
@@ -200,8 +226,10 @@ class Link:
     async def _serve(self, opening: "asyncio.Task[str]") -> Condition:
         """From the end of opening to the end of the link; returns why it ended."""
         error = opening.exception()
+        if self._closing.done() and (error is None or isinstance(error, BasculeError)):
+            return self._closed()
         if isinstance(error, BasculeError):
-            return self._closed() if self.retired else failed(self._plan.mask.error(self._not_opened(error)))
+            return failed(self._plan.mask.error(self._not_opened(error)))
         self._become(_in_use(opening.result()))
         self._opened.set_result(None)
         self.ready_at = asyncio.get_running_loop().time()
@@ -216,6 +244,25 @@ class Link:
 
     async def _open(self) -> str:
         self._become(Condition(LinkState.CONNECTING))
+        for _ in range(TRIES_FOR_LEAVE - 1):
+            await self.regain()
+            try:
+                return await self._open_once()
+            except NoLeave:
+                # It ran out on the way, because this process was busy or asleep.
+                await self._release()
+        await self.regain()
+        return await self._open_once()
+
+    async def regain(self, refused: PermitLost | None = None) -> None:
+        """See that there is leave to write, where that can be. Raises `NoLeave` where something was refused, and still
+        would be."""
+        if self._plan.leave is not None:
+            await self._plan.leave.regain()
+        if refused is not None and not may_write(self._plan.leave):
+            raise not_opened(refused) from refused
+
+    async def _open_once(self) -> str:
         terms = self._plan.terms
         limit = terms.connect if self.first_start else terms.reconnect
         try:
@@ -268,12 +315,18 @@ class Link:
     async def _agree(self, dial: Dial, limit: float, era: Era) -> Agreement:
         """Connect and negotiate. Waiting for our turn to start is not counted against the server."""
         async with self._gate.turn() as started:
+            if self._closing.done():
+                # What was dialled now would know nothing of the end.
+                raise ConnectFailed(self._closing.result())
             self._dispatcher = dispatcher = dial()
+            dispatcher.leave = self._plan.leave
             started(dispatcher)
             await dispatcher.open()
         try:
             async with asyncio.timeout(limit):
                 return await negotiate(dispatcher, self._plan.terms, era)
+        except PermitLost as refused:
+            raise not_opened(refused) from refused
         except TimeoutError:
             silence = never_answered(dispatcher.kind, limit)
             raise ConnectFailed(silence.message, where="connect", cause=silence.cause, fix=silence.fix) from None

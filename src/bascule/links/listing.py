@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from bascule.core.errors import ConnectFailed, PeerRefused, ReplyTimeout
+from bascule.core.errors import ConnectFailed, PeerRefused, PermitLost, ReplyTimeout
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Request
 from bascule.links.link import Link
@@ -50,6 +50,9 @@ async def _collect(link: Link, collected: Collector, timeout: float) -> None:
             result = await link.send(_page(cursor, remaining))
         except ReplyTimeout as error:
             raise _too_slow(timeout) from error
+        except PermitLost as refused:
+            await link.regain(refused)
+            continue
         except PeerRefused as error:
             # A server without tools may refuse to list them.
             if error.rpc_code == METHOD_NOT_FOUND and cursor is None and not _offers_tools(link):

@@ -152,6 +152,25 @@ class Pool:
             self._obey(self._ledger.broken(self._places[link]))
         return retired
 
+    def sever(self, wanted: Callable[[LinkKey], bool], reason: str) -> list[Link]:
+        """End every link with such a key in this very step, also those being opened or closed: nothing more is written
+        on any. None of them comes back by itself; that nobody opens them again is the plan's to see to."""
+        severed = [link for link in self._places if wanted(link.key)]
+        for link in severed:
+            link.sever(reason)
+        for key in [key for key in {*self._latest, *self._comebacks} if wanted(key)]:
+            self._latest.pop(key, None)
+            self._stop_timer(key)
+            self._comebacks.pop(key, None)
+        for link in severed:
+            self._obey(self._ledger.broken(self._places[link]))
+        return severed
+
+    def revoke(self, wanted: Callable[[LinkKey], bool], reason: str) -> list[Link]:
+        """End, on the links with such a key, the requests whose permit is no longer valid. Those that could not go on
+        without them are dead, and given back; they come back like any that died."""
+        return [link for link in tuple(self._places) if wanted(link.key) and not link.revoke(reason)]
+
     # Waiting for a place
 
     async def _hold(self, key: LinkKey) -> None:

@@ -50,6 +50,10 @@ class Pulse:
         self._excused_at = -inf
         self._asked_at = -inf
 
+    def skip(self, now: float) -> None:
+        """It could not be asked: the next look begins anew."""
+        self._excused_at, self._asked_at = now, -inf
+
     def look(self, now: float, signs: Signs) -> Look:
         if signs.excused:
             self._excused_at = now

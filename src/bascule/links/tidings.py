@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, get_args
 
-from bascule.core.errors import PeerError, PeerRefused
+from bascule.core.errors import PeerError, PeerRefused, PermitLost
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import Request
 from bascule.links.terms import Agreement
@@ -96,7 +96,7 @@ class Tidings:
             except PeerRefused as refused:
                 if refused.rpc_code == METHOD_NOT_FOUND:
                     return
-            except PeerError:
+            except (PeerError, PermitLost):
                 if self._dispatcher.lost.done():
                     return
             if now() - began > LONGEST_WAIT:

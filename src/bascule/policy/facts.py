@@ -7,6 +7,7 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.policy.exposure import Exposure
+from bascule.policy.footing import Footing
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
@@ -22,6 +23,14 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     level: DataSensitivity
     lane: Lane
     """The lane the request would take."""
+    footing: Footing = Footing.LOOSE
+    """What is known of the server's ways out."""
     permissions: frozenset[Permission] = UNDECLARED
     problem: str = ""
     """Why the status is not EXPOSED."""
+    because: str = ""
+    """What brought the agent session to its level."""
+    ended: bool = False
+    """Whether an operator has ended the agent session."""
+    asks: bool = False
+    """Whether the operator wants a person to be asked."""

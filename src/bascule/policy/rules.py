@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
-from bascule.core.sensitivity import Lane, lane_for
+from bascule.core.permission import UNDECLARED, Permission
+from bascule.core.sensitivity import is_wider, lane_for
 from bascule.core.tool import ToolStatus
 from bascule.policy.facts import Facts
-from bascule.policy.verdict import Refusal
+from bascule.policy.footing import Footing, goes_on
+from bascule.policy.verdict import Ask, Refusal
 
-Rule = Callable[[Facts], Refusal | None]
+Rule = Callable[[Facts], Refusal | Ask | None]
 
 
 def tool_is_exposed(facts: Facts) -> Refusal | None:
@@ -39,18 +41,48 @@ _FIXES = {
 }
 
 
-def lane_is_open(facts: Facts) -> Refusal | None:
-    """Fails closed: the level and the lane are both asked, and no server has an isolated twin to go to instead."""
-    if facts.lane is Lane.OPEN and lane_for(facts.level) is Lane.OPEN:
+def session_goes_on(facts: Facts) -> Refusal | None:
+    if not facts.ended:
         return None
     return Refusal(
-        rule="lane_is_open",
-        message=(
-            f"this session has seen {facts.level.name.lower()} data, "
-            f"and {facts.key.server} has no isolated twin to serve {facts.name} from"
-        ),
-        fix="start a new session for work that needs this tool",
+        rule="session_goes_on",
+        message="an operator has ended this agent session",
+        fix="go on in a new agent session, under another id",
     )
 
 
-RULES: tuple[Rule, ...] = (tool_is_exposed, tool_is_usable, lane_is_open)
+def data_stays_in(facts: Facts) -> Refusal | None:
+    """The table, and the lane: both must say that nothing can get out. A tool of which nothing is known does
+    everything."""
+    kept_out = (facts.permissions or UNDECLARED) - goes_on(facts.level, facts.footing)
+    if not kept_out and not is_wider(facts.lane, lane_for(facts.level)):
+        return None
+    what = _FOOTINGS[facts.footing].format(server=facts.key.server)
+    effects = f", and {facts.name} may {' and '.join(sorted(kept_out))}" if 0 < len(kept_out) < len(Permission) else ""
+    since = f" ({facts.because})" if facts.because else ""
+    return Refusal(
+        rule="data_stays_in",
+        message=f"this agent session has seen {facts.level.name.lower()} data{since}; {what}{effects}",
+        fix=(
+            f"an operator can give {facts.key.server} a twin (`url_isolated`, `command_isolated`), or vouch for it "
+            "(`vouched`); what needs no private data can be done in a new agent session"
+        ),
+    )
+
+
+_FOOTINGS = {
+    Footing.CONFINED: "{server} has no lane that is tight enough",
+    Footing.LOOSE: "{server} has no isolated twin, so whatever is sent there could leave",
+    Footing.VOUCHED_CONFIDENTIAL: "{server} is vouched for only up to confidential data",
+    Footing.VOUCHED_SECRET: "{server} is vouched for, which covers only what does not connect",
+}
+
+
+def person_agrees(facts: Facts) -> Ask | None:
+    """Asked last: nobody is bothered about what is refused anyway."""
+    if not facts.asks:
+        return None
+    return Ask(rule="person_agrees", message=f"{facts.name} of {facts.key.server} waits for a person to agree")
+
+
+RULES: tuple[Rule, ...] = (tool_is_exposed, tool_is_usable, session_goes_on, data_stays_in, person_agrees)

@@ -8,7 +8,6 @@ from bascule.core.events import QuestionAnswered
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey
 from bascule.links.key import LinkKey
 from bascule.links.reception import Reception
@@ -48,7 +47,7 @@ class Answering:
         if standing is None or _CAPABILITY.get(method) not in offered:
             raise PeerRefused(f"{method[:80]} is not offered by this client", rpc_code=METHOD_NOT_FOUND)
         permit = standing.ratchet.permit()
-        subject = Subject(ToolKey(key.server, method), method)
+        subject = standing.subject(method, ToolKey(key.server, method), method)
         verdict = decide(standing.facts(subject, of_tools=False))
         if not isinstance(verdict, Allow) or verdict.lane is not key.lane:
             # Nothing may be written there any more, not even that nothing may be written.

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from math import inf
 from time import perf_counter as now
 
-from bascule.compliance.labels import labelled_level
+from bascule.compliance.ratchet import EpochPermit
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import (
     BasculeError,
     ConnectionLost,
+    OutcomeWithheld,
     PeerError,
     PermitLost,
     ProtocolViolation,
@@ -17,12 +18,12 @@ from bascule.core.errors import (
 )
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Result, ToolFailure
+from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
+from bascule.core.tool import ToolStatus
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.pool import Pool
-from bascule.policy.decide import decide
-from bascule.policy.verdict import Allow, Ask
 from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
 from bascule.runtime.input_rounds import next_round
@@ -30,6 +31,7 @@ from bascule.runtime.operation import AnyCall, AnyOperation, AnyResult, AnyTarge
 from bascule.runtime.prepared import Prepared, with_own_arguments
 from bascule.runtime.repeating import in_time, to_repeat
 from bascule.runtime.standing import Governed, Standing
+from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.trail import Trail
 from bascule.wire.input_required import INPUT_REQUIRED
 
@@ -41,11 +43,21 @@ link died, before anything was written; that this happens to one request again a
 class Executor:
     """Carries requests out. There is no other way to reach a server with one."""
 
-    def __init__(self, links: Pool, recorder: Recorder, clock: Callable[[], float], answering: Answering) -> None:
+    def __init__(
+        self,
+        links: Pool,
+        recorder: Recorder,
+        clock: Callable[[], float],
+        answering: Answering,
+        terms: Terms,
+    ) -> None:
         self._links = links
         self._record = recorder.record
         self._clock = clock
         self._answering = answering
+        self._terms = terms
+        self._raising = terms.raising
+        self._lease = terms.raising.fence.lease
 
     async def carry(
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
@@ -53,11 +65,10 @@ class Executor:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
         trail = Trail(call)
         try:
-            outcome = await self._carry_out(standing, operation, call, trail)
-        except BasculeError as error:
-            outcome = trail.failure(standing.mask_of(trail.server).error(error))
+            outcome = await self._outcome(standing, operation, call, trail)
         except BaseException as end:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
+            self._terms.assume(standing, trail)
             self._tell(standing, operation, trail, trail.cut_short(end))
             raise
         finally:
@@ -66,59 +77,152 @@ class Executor:
         self._tell(standing, operation, trail, outcome)
         return outcome
 
+    async def _outcome(
+        self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall, trail: Trail
+    ) -> AnyResult | ToolFailure:
+        """What became of it, once it may be seen."""
+        try:
+            if not standing.ratchet.known:
+                # That takes a while, in which the caller may change what they passed.
+                call = with_own_arguments(call)
+                await self._raising.begin(standing.principal)
+            outcome = await self._carry_out(standing, operation, call, trail)
+        except BasculeError as error:
+            told = await self._terms.learn(standing, error, trail)
+            if isinstance(told, OutcomeWithheld):
+                trail.withholding = None
+            outcome = trail.failure(standing.mask_of(trail.server).error(told))
+        if trail.withholding is not None:
+            await trail.withholding.release()
+        return outcome
+
     async def _carry_out(
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall, trail: Trail
     ) -> AnyResult | ToolFailure:
-        """Resolve, check, decide, lease, look again, send, read. What changes before the write is decided anew."""
+        """Resolve, check, get a reply, learn from it, read it. A server that wants answers first is asked again."""
         target = operation.known(standing, call.name)
         if target is None:
-            # Linking takes a while, in which the caller may change what they passed.
+            # So does linking.
             call = with_own_arguments(call)
             target = await operation.find(standing, call)
         prepared = self._check(operation, target, call, trail)
-        lost: PeerError | None = None
-        left = ROUNDS
-        while left:
-            left -= 1
-            permit = standing.ratchet.permit()
-            key = standing.link_key(trail.server, self._decide(standing, operation, target, trail))
-            link = self._links.borrow(key) or await in_time(
-                self._lease(standing, operation, call, key), prepared.rounds, lost
-            )
-            try:
-                trail.mark(("lease", now()))
-                # Private data may have come in while we waited for the link.
-                if not permit.valid():
-                    continue
-                raw = await link.send(standing.request(prepared, permit, trail.meter))
-            except PermitLost:
-                continue
-            except (ConnectionLost, ProtocolViolation) as error:
-                lost = error
-                if error.sent and left:
-                    # Once it may have been sent, sending it again could do its work twice.
-                    prepared = to_repeat(standing, operation, target, prepared, trail, (link, error))
-                continue
-            finally:
-                self._links.give_back(link)
-            self._learn(raw, trail)
+        while True:
+            raw, prepared = await self._reply(standing, operation, target, (call, prepared), trail)
+            trail.mark(("send", now()))
+            trail.unread = None
+            # Before the reply is judged: what it says of itself counts also when it breaks its promises.
+            if "_meta" in raw:
+                await self._terms.take_in(standing, raw, trail)
+            # Not earlier: a failure shows it, and what could not be learned must not be shown.
+            trail.raw = raw
             if raw.get("resultType") != INPUT_REQUIRED or not operation.rounds:
                 outcome = operation.read(standing, target, raw, trail)
                 trail.mark(("read", now()))
                 return outcome
-            prepared, left = await next_round(self._answering, standing, prepared, trail), ROUNDS
+            prepared = await next_round(self._answering, standing, prepared, trail)
+
+    async def _reply(
+        self,
+        standing: Standing,
+        operation: AnyOperation,
+        target: Target,
+        asked: tuple[ToolCall | Inquiry, Prepared],
+        trail: Trail,
+    ) -> tuple[JsonObject, Prepared]:
+        """Decide, lease, look again, send. What changes before the write is decided anew. With the reply comes what was
+        sent for it."""
+        call, prepared = asked
+        lost: PeerError | None = None
+        for left in range(ROUNDS - 1, -1, -1):
+            way = await self._way(standing, operation, target.spec, (call, prepared), trail, lost)
+            if way is None:
+                continue
+            link, permit = way
+            try:
+                request = self._request(standing, operation, target.spec, prepared, permit, trail)
+                return await link.send(request), prepared
+            except PermitLost:
+                trail.unread = None
+            except (ConnectionLost, ProtocolViolation) as error:
+                lost = error
+                if not error.sent:
+                    trail.unread = None
+                elif left:
+                    # Once it may have been sent, sending it again could do its work twice.
+                    prepared = to_repeat(standing, operation, target, prepared, trail, (link, error))
+                    await self._terms.learn(standing, error, trail)
+            finally:
+                self._links.give_back(link)
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
 
-    async def _lease(self, standing: Standing, operation: AnyOperation, call: ToolCall | Inquiry, key: LinkKey) -> Link:
-        """A link that was not at hand. Behind a new one may be another server, without the tool that was asked for."""
-        link = await standing.roster.lease(key)
+    async def _way(
+        self,
+        standing: Standing,
+        operation: AnyOperation,
+        spec: Governed,
+        asked: tuple[ToolCall | Inquiry, Prepared],
+        trail: Trail,
+        lost: PeerError | None,
+    ) -> tuple[Link, EpochPermit] | None:
+        """By which link it may be sent, and the permit for it. None, if what was decided no longer holds."""
+        call, prepared = asked
+        permit = standing.ratchet.permit()
+        lane = standing.allowed(spec) if self._lease.valid() else None
+        if lane is None:
+            lane = await self._terms.settle(standing, operation, spec, prepared, trail)
+            # That may have taken a while: a person was asked, or the level was raised.
+            if not permit.valid():
+                return None
+        key = self._admit(standing, operation, spec, lane, trail)
+        link = self._links.borrow(key)
+        if link is None:
+            link = await in_time(self._lend(standing, operation, call, key, permit), prepared.rounds, lost)
+        trail.mark(("lease", now()))
+        if link is None:
+            return None
+        if not permit.valid():
+            # Private data has come in while we waited for the link.
+            self._links.give_back(link)
+            return None
+        return link, permit
+
+    async def _lend(
+        self, standing: Standing, operation: AnyOperation, call: ToolCall | Inquiry, key: LinkKey, permit: EpochPermit
+    ) -> Link | None:
+        """A link that was not at hand; none, if its lane was closed meanwhile. Behind a new one may be another server,
+        without the tool that was asked for, or with one that nobody has approved."""
         try:
-            if operation.of_tools and not standing.toolbox.has(call.name):
-                await standing.resolve(call.name)
+            link = await standing.roster.lease(key)
+        except BasculeError:
+            if permit.valid():
+                raise
+            # Its lane was closed while it opened.
+            return None
+        try:
+            if operation.of_tools:
+                toolbox, name = standing.toolbox, call.name
+                entry = toolbox.resolve(name) if toolbox.has(name) else await standing.resolve(name)
+                if entry.spec.status is not ToolStatus.EXPOSED:
+                    self._terms.refuse(standing, entry.spec)
         except BaseException:
             self._links.give_back(link)
             raise
         return link
+
+    def _request(
+        self,
+        standing: Standing,
+        operation: AnyOperation,
+        spec: Governed,
+        prepared: Prepared,
+        permit: EpochPermit,
+        trail: Trail,
+    ) -> Request:
+        """What is sent. From here on it may bring private data, also if nothing of it can be read."""
+        trail.unread = standing.unread(spec, of_tools=operation.of_tools)
+        if trail.unread is not None:
+            prepared = withheld(standing, prepared, trail)
+        return standing.request(prepared, permit, trail.meter)
 
     def _check(self, operation: AnyOperation, target: Target, call: ToolCall | Inquiry, trail: Trail) -> Prepared:
         trail.server, trail.tool = target.spec.key.server, target.spec.key.tool
@@ -129,44 +233,15 @@ class Executor:
         trail.mark(("validate", now()))
         return prepared
 
-    def _decide(self, standing: Standing, operation: AnyOperation, target: Target, trail: Trail) -> Lane:
-        """The lane the request may take. Raises where it may take none."""
-        spec = target.spec
-        lane = standing.allowed(spec)
-        if lane is None:
-            lane = self._ask_the_rules(standing, spec, of_tools=operation.of_tools)
-            if operation.of_tools:
-                standing.allow(spec, lane)
+    def _admit(self, standing: Standing, operation: AnyOperation, spec: Governed, lane: Lane, trail: Trail) -> LinkKey:
+        """Which link it takes. It counts as begun from here on."""
+        server = spec.key.server
         trail.lane = lane
         # Once, however many rounds it takes; and last, so that a limit tells nobody of what they may not know of.
         if trail.meter is None and operation.counted:
-            trail.meter = standing.admit(spec.key.server)
+            trail.meter = standing.admit(server)
         trail.mark(("decide", now()))
-        return lane
-
-    def _ask_the_rules(self, standing: Standing, spec: Governed, *, of_tools: bool) -> Lane:
-        verdict = decide(standing.facts(spec, of_tools=of_tools))
-        if isinstance(verdict, Allow):
-            return verdict.lane
-        if isinstance(verdict, Ask):
-            raise Refused(verdict.message, rule=verdict.rule, fix="nobody can be asked here")
-        if not verdict.reveals:
-            # To one who may not know of a tool, it must look as if there were none.
-            raise standing.unknown(spec.name)
-        raise Refused(verdict.message, rule=verdict.rule, fix=verdict.fix)
-
-    def _learn(self, raw: JsonObject, trail: Trail) -> None:
-        """Take in how private a result says it is, before the reply is judged: that counts also when it breaks its
-        promises. No server is trusted to say so, hence the claim is a finding: one that lies could otherwise lock an
-        agent session."""
-        trail.mark(("send", now()))
-        trail.raw = raw
-        if "_meta" not in raw:
-            return
-        claimed = labelled_level(raw)
-        if claimed is not None:
-            finding = f"{trail.server} labels its result {claimed.name}, and is not trusted for labels"
-            trail.findings = (*trail.findings, finding)
+        return standing.link_key(server, lane)
 
     def _tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
         self._record(

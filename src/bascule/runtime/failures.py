@@ -8,9 +8,11 @@ from bascule.core.errors import (
     ConnectFailed,
     ConnectionLost,
     InvalidArguments,
+    LaneClosed,
     LimitReached,
     LoginFailed,
     LoginNeeded,
+    OutcomeWithheld,
     PeerRefused,
     PoolTimeout,
     ProtocolViolation,
@@ -18,6 +20,7 @@ from bascule.core.errors import (
     ReplyTimeout,
     SandboxError,
     StoreError,
+    TwinDiffers,
     UnknownPrompt,
     UnknownResource,
     UnknownTool,
@@ -36,10 +39,13 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     InvalidArguments: FailureKind.INVALID_ARGUMENTS,
     Refused: FailureKind.DENIED,
     LimitReached: FailureKind.DENIED,
+    TwinDiffers: FailureKind.DENIED,
+    OutcomeWithheld: FailureKind.DENIED,
     ConnectFailed: FailureKind.CONNECTION_ERROR,
     LoginNeeded: FailureKind.UNAVAILABLE,
     LoginFailed: FailureKind.UNAVAILABLE,
     ConnectionLost: FailureKind.CONNECTION_ERROR,
+    LaneClosed: FailureKind.CONNECTION_ERROR,
     ReplyTimeout: FailureKind.TIMEOUT,
     ProtocolViolation: FailureKind.PROTOCOL_ERROR,
     PeerRefused: FailureKind.TOOL_ERROR,
@@ -89,11 +95,15 @@ def failure_of(
         tool_code=refused.rpc_code if refused is not None else None,
         retriable=kind in RETRIABLE or isinstance(error, LimitReached),
         cause=cause,
-        evidence="\n".join(filter(None, (_over_http(refused), *_to_visit(refused), error.evidence))),
+        evidence="\n".join(filter(None, (_by_rule(error), _over_http(refused), *_to_visit(refused), error.evidence))),
         fix=error.fix or (_VISIT if refused is not None and refused.rpc_code == URL_ELICITATION_REQUIRED else ""),
         status=refused.status if refused is not None else None,
         retry_after=_retry_after(error),
     )
+
+
+def _by_rule(error: BasculeError) -> str:
+    return f"rule: {error.rule}" if isinstance(error, Refused) else ""
 
 
 def _retry_after(error: BasculeError) -> str:

@@ -10,6 +10,7 @@ from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.core.request import Leave
 from bascule.links.link import OnChange
 from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
@@ -45,7 +46,8 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
     *,
     max_message: int,
     reception: Reception,
-    logins: Logins,
+    logins: Logins | None,
+    leave: Leave | None = None,
     on_change: OnChange | None = None,
     said: Said = unheard,
 ) -> ServerPlan | BasculeError:
@@ -79,4 +81,5 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         partial(dialling, older) if older is not None else None,
         reception.answer,
         on_change,
+        leave,
     )

@@ -9,7 +9,8 @@ from bascule.config.model import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, ConfigRejected
 from bascule.records.recorder import Recorder
-from bascule.runtime.roster import Ending, Roster
+from bascule.runtime.ending import Ending
+from bascule.runtime.roster import Roster
 
 Trial = Callable[[RuntimeConfig], Roster]
 """Makes a roster of its own, to try servers before they take anyone's place."""

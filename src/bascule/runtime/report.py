@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bascule.core.errors import BasculeError, ConnectFailed, UsageError
+from bascule.core.errors import BasculeError, ConnectFailed, Refused, UsageError
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding
 from bascule.links.state import LinkState
@@ -48,6 +48,15 @@ def no_longer_there(server: str) -> ServerReport:
     return ServerReport(server, "", LinkState.CLOSED, error.message, error=error)
 
 
+def session_ended() -> Refused:
+    """Why nothing can be used on behalf of an agent session that an operator has ended."""
+    return Refused(
+        "an operator has ended this agent session",
+        rule="session_goes_on",
+        fix="go on in a new agent session, under another id",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class LoginReport:
     """A login that was made, and how the server stands with it."""
@@ -60,8 +69,10 @@ class LoginReport:
 
 
 def raise_for_required(reports: Iterable[ServerReport]) -> None:
+    """Raises for the first `required` server that failed. One that the rules keep from a private agent session has
+    not: the others go on."""
     for report in reports:
-        if report.required and report.error is not None:
+        if report.required and report.error is not None and not isinstance(report.error, Refused):
             error = report.error
             raise ConnectFailed(
                 f"the required server {report.name!r} cannot be used: {error.message}",

@@ -1,12 +1,8 @@
 """Whoever answers what servers ask: the callbacks a program gave, under a deadline, their answers checked before they
 go anywhere."""
 
-import asyncio
-import concurrent.futures
-import inspect
 import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +13,7 @@ from bascule.core.answer import Accept, Cancel, Decline, Elicitation, OnElicit, 
 from bascule.core.errors import ProtocolViolation, Refused
 from bascule.core.jsonvalue import JsonObject, as_object, as_text, is_array, is_object
 from bascule.core.principal import Principal
+from bascule.runtime.callback import put_to
 from bascule.wire.input_required import Question
 
 _log = logging.getLogger("bascule.runtime")
@@ -72,7 +69,7 @@ class Respondent:
 
 async def _elicit(on_elicit: OnElicit, server: str, principal: Principal, params: JsonObject, wait: float) -> Answered:
     question, validator = _read_elicitation(server, principal, params)
-    answer = await _put(on_elicit, question, wait)
+    answer = await put_to(on_elicit, question, wait)
     match answer:
         case Accept(content=content):
             result = _accepted(question, content, validator)
@@ -128,7 +125,7 @@ async def _sample(on_sample: OnSample, server: str, principal: Principal, params
         raise _bad(server, "has no messages")
     if params.get("tools") or params.get("toolChoice"):
         raise _bad(server, "wants tools to be used, which was not offered")
-    answer = await _put(on_sample, Sampling(server, principal, params), wait)
+    answer = await put_to(on_sample, Sampling(server, principal, params), wait)
     result = _sampled(answer) if isinstance(answer, Sampled) else None
     if result is None:
         if answer is not None and not isinstance(answer, Sampled | Refused):
@@ -156,38 +153,6 @@ def _bounded(result: JsonObject) -> JsonObject | None:
         _log.error("an answer has %d bytes, more than %d; it was not sent", len(data), MAX_ANSWER)
         return None
     return msgspec.json.decode(data)
-
-
-async def _put(callback: Callable[[Any], Any], question: Elicitation | Sampling, wait: float) -> Any:
-    """What a callback says: its answer, None if it took too long, `Refused` if it broke."""
-    try:
-        async with asyncio.timeout(wait):
-            if inspect.iscoroutinefunction(callback):
-                return await callback(question)
-            answer = await _in_a_thread(callback, question)
-            return await answer if inspect.isawaitable(answer) else answer
-    except TimeoutError:
-        _log.warning("nobody answered what %s asked within %g s", question.server, wait)
-        return None
-    except Exception:  # noqa: BLE001 -- a user's code: whatever it raises is no answer, and none of the server's business
-        _log.exception("the callback for what %s asked raised", question.server)
-        return Refused("the callback raised", rule="question_is_answered")
-
-
-def _in_a_thread(callback: Callable[[Any], Any], question: Elicitation | Sampling) -> asyncio.Future[Any]:
-    """It may wait for a person, and must not stop the loop while it does. The thread is its own: one that never ends
-    must neither take the place of others nor keep the program from ending."""
-    answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-    def run() -> None:
-        answer.set_running_or_notify_cancel()
-        try:
-            answer.set_result(callback(question))
-        except Exception as error:  # noqa: BLE001 -- it goes on to whoever waits, as what it is
-            answer.set_exception(error)
-
-    threading.Thread(target=run, name="bascule-callback", daemon=True).start()
-    return asyncio.wrap_future(answer)
 
 
 def _nobody(server: str, question: Question) -> Refused:

@@ -1,22 +1,18 @@
 """The configured servers: how to link to each, what each has listed for whom, and how each stands."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from bascule.catalog.listing import Pages
-from bascule.catalog.removed import Removed
-from bascule.catalog.server_listing import ServerListing, catalog_listing
-from bascule.catalog.toolbox import Toolbox
+from bascule.compliance.lease import Lease
+from bascule.compliance.ratchet import Ratchets
 from bascule.config.diff import ConfigDiff
 from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.core.errors import BasculeError, LoginNeeded, UsageError
 from bascule.core.principal import Nobody, Principal
-from bascule.core.sensitivity import Lane
-from bascule.core.tool import ToolStatus
+from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.links.announcer import Announcer
 from bascule.links.key import SHARED, LinkKey
 from bascule.links.link import Link
@@ -25,41 +21,33 @@ from bascule.links.plans import Plans, ServerPlan
 from bascule.links.pool import Pool
 from bascule.links.reception import Reception
 from bascule.links.state import LinkState, failed
-from bascule.policy.exposure import Exposure
 from bascule.records.recorder import Recorder
+from bascule.runtime.ending import Ending
+from bascule.runtime.lanes import lane_of, taken_over, ways_of
 from bascule.runtime.linking import mask_of, plan_of
+from bascule.runtime.listings import Listings
 from bascule.runtime.memory import ListingMemory, OfferKind
 from bascule.runtime.refreshing import Refreshing
-from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required
-from bascule.runtime.toolboxes import Toolboxes
+from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required, session_ended
+from bascule.runtime.twinning import Twinning, is_twin
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import Logins, no_login, target_of
+
+ORIGINAL = Nobody("bascule", "original")
+"""On whose behalf a server is looked at whose twin serves an agent session that never saw the server itself."""
 
 STARTING = Nobody("bascule", "start")
 """On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
 
 
-LARGE_LISTING = 256 * 1024
-"""Bytes of a listing from which it is read in a thread."""
-
 EDITED = "the server's configuration was changed"
 """Why a link was ended that was in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """What an edit of the config has put an end to, while it is not over yet."""
-
-    links: list[Link]
-    logins: list[Credentials]
-    listings: list["asyncio.Task[bool]"]
-    """What is being listed anew."""
-
-
 class Roster:
-    """All servers of one runtime. `version` moves whenever what an agent session can see may have changed."""
+    """All servers of one runtime."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 -- each is of another room
         self,
         config: RuntimeConfig,
         recorder: Recorder,
@@ -67,43 +55,31 @@ class Roster:
         clock: Callable[[], float],
         reception: Reception,
         logins: Logins,
+        ratchets: Ratchets,
+        lease: Lease,
     ) -> None:
         self.servers: Mapping[str, ServerConfig] = config.servers
-        self.memory = memory
         self._record = recorder.record
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._logins = logins
         self.refreshing = Refreshing(self, self._record, clock)
+        self.ratchets = ratchets
+        self._lease = lease
         self._plan = partial(
             plan_of,
             max_message=config.message_max,
             reception=reception,
-            logins=logins,
             on_change=self.refreshing.on_change,
             said=recorder.said,
         )
-        self._plans = Plans(self._planned())
+        self._plans = Plans(self._planned(), ratchets)
         announcer = Announcer(self._record, clock)
         self.links = Pool(self._plans.plan_for, announcer, most=config.links_max, starting=config.links_starting)
-        self.version = 0
-        self.editions = Counter[str]()
-        """By server: moves whenever what was listed before says nothing any more, because its config was changed."""
-        self.refuse = config.screen == "refuse"
-        """Whether what screening finds something in is kept from agents."""
-        self._toolboxes = Toolboxes(refuse=self.refuse)
+        self.listings = Listings(config, memory, self._record)
+        self._twinning = Twinning(self.listings, self._original)
         self._reading: set[asyncio.Task[bool]] = set()
-        self._removed: dict[tuple[Principal, str], Removed] = {}
-        self._listings: dict[tuple[Principal, str], ServerListing] = {}
-        self._latest: dict[str, ServerListing] = {}
-        self._capabilities: dict[tuple[Principal, str], Mapping[str, Any]] = {}
         self._errors: dict[tuple[Principal, str], BasculeError] = {}
         self._seconds: dict[tuple[Principal, str], float] = {}
-        self.exposures = self._exposures()
-
-    def toolbox(self, principal: Principal) -> Toolbox:
-        """All that was listed for one principal so far."""
-        listings = (self._listings.get(self._whose(principal, name)) for name in self.servers)
-        return self._toolboxes.of(tuple(listing for listing in listings if listing is not None))
 
     def unsettled(self, principal: Principal) -> tuple[str, ...]:
         """Servers of which it is not yet known what they offer this principal. A `required` one that failed is among
@@ -111,24 +87,46 @@ class Roster:
         return tuple(
             name
             for name, server in self.servers.items()
-            if self._whose(principal, name) not in self._listings
-            and (server.required or (principal, name) not in self._errors)
+            if self.listings.of(principal, name) is None and (server.required or (principal, name) not in self._errors)
         )
 
     def has_listed(self, principal: Principal, server: str) -> bool:
         """Whether what this server offers the principal is known, and the server could be reached when last tried."""
-        return self._whose(principal, server) in self._listings and (principal, server) not in self._errors
+        return self.listings.of(principal, server) is not None and (principal, server) not in self._errors
 
     def error_of(self, principal: Principal, server: str) -> BasculeError | None:
         return self._errors.get((principal, server))
 
-    def capabilities_of(self, principal: Principal, server: str) -> Mapping[str, Any]:
-        """What the server said it can do when it was last linked to. Nothing, before that."""
-        return self._capabilities.get(self._whose(principal, server), {})
-
     def key(self, principal: Principal, server: str, lane: Lane) -> LinkKey:
         """The link that a principal uses: its own, or the one that everyone does."""
-        return LinkKey(server, lane, self._whose(principal, server)[0])
+        return LinkKey(server, lane, self.listings.whose(principal, server)[0])
+
+    def lane(self, principal: Principal, server: str) -> Lane:
+        """The lane on which a server is asked on behalf of a principal. What is nobody's is not private."""
+        config = self.servers.get(server)
+        if isinstance(principal, Nobody):
+            return Lane.OPEN
+        level = self.ratchets.of(principal).level
+        return lane_of(config, level) if config is not None else lane_for(level)
+
+    def close_wider(self, principal: Principal) -> tuple[str, ...]:
+        """End, in this step, every link of a principal that is wider than its level allows; on links that it shares
+        with others, its requests. All of them, if the agent session has ended."""
+        ratchet = self.ratchets.of(principal)
+        for known in [known for known in self._errors if known[0] == principal]:
+            # Another lane may be in order.
+            del self._errors[known]
+
+        def closed(key: LinkKey, owner: Principal) -> bool:
+            return key.principal == owner and not ratchet.allows(key.lane)
+
+        reason = f"its lane was closed: {ratchet.because or 'the agent session has become private'}"
+        links = self.links.sever(lambda key: closed(key, principal), reason)
+        links += self.links.revoke(lambda key: closed(key, SHARED), reason)
+        return tuple(sorted({f"{link.key.server} ({link.key.lane})" for link in links}))
+
+    def taken_over(self, level: DataSensitivity) -> Mapping[str, str]:
+        return taken_over(self.servers, level)
 
     async def lease(self, key: LinkKey, *, ahead: bool = False) -> Link:
         """A ready link, to be given back. If it is a new one, what it lists is in the catalog by then."""
@@ -153,9 +151,11 @@ class Roster:
         """Put a later listing of a link into the catalog. Whether it is another one."""
         return await asyncio.shield(self._in_background(self._catalogue(link, pages)))
 
-    async def refresh(self, principal: Principal, lane: Lane, names: Iterable[str] | None = None) -> None:
+    async def refresh(self, principal: Principal, names: Iterable[str] | None = None) -> None:
         """Look again at what these servers list, where that may no longer be true. A failure changes nothing."""
-        keys = [self.key(principal, name, lane) for name in (self.servers if names is None else names)]
+        await self.listings.follow_lock()
+        wanted = self.servers if names is None else names
+        keys = [self.key(principal, name, self.lane(principal, name)) for name in wanted]
         found = [link for link in map(self.links.find, keys) if link is not None]
         looking = [look for link in found if (look := self._look(link)) is not None]
         if looking:
@@ -166,41 +166,38 @@ class Roster:
         if link.usable:
             if link.listed is None:
                 return self.refreshing.look(link) if self.refreshing.has_run_out(link) else None
-            return self.settle(key.principal, key.server, key.lane)
+            return self.settle(key.principal, key.server)
         # It ended by itself: what comes in its place may have other tools. One try, lest every look waits for it.
         lost = link.condition.state is LinkState.FAILED and (key.principal, key.server) not in self._errors
-        return self.settle(key.principal, key.server, key.lane) if lost else None
+        return self.settle(key.principal, key.server) if lost else None
 
-    def remover_of(self, principal: Principal, name: str) -> str | None:
-        """The server that has removed the tool of this name, if the principal may know that there was one."""
-        for server, exposure in self.exposures.items():
-            removed = self._removed.get(self._whose(principal, server))
-            tool = removed.tool(name) if removed is not None else None
-            if tool is not None and exposure.permits(tool):
-                return server
-        return None
-
-    async def settle(self, principal: Principal, server: str, lane: Lane, *, ahead: bool = False) -> ServerReport:
+    async def settle(self, principal: Principal, server: str, *, ahead: bool = False) -> ServerReport:
         """Find out what a server offers, linking to it if need be. A failure is part of the answer."""
+        lane = self.lane(principal, server)
         if server not in self.servers:
             return no_longer_there(server)
         now = asyncio.get_running_loop().time
-        started, edition = now(), self.editions[server]
+        started, edition = now(), self.listings.editions[server]
         try:
             self.links.give_back(await self.lease(self.key(principal, server, lane), ahead=ahead), used=False)
         except BasculeError as error:
-            if self.editions[server] != edition:
+            if self.listings.editions[server] != edition:
                 # What failed is not what is configured now.
-                return await self.settle(principal, server, lane, ahead=ahead)
-            self._errors[principal, server] = error
+                return await self.settle(principal, server, ahead=ahead)
+            if self.lane(principal, server) is not lane:
+                # Private data has come in meanwhile.
+                return await self.settle(principal, server, ahead=ahead)
+            ended = self.ratchets.of(principal).ended
+            self._errors[principal, server] = session_ended() if ended else error
         else:
             self._errors.pop((principal, server), None)
+            self._open_twin(principal, server)
         self._seconds[principal, server] = now() - started
-        return self.report(principal, server, lane)
+        return self.report(principal, server)
 
     async def remember(self, lane: Lane, server: str, kind: OfferKind, digests: Mapping[str, str]) -> None:
         """Keep what a server offers beside tools, and tell what has changed."""
-        change = await self.memory.note_offers(lane, server, kind, digests)
+        change = await self.listings.memory.note_offers(lane, server, kind, digests)
         if change is not None:
             self._record(change)
 
@@ -214,27 +211,55 @@ class Roster:
         self.masks |= masks
         self.servers = servers
         self._plans.servers = self._planned()
-        self.exposures = self._exposures()
+        self.listings.adopt(servers)
         for name in (*diff.added, *diff.removed, *diff.restarted, *diff.relisted):
             self._forget(name)
-        self.version += 1
         over = (*diff.removed, *diff.restarted)
         links = [*self.links.retire(diff.removed, REMOVED), *self.links.retire(diff.restarted, EDITED)]
         return Ending(links, self._logins.drop(over), self._relist(diff.relisted))
 
-    def _planned(self) -> dict[str, ServerPlan | BasculeError]:
-        return {name: self._plan(server, self.masks[name]) for name, server in self.servers.items()}
+    def _planned(self) -> dict[tuple[str, Lane], ServerPlan | BasculeError]:
+        """How each server is linked to on each lane it can be served on. Where there is a way out, only under leave."""
+        return {
+            (name, lane): self._plan(
+                way,
+                self.masks[name],
+                logins=self._logins if lane is Lane.OPEN else None,
+                leave=None if lane is Lane.SEALED else self._lease,
+            )
+            for name, server in self.servers.items()
+            for lane, way in ways_of(server).items()
+        }
 
-    def _exposures(self) -> dict[str, Exposure]:
-        return {name: Exposure.of(server.allow, server.block) for name, server in self.servers.items()}
+    def _open_twin(self, principal: Principal, server: str) -> None:
+        """Have the twin ready before it is needed, where the operator wants that. Whatever goes wrong with it is told
+        when it is needed."""
+        config = self.servers.get(server)
+        if config is None or config.twin != "eager" or Lane.SEALED not in ways_of(config):
+            return
+        key = self.key(principal, server, Lane.SEALED)
+        if self.links.find(key) is None and not isinstance(principal, Nobody):
+            self._in_background(self._ahead(key))
+
+    async def _ahead(self, key: LinkKey) -> bool:
+        self.links.give_back(await self.lease(key, ahead=True), used=False)
+        return False
+
+    async def _original(self, server: str) -> None:
+        """List what a server itself offers, on nobody's behalf: a twin is compared with that."""
+        key = self.key(ORIGINAL, server, Lane.OPEN)
+        try:
+            self.links.give_back(await self.lease(key), used=False)
+        finally:
+            if key.principal is ORIGINAL:
+                await self.links.close([key])
 
     def _forget(self, server: str) -> None:
         """All that was known of a server says nothing any more."""
-        self.editions[server] += 1
-        self._latest.pop(server, None)
-        self.memory.changes.pop(server, None)
+        self.listings.forget(server)
         self.refreshing.forget(server)
-        for known in (self._listings, self._capabilities, self._errors, self._seconds, self._removed):
+        self._twinning.warnings.pop(server, None)
+        for known in (self._errors, self._seconds):
             for key in [key for key in known if key[1] == server]:
                 del known[key]
 
@@ -271,6 +296,7 @@ class Roster:
 
     async def close(self) -> None:
         """Close every link, and let what is being read from them end."""
+        await self.listings.locking.close()
         await self.links.close()
         await self.refreshing.close()
         if self._reading:
@@ -289,10 +315,10 @@ class Roster:
             raise no_login(config)
         return login
 
-    async def anew(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
+    async def anew(self, principal: Principal, server: str) -> ServerReport:
         """Link to a server once more, whatever came of it before: who we are to it has changed."""
-        await self.links.close([self.key(principal, server, lane)])
-        return await self.settle(principal, server, lane)
+        await self.links.close([self.key(principal, server, self.lane(principal, server))])
+        return await self.settle(principal, server)
 
     async def prove_required(self) -> None:
         """Try every `required` server once. Raises for the first that cannot be used."""
@@ -300,7 +326,7 @@ class Roster:
         if not names:
             return
         try:
-            reports = await asyncio.gather(*(self.settle(STARTING, name, Lane.OPEN) for name in names))
+            reports = await asyncio.gather(*(self.settle(STARTING, name) for name in names))
         finally:
             await self.links.close([self.key(STARTING, name, Lane.OPEN) for name in names])
         # Who logs in is not known before there is an agent session; that the server is there has been proved.
@@ -309,12 +335,12 @@ class Roster:
     def _awaits_login(self, report: ServerReport) -> bool:
         return isinstance(report.error, LoginNeeded) and target_of(self.servers[report.name]) is not None
 
-    def report(self, principal: Principal, server: str, lane: Lane) -> ServerReport:
+    def report(self, principal: Principal, server: str) -> ServerReport:
         config = self.servers.get(server)
         if config is None:
             return no_longer_there(server)
-        link = self.links.find(self.key(principal, server, lane))
-        listing = self._listings.get(self._whose(principal, server))
+        link = self.links.find(self.key(principal, server, self.lane(principal, server)))
+        listing = self.listings.of(principal, server)
         error = self._errors.get((principal, server))
         condition = failed(error) if error is not None else link.condition if link is not None else None
         return ServerReport(
@@ -323,68 +349,34 @@ class Roster:
             state=condition.state if condition is not None else LinkState.CONFIGURED,
             reason=condition.reason if condition is not None else "",
             agreement=link.agreement if link is not None else None,
-            tools=_exposed(listing, refuse=self.refuse) if listing is not None and error is None else 0,
+            tools=self.listings.exposed(principal, server) if error is None else 0,
             seconds=self._seconds.get((principal, server), 0.0),
             error=error,
             notes=(*config.notes, *self._trouble(principal, server)),
             repairs=listing.notes if listing is not None else (),
             findings=listing.findings if listing is not None else (),
             required=config.required,
-            change=self.memory.changes.get(server),
+            change=self.listings.memory.changes.get(server),
         )
-
-    def _whose(self, principal: Principal, server: str) -> tuple[Principal, str]:
-        """Under whom a server's listing is kept. Who shares a link shares what it lists."""
-        config = self.servers.get(server)
-        return (SHARED if config is not None and config.lifetime == "shared" else principal), server
 
     def moves(self, principal: Principal, server: str) -> int:
         """How often the server has said that what it offers beside tools has changed."""
-        return self.refreshing.moves(*self._whose(principal, server))
+        return self.refreshing.moves(*self.listings.whose(principal, server))
 
     def _trouble(self, principal: Principal, server: str) -> tuple[str, ...]:
-        trouble = self.refreshing.trouble(*self._whose(principal, server))
-        return (f"its tools could not be listed anew, and may have changed: {trouble}",) if trouble else ()
+        trouble = self.refreshing.trouble(*self.listings.whose(principal, server))
+        told = [f"its tools could not be listed anew, and may have changed: {trouble}"] if trouble else []
+        odd = self._twinning.warnings.get(server)
+        return (*told, odd) if odd else (*told,)
 
     async def _catalogue(self, link: Link, pages: Pages) -> bool:
         """Take over what a link has listed. Whether it is something else than before."""
-        principal, name = link.key.principal, link.key.server
-        edition = self.editions[name]
-        if link.retired:
-            return False
-        previous = self._listings.get((principal, name)) or self._latest.get(name)
-        instructions = ""
-        if link.agreement is not None:
-            instructions = link.agreement.instructions
-            self._capabilities[principal, name] = link.agreement.capabilities
-        prefix, exposed = self.servers[name].tool_prefix, self.exposures[name].permits
-        read = partial(catalog_listing, name, prefix, pages, previous, exposed, instructions)
-        # Thousands of tools take a second to read, in which nobody else would be served.
-        large = pages.size + len(instructions) > LARGE_LISTING
-        listing, _ = await asyncio.to_thread(read) if large else read()
-        if self.editions[name] != edition:
-            return False
-        shown = self._listings.get((principal, name))
-        if listing is not shown:
-            self._follow(principal, shown, listing)
-            self._listings[principal, name] = self._latest[name] = listing
-            self.version += 1
-        self.refreshing.catalogued(principal, name, pages.ttl)
-        change = await self.memory.note(link.key.lane, listing)
-        if change is not None:
-            self._record(change)
+        if is_twin(link, self.servers):
+            changed = await self._twinning.check(link, pages)
+            self.refreshing.catalogued(link.key.principal, link.key.server, pages.ttl)
+        else:
+            changed = await self.listings.take(link, pages, self.refreshing)
         if link.listed is asyncio.current_task():
             # Else an edit has it listed once more meanwhile, and who wants the link waits for that.
             link.listed = None
-        return listing is not shown
-
-    def _follow(self, principal: Principal, before: ServerListing | None, now: ServerListing) -> None:
-        """Remember what a principal was shown and is no more."""
-        if before is not None:
-            removed = self._removed.setdefault((principal, now.server), Removed())
-            removed.follow(before.entries, now.entries, refuse=self.refuse)
-
-
-def _exposed(listing: ServerListing, *, refuse: bool) -> int:
-    specs = (entry.spec for entry in listing.entries.values())
-    return sum(spec.status is ToolStatus.EXPOSED and not (refuse and spec.findings) for spec in specs)
+        return changed

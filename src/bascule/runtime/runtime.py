@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from bascule.compliance.ratchet import Ratchets
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
 from bascule.config.state import state_folder
-from bascule.core.answer import OnElicit, OnSample
+from bascule.core.answer import OnAsk, OnElicit, OnSample
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
 from bascule.core.principal import Principal
@@ -19,13 +20,16 @@ from bascule.records.log_file import log_folder
 from bascule.records.recorder import Recorder
 from bascule.records.server_log import ServerLog
 from bascule.runtime.answering import Answering
+from bascule.runtime.asking import Asking
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
+from bascule.runtime.raising import Raising
 from bascule.runtime.reloading import Reloading
 from bascule.runtime.respondent import Respondent
 from bascule.runtime.roster import Roster
 from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
+from bascule.runtime.terms import Terms
 from bascule.runtime.watching import Watching
 from bascule.store.choose import store_at
 from bascule.store.interface import Store
@@ -42,9 +46,11 @@ class Runtime:
 
     `on_login` sends a person to the URL it is given, and gives back the one to which their browser returned. Without
     it, a server that wants a login is `needs-auth` until someone runs `bascule login`.
+
+    `on_ask` is asked about calls of tools that wait for a person (`ask` in the config); only True lets one go on.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- each is another question that somebody may answer
         self,
         config: RuntimeConfig,
         *,
@@ -52,9 +58,13 @@ class Runtime:
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
         on_login: OnLogin | None = None,
+        on_ask: OnAsk | None = None,
         prove_required: bool = True,
     ) -> None:
         self._config = config
+        self._asking = Asking(on_ask)
+        self._ratchets = Ratchets()
+        self._raising: Raising | None = None
         self._respondent = Respondent(on_elicit, on_sample)
         self._on_login = on_login
         self._log = ServerLog(time.time)
@@ -70,7 +80,7 @@ class Runtime:
         self._standings: dict[Principal, Standing] = {}
 
     @classmethod
-    def from_file(
+    def from_file(  # noqa: PLR0913 -- the same
         cls,
         path: str | Path,
         *,
@@ -78,12 +88,13 @@ class Runtime:
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
         on_login: OnLogin | None = None,
+        on_ask: OnAsk | None = None,
         watch: bool = False,
     ) -> Self:
         """From `bascule.yaml`, `.mcp.json`, or any other file that names MCP servers. With `watch`, edits of the file
         are applied while the runtime runs."""
         config = load_file(path, os.environ)
-        made = cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
+        made = cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login, on_ask=on_ask)
         if watch:
             made.watch()
         return made
@@ -97,10 +108,11 @@ class Runtime:
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
         on_login: OnLogin | None = None,
+        on_ask: OnAsk | None = None,
     ) -> Self:
         """From the `AGENT_<agent>_MCP_…` variables."""
         config = RuntimeConfig(servers={server.name: server for server in load_agent_mcp_configs(agent)})
-        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
+        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login, on_ask=on_ask)
 
     @classmethod
     def from_servers(
@@ -111,10 +123,11 @@ class Runtime:
         on_elicit: OnElicit | None = None,
         on_sample: OnSample | None = None,
         on_login: OnLogin | None = None,
+        on_ask: OnAsk | None = None,
     ) -> Self:
         """From configs made by hand, or from server objects that live in this process."""
         config = RuntimeConfig(servers={name: _as_config(name, server) for name, server in servers.items()})
-        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login)
+        return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login, on_ask=on_ask)
 
     async def __aenter__(self) -> Self:
         folder = state_folder(os.environ)
@@ -126,22 +139,30 @@ class Runtime:
         answering = Answering(self._respondent, self._recorder, time.time, self._standings.get)
         logins = Logins(Vault(folder), self._on_login, time.time)
         self._log.open(log_folder(folder, Path(home)))
-        self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, logins)
-        self._executor = Executor(self._roster.links, self._recorder, time.time, answering)
+        self._ratchets = Ratchets()
+        self._raising = raising = Raising(self._store.levels, self._ratchets, self._recorder.record, time.time)
+        within = (self._ratchets, raising.fence.lease)
+        self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, logins, *within)
+        self._roster.listings.locking.watch(self._roster.listings.follow_lock)
+        raising.gates = self._roster
+        terms = Terms(raising, self._asking)
+        self._executor = Executor(self._roster.links, self._recorder, time.time, answering, terms)
 
         def trial(config: RuntimeConfig) -> Roster:
             """For servers that may not come to stay: their links are logged, and nothing else is kept or told."""
             untold = ListingMemory(Unkept(), home, time.time)
             own_logins = Logins(Vault(folder), None, time.time)
-            return Roster(config, Recorder((), self._log), untold, time.time, answering.reception, own_logins)
+            recorder = Recorder((), self._log)
+            return Roster(config, recorder, untold, time.time, answering.reception, own_logins, *within)
 
         self._reloading = Reloading(self.config, self._roster, trial, self._recorder, time.time)
-        if self._prove_required:
-            try:
+        try:
+            await raising.fence.open()
+            if self._prove_required:
                 await self._roster.prove_required()
-            except BaseException:
-                await self.close()
-                raise
+        except BaseException:
+            await self.close()
+            raise
         if self._watched is not None:
             self._watching = asyncio.create_task(Watching(self._watched, self.reload).run(), name="watching")
         return self
@@ -161,6 +182,9 @@ class Runtime:
             self._roster = self._executor = None
             self._sessions.clear()
             self._standings.clear()
+        if self._raising is not None:
+            await self._raising.close()
+            self._raising = None
         await self._log.close()
         if self._store is not None:
             await self._store.close()
@@ -190,13 +214,13 @@ class Runtime:
 
     def session(self, user_id: str, session_id: str) -> AgentSession:
         """The agent session of this principal. Asking again gives the same one: it keeps what it has seen."""
-        if self._roster is None or self._executor is None:
+        if self._roster is None or self._executor is None or self._raising is None:
             raise not_running()
         principal = Principal(user_id, session_id)
         session = self._sessions.get(principal)
         if session is None:
             standing = self._standings[principal] = Standing(principal, self._roster)
-            session = self._sessions[principal] = AgentSession(standing, self._executor)
+            session = self._sessions[principal] = AgentSession(standing, self._executor, self._raising)
         return session
 
 

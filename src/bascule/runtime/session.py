@@ -4,19 +4,25 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from typing import Any
 
+from bascule.catalog.entry import Entry
 from bascule.catalog.library import Library
+from bascule.catalog.lock import Lock
 from bascule.catalog.toolbox import Toolbox
+from bascule.compliance.dataset import check_dataset
+from bascule.config.model import ServerConfig
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError
 from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.prompt import PromptSpec
+from bascule.core.receipt import Cause, Receipt
 from bascule.core.request import OnProgress
 from bascule.core.resource import ResourceSpec
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.identity.redirect import OnLogin
 from bascule.runtime.executor import Executor
+from bascule.runtime.raising import Raising
 from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
@@ -26,10 +32,11 @@ from bascule.runtime.tool_call import TOOL_CALL
 class AgentSession:
     """One agent session: a principal, how private it has become, and the tools it can call."""
 
-    def __init__(self, standing: Standing, executor: Executor) -> None:
+    def __init__(self, standing: Standing, executor: Executor, raising: Raising) -> None:
         self._standing = standing
         self._roster = standing.roster
         self._executor = executor
+        self._raising = raising
         self._shelf = Shelf(standing, executor)
 
     @property
@@ -38,6 +45,7 @@ class AgentSession:
 
     @property
     def sensitivity(self) -> DataSensitivity:
+        """How private it has become. SECRET until that is known: see `begin`."""
         return self._standing.ratchet.level
 
     @property
@@ -45,15 +53,55 @@ class AgentSession:
         return self._standing.ratchet.lane
 
     @property
+    def ended(self) -> bool:
+        """Whether an operator has ended it. Nothing is done on its behalf any more."""
+        return self._standing.ratchet.ended
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What has changed its level, and what was done about each change."""
+        return self._raising.receipts(self.principal)
+
+    @property
+    def datasets(self) -> Mapping[str, DataSensitivity]:
+        """The private datasets it has seen, each at the highest level it was given."""
+        return self._raising.datasets(self.principal)
+
+    async def begin(self) -> None:
+        """Find out how private it is, from what is kept of it; a new one is kept from here on. Every request does this
+        first. Raises `StoreError` where nothing can be found out; then it stays SECRET."""
+        await self._raising.begin(self.principal)
+
+    async def add_private_dataset(self, name: str, sensitivity: DataSensitivity) -> None:
+        """Say that it has seen a private dataset, and raise it to that level. When this returns, the level is on disk,
+        and nothing more is written where that data must not go. A dataset is never lowered."""
+        check_dataset(name)
+        await self.begin()
+        await self._raising.raise_to(self.principal, sensitivity, Cause("dataset", dataset=name))
+
+    @property
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
         return self._standing.toolbox
+
+    @property
+    def lock(self) -> Lock:
+        """What was approved of the servers' tools."""
+        return self._roster.listings.locking.lock
+
+    async def look_at_lock(self) -> None:
+        """Have what is in the lock's file now hold from now on."""
+        await self._roster.listings.follow_lock()
+
+    def entries(self, server: str) -> Mapping[str, Entry]:
+        """What one server has listed so far, of every status, by its own names."""
+        return self._roster.listings.entries(self.principal, server)
 
     async def tools(self) -> tuple[ToolSpec, ...]:
         """The tools that can be called, of all servers that can be reached. A `required` one that cannot raises. They
         follow what their servers change."""
         await self.connect()
-        await self._roster.refresh(self.principal, self.lane)
+        await self._roster.refresh(self.principal)
         return self.toolbox.specs()
 
     async def connect(self) -> tuple[ServerReport, ...]:
@@ -64,13 +112,13 @@ class AgentSession:
     async def connecting(self, *, keep: bool = False) -> AsyncGenerator[ServerReport]:
         """The same, told server by server, each as soon as it is known how it stands. With `keep`, those that fail are
         tried again by themselves, as if they had died."""
-        lane = self.lane
-        names = self._roster.unsettled(self.principal)
+        await self.begin()
+        roster, principal = self._roster, self.principal
+        names = roster.unsettled(principal)
         if keep:
             for name in names:
-                self._roster.links.keep(self._roster.key(self.principal, name, lane))
-        settle = self._roster.settle
-        settling = [asyncio.create_task(settle(self.principal, name, lane, ahead=True)) for name in names]
+                roster.links.keep(roster.key(principal, name, roster.lane(principal, name)))
+        settling = [asyncio.create_task(roster.settle(principal, name, ahead=True)) for name in names]
         try:
             for report in asyncio.as_completed(settling):
                 yield await report
@@ -80,15 +128,21 @@ class AgentSession:
 
     async def settle(self, server: str, *, again: bool = False) -> ServerReport:
         """How one server stands, linking to it if that was not tried yet; with `again`, whatever came of it before."""
+        await self.begin()
         if again or server in self._roster.unsettled(self.principal):
-            return await self._roster.settle(self.principal, server, self.lane)
-        return self._roster.report(self.principal, server, self.lane)
+            return await self._roster.settle(self.principal, server)
+        return self._roster.report(self.principal, server)
 
     def servers(self) -> tuple[ServerReport, ...]:
-        return tuple(self._roster.report(self.principal, name, self.lane) for name in self._roster.servers)
+        return tuple(self._roster.report(self.principal, name) for name in self._roster.servers)
+
+    def config(self, server: str) -> ServerConfig:
+        """What the operator says of a server. Raises where it is not configured."""
+        return self._standing.config(server)
 
     async def find(self, name: str) -> ToolSpec | None:
         """A tool that can be called by this name, if there is one."""
+        await self.begin()
         try:
             entry = self._standing.known(name) or await self._standing.resolve(name)
         except BasculeError:
@@ -121,6 +175,7 @@ class AgentSession:
 
     async def library(self, *, refresh: bool = False) -> Library:
         """Resources and prompts together, with what is wrong with some of them."""
+        await self.begin()
         return await self._shelf.library(refresh=refresh)
 
     def read(
@@ -157,14 +212,15 @@ class AgentSession:
         `on_login` gets the URL at which a person logs in, and gives back the one to which the browser returned, which
         begins with `redirect_uri`. The login holds for all agent sessions of the user, and outlives the runtime.
         """
+        await self.begin()
         login = await self._roster.login_of(self.principal, server).log_in(on_login, redirect_uri)
         scope = login.tokens.scope if login.tokens is not None else None
-        return LoginReport(await self._roster.anew(self.principal, server, self.lane), login.issuer, scope or "")
+        return LoginReport(await self._roster.anew(self.principal, server), login.issuer, scope or "")
 
     async def logout(self, server: str) -> bool | None:
         """Forget this user's login at a server. Whether the login server revoked it too; None if there was none."""
         revoked = await self._roster.login_of(self.principal, server).log_out()
-        await self._roster.links.close([self._roster.key(self.principal, server, self.lane)])
+        await self._roster.links.close([self._roster.key(self.principal, server, Lane.OPEN)])
         return revoked
 
     async def close(self) -> None:

@@ -14,13 +14,14 @@ from bascule.core.errors import ProtocolViolation, UnknownPrompt, UnknownResourc
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.prompt import PromptSpec
+from bascule.core.sensitivity import Lane
 from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey
 from bascule.links.link import Link
 from bascule.runtime.executor import Executor
 from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading
+from bascule.runtime.listings import LARGE_LISTING
 from bascule.runtime.refreshing import SHORTEST_PAUSE
-from bascule.runtime.roster import LARGE_LISTING
 from bascule.runtime.standing import Standing
 from bascule.wire.stamp import METHOD_NOT_FOUND
 
@@ -59,15 +60,14 @@ class Shelf:
     async def library(self, *, refresh: bool = False) -> Library:
         """All that is offered by servers that can be reached. What is held and still good is not asked for again."""
         standing, roster = self._standing, self._standing.roster
-        lane = standing.ratchet.lane
         unsettled = roster.unsettled(standing.principal)
-        await asyncio.gather(*(roster.settle(standing.principal, name, lane) for name in unsettled))
+        await asyncio.gather(*(roster.settle(standing.principal, name) for name in unsettled))
         reachable = [name for name in roster.servers if roster.has_listed(standing.principal, name)]
         return self._merged(await asyncio.gather(*(self._offers(name, refresh=refresh) for name in reachable)))
 
     async def _held_library(self) -> Library:
         """The same, where what is held counts as long as its link does, and no change is told."""
-        editions = self._standing.roster.editions
+        editions = self._standing.roster.listings.editions
         self._held = {name: held for name, held in self._held.items() if held.edition == editions[name]}
         if any(map(self._lacks, self._standing.roster.servers)):
             return await self.library()
@@ -76,7 +76,7 @@ class Shelf:
     def _merged(self, offers: list[ServerOffers]) -> Library:
         """One library for as long as nothing changes: it may be large."""
         if [*map(id, offers)] != [*map(id, self._library.offers)]:
-            self._library = Library(offers, refuse=self._standing.roster.refuse)
+            self._library = Library(offers, refuse=self._standing.roster.listings.refuse)
         return self._library
 
     async def _offers(self, server: str, *, refresh: bool) -> ServerOffers:
@@ -99,9 +99,9 @@ class Shelf:
 
     def _good(self, server: str, held: Held) -> bool:
         now = asyncio.get_running_loop().time()
-        if held.edition != self._standing.roster.editions[server]:
+        if held.edition != self._standing.roster.listings.editions[server]:
             return False
-        if held.link is not None and held.link.key.lane is not self._standing.ratchet.lane:
+        if held.link is not None and held.link.key.lane is not self._lane(server):
             # Private data has come in. What was there is there still, and asking for it anew could only be refused.
             return True
         if self._outdated(server, held):
@@ -109,9 +109,9 @@ class Shelf:
         return held.link is self._link(server) and (held.until is None or now < held.until)
 
     async def _list(self, server: str) -> Held:
-        standing, roster = self._standing, self._standing.roster
+        roster = self._standing.roster
         now = asyncio.get_running_loop().time
-        config, edition, moves = roster.servers.get(server), roster.editions[server], self._moves(server)
+        config, edition, moves = roster.servers.get(server), roster.listings.editions[server], self._moves(server)
         if config is None:
             # It was removed while others were listed.
             return Held(ServerOffers(server), None, None, moves, now(), edition)
@@ -129,8 +129,8 @@ class Shelf:
         read = partial(catalog_offers, server, config.tool_prefix, *pages.values(), problems)
         large = sum(collected.size for collected in pages.values()) > LARGE_LISTING
         offers = await asyncio.to_thread(read) if large else read()
-        await roster.remember(standing.ratchet.lane, server, "resources", offers.resource_digests())
-        await roster.remember(standing.ratchet.lane, server, "prompts", offers.prompt_digests())
+        await roster.remember(self._lane(server), server, "resources", offers.resource_digests())
+        await roster.remember(self._lane(server), server, "prompts", offers.prompt_digests())
         until = now() + min(times) if times else None
         return Held(offers, self._link(server), until, moves, now(), edition)
 
@@ -158,7 +158,8 @@ class Shelf:
     # What a request is about.
 
     async def _find_listing(self, listed: Listed, _standing: Standing, inquiry: Inquiry) -> Matter:
-        return Matter(Subject(ToolKey(inquiry.name, listed.words), f"the {listed.words} of {inquiry.name}"))
+        key = ToolKey(inquiry.name, listed.words)
+        return Matter(self._subject(listed.method, key, f"the {listed.words} of {inquiry.name}"))
 
     async def _find_resource(self, _standing: Standing, inquiry: Inquiry) -> Matter:
         uri = inquiry.name
@@ -170,13 +171,13 @@ class Shelf:
                 # It may be new.
                 server = (await self.library()).server_of(uri)
         await self._require(server, "resources")
-        if self._standing.roster.refuse:
+        if self._standing.roster.listings.refuse:
             (await self._held_library()).check(uri, server)
-        return Matter(Subject(ToolKey(server, uri), uri))
+        return Matter(self._subject("resources/read", ToolKey(server, uri), uri))
 
     async def _find_prompt(self, _standing: Standing, inquiry: Inquiry) -> Matter:
         prompt = await self._prompt(inquiry.name)
-        return Matter(Subject(prompt.key, prompt.name), prompt)
+        return Matter(self._subject("prompts/get", prompt.key, prompt.name), prompt)
 
     async def _find_reference(self, _standing: Standing, inquiry: Inquiry) -> Matter:
         """A prompt by its exposed name, else a template, or a resource, as it is written in the listing."""
@@ -189,7 +190,10 @@ class Shelf:
             prompt = await self._prompt(name)
             key, ref = prompt.key, {"type": "ref/prompt", "name": prompt.key.tool}
         await self._require(key.server, "completions")
-        return Matter(Subject(key, name), ref=ref)
+        return Matter(self._subject("completion/complete", key, name), ref=ref)
+
+    def _subject(self, method: str, key: ToolKey, name: str) -> Subject:
+        return self._standing.subject(method, key, name)
 
     async def _prompt(self, name: str) -> PromptSpec:
         try:
@@ -204,7 +208,7 @@ class Shelf:
         if server not in roster.servers:
             raise UsageError(f"no server is called {server[:80]!r}", fix=f"it is one of {', '.join(roster.servers)}")
         if not roster.has_listed(standing.principal, server):
-            await roster.settle(standing.principal, server, standing.ratchet.lane)
+            await roster.settle(standing.principal, server)
         error = roster.error_of(standing.principal, server)
         if error is not None:
             raise error.with_traceback(None)
@@ -212,11 +216,14 @@ class Shelf:
             raise UsageError(f"the server {server!r} offers no {capability}")
 
     def _capabilities(self, server: str) -> Mapping[str, Any]:
-        return self._standing.roster.capabilities_of(self._standing.principal, server)
+        return self._standing.roster.listings.capabilities_of(self._standing.principal, server)
 
     def _moves(self, server: str) -> int:
         return self._standing.roster.moves(self._standing.principal, server)
 
     def _link(self, server: str) -> Link | None:
         standing = self._standing
-        return standing.roster.links.find(standing.link_key(server, standing.ratchet.lane))
+        return standing.roster.links.find(standing.link_key(server, self._lane(server)))
+
+    def _lane(self, server: str) -> Lane:
+        return self._standing.roster.lane(self._standing.principal, server)

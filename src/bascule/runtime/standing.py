@@ -2,25 +2,39 @@
 
 import asyncio
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from time import perf_counter
 from typing import Protocol
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
-from bascule.compliance.ratchet import EpochPermit, Ratchet
+from bascule.compliance.ratchet import EpochPermit
 from bascule.config.model import ServerConfig
-from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, PoolTimeout, UnknownTool
+from bascule.core.errors import (
+    BasculeError,
+    ConnectFailed,
+    ConnectionLost,
+    LoginNeeded,
+    PoolTimeout,
+    Refused,
+    UnknownTool,
+)
 from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
 from bascule.core.rendering import Style
 from bascule.core.request import Request
-from bascule.core.sensitivity import Lane
+from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
+from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
+from bascule.policy.footing import Footing
+from bascule.policy.permissions import permissions_of_request
 from bascule.policy.repeat import may_repeat
+from bascule.runtime.lanes import footing, lane_of
+from bascule.runtime.learning import ruled_level, unread_level
 from bascule.runtime.meter import Meter
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.report import REMOVED
@@ -53,8 +67,8 @@ class Standing:
 
     def __init__(self, principal: Principal, roster: Roster, clock: Callable[[], float] = perf_counter) -> None:
         self.principal = principal
-        self.ratchet = Ratchet()
         self.roster = roster
+        self.ratchet = roster.ratchets.of(principal)
         self._clock = clock
         self._meters: dict[str, Meter] = {}
         self._keys: dict[tuple[str, int], LinkKey] = {}
@@ -66,29 +80,31 @@ class Standing:
     @property
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
-        return self.roster.toolbox(self.principal)
+        return self.roster.listings.toolbox(self.principal)
 
     def known(self, name: str) -> Entry | None:
         """A tool that was resolved before, unless the catalog has changed since."""
-        if self._routes_version != self.roster.version:
+        if self._routes_version != self.roster.listings.version:
             self._routes.clear()
             self._allowed.clear()
-            self._routes_version = self.roster.version
+            self._routes_version = self.roster.listings.version
         return self._routes.get(name)
 
     async def resolve(self, name: str) -> Entry:
         """Find a tool, first linking to the servers it could belong to."""
         candidates = self._candidates(name)
-        roster, lane = self.roster, self.ratchet.lane
+        roster = self.roster
         waiting = [server for server in candidates if not roster.has_listed(self.principal, server)]
-        await asyncio.gather(*(roster.settle(self.principal, server, lane) for server in waiting))
-        await roster.refresh(self.principal, lane, candidates)
+        await asyncio.gather(*(roster.settle(self.principal, server) for server in waiting))
+        await roster.refresh(self.principal, candidates)
         try:
             entry = self.toolbox.resolve(name)
         except UnknownTool as unknown:
             raise self._removed(name) or self._unavailable(name, candidates) or unknown from None
         self.known(name)
-        self._routes[name] = entry
+        if entry.spec.status is ToolStatus.EXPOSED:
+            # Another one is looked up every time: somebody may approve it meanwhile.
+            self._routes[name] = entry
         return entry
 
     def unknown(self, name: str) -> UnknownTool:
@@ -99,7 +115,7 @@ class Standing:
         operator's word on it, and the epoch of the agent session. Rules are functions of the facts alone, so asking
         them again would tell the same."""
         found = self._allowed.get(spec.name)
-        if found is None or self._routes_version != self.roster.version:
+        if found is None or self._routes_version != self.roster.listings.version:
             return None
         return found[2] if found[0] is spec and found[1] == self.ratchet.epoch else None
 
@@ -112,39 +128,75 @@ class Standing:
         meter = self._meters.get(server)
         if meter is None:
             meter = self._meters[server] = Meter(server, self._clock)
-        meter.enter(self._config(server).limits)
+        meter.enter(self.config(server).limits)
         return meter
 
     def may_repeat(self, spec: Governed) -> bool:
         """Whether a tool may be called again although it may have done its work."""
-        return may_repeat(self._config(spec.key.server).idempotent, spec.permissions, spec.key.tool)
+        return may_repeat(self.config(spec.key.server).idempotent, spec.permissions, spec.key.tool)
 
-    def facts(self, spec: Governed, *, of_tools: bool = True) -> Facts:
+    def ruled(self, spec: Governed) -> DataSensitivity:
+        """The level that the operator says a call of this tool raises to."""
+        return ruled_level(self.config(spec.key.server), spec.key.tool)
+
+    def unread(self, spec: Governed, *, of_tools: bool = True) -> DataSensitivity | None:
+        """The level that a request of this raises to if nothing readable comes of it."""
+        server = self.config(spec.key.server)
+        if not server.raises and not server.trust:
+            return None
+        return unread_level(server, spec.key.tool if of_tools else None)
+
+    def facts(
+        self,
+        spec: Governed,
+        *,
+        of_tools: bool = True,
+        agreed: bool = False,
+        at_least: DataSensitivity = DataSensitivity.PUBLIC,
+    ) -> Facts:
+        """What the rules look at, now or as it will be once the agent session is at a level that it is about to be
+        raised to. What an operator has removed is nowhere to be reached."""
+        server = self.roster.servers.get(spec.key.server)
+        level = max(self.ratchet.level, at_least)
         return Facts(
             key=spec.key,
             name=spec.name,
             principal=self.principal,
             status=spec.status,
-            exposure=self.roster.exposures.get(spec.key.server, NOTHING) if of_tools else EVERYTHING,
-            level=self.ratchet.level,
-            lane=self.ratchet.lane,
+            exposure=self.roster.listings.exposures.get(spec.key.server, NOTHING) if of_tools else EVERYTHING,
+            level=level,
+            lane=lane_of(server, level) if server is not None else lane_for(level),
             permissions=spec.permissions,
             problem=spec.problem,
+            footing=footing(server) if server is not None else Footing.LOOSE,
+            because=self.ratchet.because,
+            ended=self.ratchet.ended,
+            asks=of_tools and not agreed and server is not None and _is_among(spec.key.tool, server.ask),
+        )
+
+    def subject(self, method: str, key: ToolKey, name: str) -> Subject:
+        """What a request that is no tool call is about, with what the operator says such a request may do."""
+        config = self.roster.servers.get(key.server)
+        return (
+            Subject(key, name)
+            if config is None
+            else Subject(key, name, permissions_of_request(method, config.permissions))
         )
 
     def link_key(self, server: str, lane: Lane) -> LinkKey:
         """Made once for each server and epoch: a key hashes slowly the first time, and every call looks one up."""
-        if self._keys_version != self.roster.version:
+        if self._keys_version != self.roster.listings.version:
             # Whether a link is shared is a matter of the config, which can be edited.
             self._keys.clear()
-            self._keys_version = self.roster.version
+            self._keys_version = self.roster.listings.version
         epoch = self.ratchet.epoch
         key = self._keys.get((server, epoch))
         if key is None:
             key = self._keys[server, epoch] = self.roster.key(self.principal, server, lane)
         return key
 
-    def _config(self, server: str) -> ServerConfig:
+    def config(self, server: str) -> ServerConfig:
+        """How a server is configured. Raises where it was removed."""
         config = self.roster.servers.get(server)
         if config is None:
             raise ConnectionLost(REMOVED, sent=False)
@@ -162,11 +214,11 @@ class Standing:
         given = prepared.timeout
         if given is not None:
             return given
-        return self._config(prepared.server).timeouts.call
+        return self.config(prepared.server).timeouts.call
 
     def request(self, prepared: Prepared, permit: EpochPermit, meter: Meter | None = None) -> Request:
         """What is sent. One that goes round again has what is left of its time."""
-        server = self._config(prepared.server)
+        server = self.config(prepared.server)
         rounds = prepared.rounds
         if rounds is not None:
             limit = rounds.deadline - perf_counter()
@@ -184,7 +236,7 @@ class Standing:
         )
 
     def _removed(self, name: str) -> UnknownTool | None:
-        server = self.roster.remover_of(self.principal, name)
+        server = self.roster.listings.remover_of(self.principal, name)
         return self.toolbox.removed(name, server) if server is not None else None
 
     def _candidates(self, name: str) -> list[str]:
@@ -193,12 +245,18 @@ class Standing:
         servers = self.roster.servers.values()
         return [s.name for s in servers if not s.tool_prefix or name.startswith(f"{s.tool_prefix}_")]
 
-    def _unavailable(self, name: str, candidates: list[str]) -> ConnectFailed | PoolTimeout | None:
+    def _unavailable(self, name: str, candidates: list[str]) -> BasculeError | None:
         """Why a tool may be missing that is not unknown: a server that could have it cannot be used."""
         for server in candidates:
             error = self.roster.error_of(self.principal, server)
             if error is not None:
+                if isinstance(error, Refused):
+                    return error.with_traceback(None)
                 message = f"{name} may be a tool of server {server!r}, which cannot be used: {error.message}"
                 kind = next((kind for kind in (LoginNeeded, PoolTimeout) if isinstance(error, kind)), ConnectFailed)
                 return kind(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
         return None
+
+
+def _is_among(tool: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(tool, pattern) for pattern in patterns)

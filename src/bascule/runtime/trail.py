@@ -4,20 +4,35 @@ import asyncio
 from functools import partial
 
 from bascule.core.call import Inquiry, ToolCall
-from bascule.core.errors import BasculeError, UnknownTool
+from bascule.core.errors import BasculeError, OutcomeWithheld, UnknownTool
 from bascule.core.events import shape_of
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import ToolFailure
-from bascule.core.sensitivity import Lane
+from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.failures import aborted, broken, failure_of
 from bascule.runtime.meter import Meter
 from bascule.runtime.stopwatch import Steps
+from bascule.runtime.withholding import Withholding
 
 
 class Trail:
     """How far one request has come: what its event and its failure have to tell."""
 
-    __slots__ = ("findings", "lane", "mark", "meter", "name", "raw", "server", "shapes", "steps", "tool")
+    __slots__ = (
+        "agreed",
+        "findings",
+        "lane",
+        "mark",
+        "meter",
+        "name",
+        "raw",
+        "server",
+        "shapes",
+        "steps",
+        "tool",
+        "unread",
+        "withholding",
+    )
 
     def __init__(self, call: ToolCall | Inquiry) -> None:
         self.name = self.tool = call.name
@@ -28,6 +43,11 @@ class Trail:
         self.findings: tuple[str, ...] = ()
         self.meter: Meter | None = None
         """Where it counts as under way, from the decision on."""
+        self.agreed = False
+        """Whether a person was asked, and agreed."""
+        self.unread: DataSensitivity | None = None
+        """Set while it has been sent and nothing readable has come: the level that this alone raises to."""
+        self.withholding: Withholding | None = None
         self.steps = Steps()
         self.mark = self.steps.marks.append
         """Takes a step's name and the instant in which it ended."""
@@ -37,6 +57,9 @@ class Trail:
         if isinstance(error, UnknownTool):
             # How far the call had come would tell a tool the caller may not know of from one that is not there.
             return failure_of(error, "", self.name, Lane.OPEN, {})
+        if isinstance(error, OutcomeWithheld):
+            # Nor is what was said on the way: whoever may not see the outcome sees nothing of it.
+            self.raw = self.withholding = None
         return failure_of(error, self.server, self.tool, self.lane, self.steps, self.raw)
 
     def cut_short(self, end: BaseException) -> ToolFailure:

@@ -93,6 +93,17 @@ class Child:
         if self._stdin is not None and not self._stdin.is_closing():
             self._stdin.write(data)
 
+    @property
+    def backlog(self) -> int:
+        """Bytes that were written and have not left us."""
+        return self._stdin.get_write_buffer_size() if self._stdin is not None else 0
+
+    def cut(self) -> None:
+        """Close its stdin without what has not left us yet. It is still to be closed."""
+        # A pipe that is closed for good cannot be aborted any more.
+        if self._stdin is not None and (self.backlog or not self._stdin.is_closing()):
+            self._stdin.abort()
+
     async def close(self, grace: float) -> None:
         """End of input, then TERM, then KILL, each with its share of the grace; at last every pipe is closed."""
         if self._stdin is not None:
@@ -101,9 +112,8 @@ class Child:
             self._process.terminate()
             if not await self._exited_within(grace * 0.4):
                 await self._process.kill()
-        if self._stdin is not None and self._stdin.get_write_buffer_size():
-            # What the child never read. Without that, the pipe is closed already, and cannot be aborted any more.
-            self._stdin.abort()
+        # What the child never read.
+        self.cut()
         for pipe in self._outputs:
             pipe.close()
         # Among others, pipes that never got onto the loop, because the making of this child was cut short.
@@ -121,6 +131,8 @@ class Child:
         """Put the pipes on the loop; the half of making a child that has to wait."""
         loop = asyncio.get_running_loop()
         self._stdin, _ = await loop.connect_write_pipe(lambda: self._pipes.stdin, self._process.stdin)
+        # Nothing is asked for while something waits: what waits in our own buffer is beyond recall, yet has not left.
+        self._stdin.set_write_buffer_limits(high=0)
         outputs = ((self._process.stdout, self._pipes.stdout), (self._process.stderr, self._pipes.stderr))
         for raw, protocol in outputs:
             reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, raw)

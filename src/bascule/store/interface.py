@@ -5,6 +5,8 @@ from typing import Protocol
 
 import msgspec
 
+from bascule.store.levels import LevelStore
+
 
 class ListingKey(msgspec.Struct, frozen=True):
     """Whose listing: the config that names the server, the sandbox it ran in, and its name."""
@@ -23,6 +25,9 @@ class KeptListing(msgspec.Struct, frozen=True):
 
 class Store(Protocol):
     """Raises `StoreError` where something could not be read or written; never guesses."""
+
+    @property
+    def levels(self) -> LevelStore: ...
 
     async def open(self) -> None: ...
 

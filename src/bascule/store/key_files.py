@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from bascule.core.errors import StoreError
@@ -37,6 +38,17 @@ class KeyFiles:
         except OSError as error:
             raise _unusable(path, error) from error
 
+    def create(self, name: str, data: bytes) -> bytes:
+        """What is kept under this name; this, if there was nothing. Of several processes the first one wins."""
+        path = self._folder / name
+        self.make_folder()
+        try:
+            self._link(path, data)
+        except OSError as error:
+            raise _unusable(path, error) from error
+        kept = self.read(name)
+        return data if kept is None else kept
+
     def delete(self, name: str) -> None:
         path = self._folder / name
         try:
@@ -57,19 +69,35 @@ class KeyFiles:
     def _replace(self, path: Path, data: bytes) -> None:
         fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            write_new(fresh, data)
             fresh.replace(path)
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-        _sync(self._folder)
+        sync_folder(self._folder)
+
+    def _link(self, path: Path, data: bytes) -> None:
+        fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        try:
+            write_new(fresh, data)
+            # Unlike a rename, this replaces nothing.
+            with suppress(FileExistsError):
+                path.hardlink_to(fresh)
+        finally:
+            fresh.unlink(missing_ok=True)
+        sync_folder(self._folder)
 
 
-def _sync(folder: Path) -> None:
+def write_new(path: Path, data: bytes) -> None:
+    """A file that only we can read, on disk when this returns. Its name is on disk after `sync_folder`."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

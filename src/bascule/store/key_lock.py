@@ -35,7 +35,7 @@ async def key_lock(path: Path, longest: float = LONGEST_WAIT) -> AsyncGenerator[
 async def _acquire(descriptor: int, path: Path, longest: float) -> None:
     try:
         async with asyncio.timeout(longest):
-            while not _taken(descriptor):  # noqa: ASYNC110 -- who holds it is another process
+            while not taken(descriptor):  # noqa: ASYNC110 -- who holds it is another process
                 await asyncio.sleep(PAUSE)
     except TimeoutError:
         raise StoreError(
@@ -45,7 +45,8 @@ async def _acquire(descriptor: int, path: Path, longest: float) -> None:
         ) from None
 
 
-def _taken(descriptor: int) -> bool:
+def taken(descriptor: int) -> bool:
+    """Whether the lock of an open file, or folder, is ours now."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -3,18 +3,20 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from bascule.core.errors import StoreError
+from bascule.store import sqlite_levels
 from bascule.store.interface import KeptListing, ListingKey
+from bascule.store.key_files import FOLDER, KeyFiles
+from bascule.store.sqlite_levels import SqliteLevels
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
-
-_SCHEMA = """
+_LISTINGS = """
 CREATE TABLE listings (
     home TEXT NOT NULL, sandbox TEXT NOT NULL, server TEXT NOT NULL, digest TEXT NOT NULL,
     PRIMARY KEY (home, sandbox, server)
@@ -25,17 +27,34 @@ CREATE TABLE tool_digests (
 ) WITHOUT ROWID;
 """
 
-BUSY = 5.0
-"""Seconds to wait for another process that writes. Longer than any write of ours takes, shorter than a person waits."""
+_MIGRATIONS = (_LISTINGS, sqlite_levels.SCHEMA)
+"""Each leads from the version that is its place to the next."""
+
+SCHEMA_VERSION = len(_MIGRATIONS)
+
+BUSY = 30.0
+"""Seconds to wait for other processes that write. In a crowd SQLite is not fair: of fifty that raise levels as fast as
+they can, on a busy machine, some wait for seven. To give up would make an agent session SECRET."""
+
+
+ATTEMPTS, PAUSE = 20, 0.1
+"""How often, and after how many seconds, opening is tried again."""
+
+PRIMARY = 0xFF
+"""The part of SQLite's error codes that tells the kind."""
+
+PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
 
 class SqliteStore:
-    """One database file, one connection, one operation at a time."""
+    """One database file, one connection, one operation at a time. `state_folder` is where keys are, if they are not
+    beside the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, state_folder: Path | None = None) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._turn = threading.Lock()
+        self.levels = SqliteLevels(path, KeyFiles((state_folder or path.parent) / FOLDER), self._do)
 
     async def open(self) -> None:
         await self._do(lambda _: None)
@@ -53,6 +72,7 @@ class SqliteStore:
                     self._connection.close()
                     self._connection = None
 
+        self.levels.close()
         await asyncio.to_thread(end)
 
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -66,11 +86,25 @@ class SqliteStore:
                     self._connection = _connect(self._path)
                 with self._connection:
                     return work(self._connection)
-            except (sqlite3.Error, OSError) as error:
+            # What SQLite says of a damaged file may quote the damage, which is not always text.
+            except (sqlite3.Error, OSError, UnicodeError) as error:
                 raise _unusable(self._path, error) from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    """Open the database. Processes that make it at the same time, or close it while it is opened, can be in the way of
+    each other without SQLite waiting for them: that passes."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _opened(path)
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & PRIMARY not in PASSING:
+                raise
+            time.sleep(PAUSE)
+    return _opened(path)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False)
     try:
@@ -91,15 +125,14 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             evidence=f"schema {version}, this version knows {SCHEMA_VERSION}",
             fix="update Bascule, or set BASCULE_HOME to another folder",
         )
-    if version == 0:
+    if version < SCHEMA_VERSION:
         with connection:
             # Taken before anything is looked at: two processes may be the first ones at the same time.
             connection.execute("BEGIN IMMEDIATE")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            for statement in filter(str.strip, ";".join(_MIGRATIONS[version:]).split(";")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _read_listing(db: sqlite3.Connection, key: ListingKey) -> KeptListing | None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from bascule.core.errors import PeerError
+from bascule.core.errors import ConnectFailed, PeerError, PermitLost
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Permit, Request
 from bascule.transports.vitals import Vitals
@@ -57,6 +57,9 @@ class Dispatcher(Protocol):
     lost: asyncio.Future[PeerError]
     on_notice: OnNotice | None
     on_request: OnRequest | None
+    leave: Permit | None
+    """Leave for the whole connection, set before it is opened and asked beside each request's own permit wherever bytes
+    are handed over. It may be gone and come back: what it refuses is not written, and the connection goes on."""
 
     async def open(self) -> None:
         """Make the connection. Raises `ConnectFailed`."""
@@ -66,7 +69,9 @@ class Dispatcher(Protocol):
         """Send, and await the result under the request's deadline. Raises `PeerError`s, or `PermitLost`."""
         ...
 
-    async def notify(self, method: str, params: JsonObject | None = None) -> None: ...
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """Send without awaiting anything. Raises `PermitLost` where it is known by then that nothing was written."""
+        ...
 
     def adopt(self, version: str) -> None:
         """The protocol version that was agreed on; from here on its era's rules hold."""
@@ -76,6 +81,17 @@ class Dispatcher(Protocol):
         """Give the connection up: what is in flight fails now, for this reason. It is still to be closed."""
         ...
 
+    def revoke(self, reason: PeerError) -> bool:
+        """End the requests in flight whose own permit is no longer valid: with `PermitLost` what has not left, with
+        `LaneClosed` what has. Nobody is told, and nobody else's are touched. Whether the connection may go on: not if
+        something of theirs may still wait in a buffer below. It is lost then, and the buffer is dropped."""
+        ...
+
+    def sever(self, reason: PeerError) -> None:
+        """Give the connection up so that not one byte more leaves it: what is buffered below is dropped in this step,
+        and there is no farewell. What had left fails with `LaneClosed`, the rest with `PermitLost`."""
+        ...
+
     async def close(self, grace: float) -> None:
         """End the connection and whatever serves it, within about `grace` seconds. Never raises."""
         ...
@@ -83,6 +99,32 @@ class Dispatcher(Protocol):
     def evidence(self) -> str:
         """What the server said outside the protocol (the tail of its stderr), for error messages."""
         ...
+
+
+NO_LEAVE = "nothing may be written on this lane now"
+
+
+def may_write(leave: Permit | None) -> bool:
+    return leave is None or leave.valid()
+
+
+def no_leave(where: str = "") -> PermitLost:
+    """Nothing was written, and may be written later."""
+    return PermitLost(NO_LEAVE, where=where)
+
+
+class NoLeave(ConnectFailed):
+    """A connection was not opened, because nothing may be written on its lane now."""
+
+
+def not_opened(refused: PermitLost) -> NoLeave:
+    """What the want of leave is to a connection that was about to open."""
+    return NoLeave(
+        f"no link was made: {NO_LEAVE}",
+        where=refused.where,
+        cause="private data came in, or this process could not renew its leave to write on that lane",
+        fix="try again; if it stays so, look whether the store can be reached",
+    )
 
 
 def is_new_era(version: str | None) -> bool:

@@ -28,15 +28,16 @@ def dial(
     server: ServerConfig,
     principal: Principal,
     *,
-    logins: Logins,
+    logins: Logins | None,
     mask: Mask,
     max_message: int,
     environ: Mapping[str, str],
 ) -> Dispatcher:
-    """A dispatcher that is not open yet, on somebody's behalf. What a login brings is hidden by `mask`."""
+    """A dispatcher that is not open yet, on somebody's behalf. What a login brings is hidden by `mask`; without
+    `logins`, nobody logs in there."""
     # What is nobody's in particular must not use the login of whoever happens to have that name.
     user = f"\0{principal}" if isinstance(principal, Nobody) else principal.user_id
-    login = logins.of(server, user, mask)
+    login = logins.of(server, user, mask) if logins is not None else None
     return dispatcher_for(server, max_message=max_message, environ=environ, login=login)
 
 

@@ -77,6 +77,7 @@ class HttpDispatcher:
         self.lost: asyncio.Future[PeerError] = self._loop.create_future()
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
+        self.leave: Permit | None = None
         self._endpoint = Endpoint(url, headers, socket, login)
         self._inbound = Inbound(self, self.counters, self._post_answer)
         self._linger = Linger()
@@ -96,7 +97,7 @@ class HttpDispatcher:
         """Check what was configured. Connecting is the first request's."""
         if self.lost.done():
             raise ConnectFailed("the link was closed")
-        self._endpoint.open(self._connect_timeout)
+        self._endpoint.open(self._connect_timeout, self.leave)
 
     async def send(self, request: Request) -> JsonObject:
         request_id = next(self._ids)
@@ -149,6 +150,25 @@ class HttpDispatcher:
     def lose(self, reason: PeerError) -> None:
         self._lose(reason)
 
+    def revoke(self, reason: PeerError) -> bool:
+        """The connection always goes on: each request has a socket of its own, and only theirs are closed."""
+        going_on: list[asyncio.BaseTransport | None] = []
+        for exchange in tuple(self._in_flight()):
+            permit = exchange.request.permit
+            if permit is None or permit.valid():
+                going_on.append(exchange.transport)
+            else:
+                self._bar(exchange, reason)
+        self._endpoint.sockets.drop_backlogs(but=going_on)
+        return True
+
+    def sever(self, reason: PeerError) -> None:
+        for exchange in tuple(self._in_flight()):
+            self._bar(exchange, reason)
+        # Also if the link is lost already: it may be about to say farewell.
+        self._endpoint.sockets.sever()
+        self._lose(reason)
+
     async def close(self, grace: float) -> None:
         self._lose(ConnectionLost("the link was closed"))
         # One ending, however many ask for it, and none of them can cut it short.
@@ -185,6 +205,7 @@ class HttpDispatcher:
         else:
             raise wrong_kind(response)
         if exchange.relay is not None:
+            exchange.transport = None  # read to the end, so that others may have it by now
             await self._settle_progress(exchange.relay, exchange)
         result = message.result
         return result if is_object(result) else result_of(message, response, request.phase)
@@ -275,6 +296,11 @@ class HttpDispatcher:
                 with suppress(PeerError):
                     await self._post(request, write_notification(request.method, params))
 
+    def _bar(self, exchange: Exchange, reason: PeerError) -> None:
+        exchange.bar(reason)
+        if exchange.key is not None:
+            self._inbound.forsake(exchange.key)
+
     def _session_gone(self, exchange: Exchange | None) -> ConnectionLost:
         error = ConnectionLost(
             "the server no longer knows our session",
@@ -313,7 +339,7 @@ class HttpDispatcher:
         await self._inbound.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._endpoint.in_session:
-            with suppress(ClientError, OSError, PeerError):
+            with suppress(ClientError, OSError, PeerError, PermitLost):
                 await self._endpoint.delete()
 
     def _sent_times(self) -> Iterable[float]:

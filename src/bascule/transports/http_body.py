@@ -1,11 +1,10 @@
 """The body of a POST, which asks for leave in the step in which its bytes are handed to the loop's transport."""
 
-import asyncio
-
 from aiohttp import ClientConnectionResetError
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
+from bascule.core.errors import BasculeError
 from bascule.transports.http_exchange import Exchange
 
 PIECE = 32 * 1024
@@ -26,6 +25,10 @@ class Body(Payload):
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         return self._data.decode(encoding, errors)
+
+    def let_go(self) -> None:
+        """Its answer was read: what follows on the same socket may be somebody else's."""
+        self._exchange.transport = None
 
     def not_taken(self) -> None:
         """The server did not let us in, so nothing was done with what was sent."""
@@ -48,8 +51,9 @@ class Body(Payload):
             for start in range(0, len(view), PIECE):
                 await self._hand_over(view[start : start + PIECE], writer)
                 await writer.drain()
-        except asyncio.CancelledError:
-            # Merely closed, as it is by now, the transport would still flush what waits in its buffer.
+        except BaseException:
+            # Given up, or without leave for the rest. Merely closed, as it may be by now, the transport would still
+            # flush what waits in its buffer.
             if transport is not None:
                 transport.abort()
             raise
@@ -59,9 +63,14 @@ class Body(Payload):
         exchange.claim()
         already = exchange.handed_over
         exchange.handed_over = True
+        exchange.transport = writer.transport
         try:
             await writer.write(piece)
         except ClientConnectionResetError:
             # The kept-alive connection had ended before this write: the request surely never left.
             exchange.handed_over = already
+            raise
+        except BasculeError:
+            # There is no leave for the whole link.
+            exchange.handed_over, exchange.refused = already, True
             raise

@@ -18,6 +18,7 @@ import msgspec
 from bascule.config.oauth import OAuthSettings
 from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, StoreError
 from bascule.core.masking import Mask
+from bascule.core.request import Permit
 from bascule.identity.challenge import Challenge
 from bascule.identity.login import Login, Tokens
 from bascule.identity.redirect import OnLogin
@@ -73,18 +74,19 @@ class Credentials:
         """What to send as `Authorization`, from memory; empty for nothing. None: it has to be prepared first."""
         return self._header if self._clock() < self._good_until else None
 
-    async def prepare(self) -> str:
-        """The header, after whatever has to be done for it: reading what is kept, renewing what is spent."""
+    async def prepare(self, leave: Permit | None = None) -> str:
+        """The header, after whatever has to be done for it: reading what is kept, renewing what is spent. Nothing is
+        written to the login server without `leave`."""
         if self.header() is None:
-            await self._finished(self._prepare())
+            await self._finished(self._prepare(leave))
         return self._header
 
-    async def renew(self, used: str, challenge: Challenge, *, again: bool) -> None:
+    async def renew(self, used: str, challenge: Challenge, *, again: bool, leave: Permit | None = None) -> None:
         """Get another header in the place of `used`, which was refused. Raises `LoginNeeded` where only a person can.
 
         `again` says that `used` had itself been renewed for the same request, so that a refresh would be no use.
         """
-        await self._finished(self._renew(used, challenge, again=again))
+        await self._finished(self._renew(used, challenge, again=again, leave=leave))
 
     def needed(self, used: str, challenge: Challenge) -> LoginNeeded:
         """Why a person has to log in, and how."""
@@ -128,24 +130,24 @@ class Credentials:
         """Whether we can log in without a person."""
         return self._target.settings.grant == "client"
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, leave: Permit | None) -> None:
         async with self._turn, _kept_well():
             if self.header() is None:
                 await self._load()
             if self.header() is None:
-                await self._refreshed()
+                await self._refreshed(leave)
 
-    async def _renew(self, used: str, challenge: Challenge, *, again: bool) -> None:
+    async def _renew(self, used: str, challenge: Challenge, *, again: bool, leave: Permit | None) -> None:
         async with self._turn, _kept_well():
             if await self._replaced(used):
                 return
             if challenge.lacks_scope:
                 await self._note_wanted(challenge)
-            elif not again and await self._refreshed():
+            elif not again and await self._refreshed(leave):
                 return
             if self._closed or (not self._alone and self._on_login is None):
                 raise self.needed(used, challenge)
-            await self._obtain(challenge)
+            await self._obtain(challenge, leave)
 
     async def _replaced(self, used: str) -> bool:
         """Whether somebody has got a new token meanwhile: another request of ours, or another process."""
@@ -178,7 +180,7 @@ class Credentials:
         await self._vault.write(self._key, login.written())
         return login
 
-    async def _refreshed(self) -> bool:
+    async def _refreshed(self, leave: Permit | None) -> bool:
         """Whether there is a new token without a login. One process at a time: many a refresh token is spent by it."""
         login = self._login
         if login is None or login.tokens is None or login.tokens.refresh is None:
@@ -189,12 +191,12 @@ class Credentials:
             found = self._login.tokens if self._login is not None else None
             if found is not None and found.access != tokens.access:
                 return True
-            return await self._refresh(login, tokens)
+            return await self._refresh(login, tokens, leave)
 
-    async def _refresh(self, login: Login, tokens: Tokens) -> bool:
+    async def _refresh(self, login: Login, tokens: Tokens, leave: Permit | None) -> bool:
         from bascule.transports.http_fetch import Fetch  # noqa: PLC0415 -- aiohttp takes half a second
 
-        async with Fetch(self._target.url) as fetch:
+        async with Fetch(self._target.url, leave=leave) as fetch:
             headers, body = refresh_form(login)
             fetched = await fetch.send("POST", login.token_endpoint, headers, body)
         if fetched.status == 200:
@@ -216,14 +218,17 @@ class Credentials:
         if self._login is not None and challenge.scope:
             await self._keep(self._login.wanting(challenge.scope))
 
-    async def _obtain(self, challenge: Challenge) -> None:
+    async def _obtain(self, challenge: Challenge, leave: Permit | None) -> None:
         self._asking = asyncio.current_task()
         try:
-            await self._log_in(challenge, self._on_login, self._target.settings.redirect_uri or REDIRECT_URI)
+            redirect_uri = self._target.settings.redirect_uri or REDIRECT_URI
+            await self._log_in(challenge, self._on_login, redirect_uri, leave)
         finally:
             self._asking = None
 
-    async def _log_in(self, challenge: Challenge, ask: OnLogin | None, redirect_uri: str) -> Login:
+    async def _log_in(
+        self, challenge: Challenge, ask: OnLogin | None, redirect_uri: str, leave: Permit | None = None
+    ) -> Login:
         # In a thread: the SDK takes a second to import, in which nobody else would be served.
         await asyncio.to_thread(import_module, "bascule.transports.http_login")
         from bascule.transports.http_fetch import Fetch  # noqa: PLC0415 -- see above
@@ -232,7 +237,7 @@ class Credentials:
         target = self._target
         wish = Wish(self._user_id, target.url, target.settings, challenge, redirect_uri, ask, self._login)
         try:
-            async with Fetch(target.url) as fetch:
+            async with Fetch(target.url, leave=leave) as fetch:
                 login = await log_in(wish, fetch, self._clock())
         except PeerError as error:
             # A login server may repeat what it was sent.

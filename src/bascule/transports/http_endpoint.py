@@ -9,6 +9,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, ProtocolViolation
+from bascule.core.request import Permit
 from bascule.identity.challenge import read_challenge
 from bascule.transports.dispatcher import is_new_era
 from bascule.transports.http_address import (
@@ -25,6 +26,7 @@ from bascule.transports.http_address import (
 from bascule.transports.http_body import Body
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_reply import demanded
+from bascule.transports.http_sockets import Sockets
 from bascule.wire.jsonrpc import sample
 
 SESSION_HEADER = "Mcp-Session-Id"
@@ -64,6 +66,7 @@ class Endpoint:
         self._stamp = CIMultiDict[str]()
         self._authorized = False
         self._login = login
+        self.sockets = Sockets()
         self.shut_out = False
         """Whether the server has refused for good a token that we had."""
 
@@ -82,17 +85,18 @@ class Endpoint:
     def in_session(self) -> bool:
         return self.session_id is not None
 
-    def open(self, connect_timeout: float) -> None:
-        """Check what was configured and make the session. Nothing is sent."""
+    def open(self, connect_timeout: float, leave: Permit | None = None) -> None:
+        """Check what was configured and make the session. Nothing is sent, now or later, without `leave`."""
         if self._session is not None:
             return
+        self.sockets.leave = leave
         self._url = parse_url(self._text)
         headers = base_headers(self._configured)
         if self._socket is not None:
             headers.setdefault("Host", SOCKET_HOST)
         self._authorized = "Authorization" in headers
         self._session = aiohttp.ClientSession(
-            connector=self._connector(),
+            connector=self.sockets.connector(self._socket, limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=headers,
             # Each exchange has its own timer; this one is for the streams, which have none.
@@ -131,7 +135,7 @@ class Endpoint:
 
     async def _prepared_post(self, body: Body, extra: Mapping[str, str]) -> aiohttp.ClientResponse:
         assert self._login is not None
-        headers = self._headers(extra, await self._login.prepare())
+        headers = self._headers(extra, await self._login.prepare(self.sockets.leave))
         return await self._open_session().post(self._url, data=body, headers=headers, allow_redirects=False)
 
     async def follow(
@@ -152,6 +156,7 @@ class Endpoint:
                     response.release()
                     raise too_many_redirects(url, MAX_REDIRECTS)
                 redirects += 1
+                body.let_go()
                 url = self._redirected(url, response)
             response.release()
             headers = self._headers(extra, self._token())
@@ -176,7 +181,7 @@ class Endpoint:
         try:
             if before == MAX_RENEWALS:
                 raise self._login.needed(used, challenge)
-            await self._login.renew(used, challenge, again=before > 0)
+            await self._login.renew(used, challenge, again=before > 0, leave=self.sockets.leave)
         except LoginNeeded as error:
             error.evidence = error.evidence or demanded(response)
             self.shut_out = response.status == 401 and bool(used)
@@ -191,7 +196,7 @@ class Endpoint:
             headers["Last-Event-ID"] = last_id
         # A login that cannot be renewed now fails no stream by itself: the server's answer tells what to make of it.
         with suppress(PeerError):
-            if self._login is not None and (token := await self._login.prepare()):
+            if self._login is not None and (token := await self._login.prepare(self.sockets.leave)):
                 headers["Authorization"] = token
         response = await self._open_session().get(self._url, headers=headers, allow_redirects=False)
         return await self._get_again(response, headers) if response.status == 401 else response
@@ -201,7 +206,7 @@ class Endpoint:
         try:
             if self._login is None or not await self._renewed(response):
                 return response
-            headers["Authorization"] = await self._login.prepare()
+            headers["Authorization"] = await self._login.prepare(self.sockets.leave)
         except PeerError:
             return response
         return await self._open_session().get(self._url, headers=headers, allow_redirects=False)
@@ -227,13 +232,10 @@ class Endpoint:
         response.close()
 
     async def close(self) -> None:
+        if not self.sockets.may_write():
+            self.sockets.abort()
         if self._session is not None:
             await self._session.close()
-
-    def _connector(self) -> aiohttp.BaseConnector:
-        if self._socket is not None:
-            return aiohttp.UnixConnector(self._socket, limit=0)
-        return aiohttp.TCPConnector(limit=0)
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:

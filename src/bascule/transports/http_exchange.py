@@ -4,7 +4,15 @@ import asyncio
 from collections.abc import Callable
 from math import inf
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ReplyTimeout
+from bascule.core.errors import (
+    BasculeError,
+    ConnectFailed,
+    ConnectionLost,
+    LaneClosed,
+    PeerError,
+    PermitLost,
+    ReplyTimeout,
+)
 from bascule.core.request import Request
 from bascule.transports.progress import ProgressRelay
 from bascule.wire.jsonrpc import RequestId
@@ -27,6 +35,7 @@ class Exchange:
         "_loop",
         "_taken_back",
         "_task",
+        "barred",
         "cut_off",
         "deadline",
         "expired",
@@ -38,6 +47,7 @@ class Exchange:
         "request",
         "seen",
         "taken_up",
+        "transport",
     )
 
     def __init__(
@@ -54,6 +64,10 @@ class Exchange:
         self.over = False
         self.cut_off = ""
         """Why the whole link ended under this request, if it did."""
+        self.barred: PeerError | None = None
+        """Why its lane was closed under it, if it was."""
+        self.transport: asyncio.BaseTransport | None = None
+        """The socket that its bytes were handed to."""
         self.seen = "nothing came back"
         self.taken_up = False
         """Whether the server has begun to answer, so that it surely knows of the request."""
@@ -95,6 +109,14 @@ class Exchange:
             self.cut_off = reason
             self.expire()
 
+    def bar(self, reason: PeerError) -> None:
+        """End this request now, with whatever of it is still buffered: its lane is closed."""
+        if not self.over:
+            self.barred = self.barred or reason
+            self.expire()
+        if isinstance(self.transport, asyncio.WriteTransport):
+            self.transport.abort()
+
     def expire(self) -> None:
         """End the wait, once: a task that was cancelled may take a while to clean up after itself."""
         if not (self.expired or self.over):
@@ -121,8 +143,12 @@ class Exchange:
         """Seconds until the deadline."""
         return max(0.0, self.deadline - self._loop.time())
 
-    def failure(self, where: str) -> PeerError:
+    def failure(self, where: str) -> BasculeError:
         """What the passing of the deadline means."""
+        if self.barred is not None:
+            if not self.handed_over:
+                return PermitLost(self.barred.message, where=self.request.phase)
+            return LaneClosed(self.barred.message, cause=self.barred.cause, fix=self.barred.fix)
         if self.cut_off:
             return ConnectionLost(self.cut_off, sent=self.handed_over)
         if not self.handed_over:

@@ -12,10 +12,12 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from bascule.core.errors import ConnectFailed, LoginFailed, ProtocolViolation
+from bascule.core.request import Permit
 from bascule.identity.challenge import Challenge, read_challenge
 from bascule.identity.reach import Reach, literal_address, may_connect, reach_of, url_refusal
 from bascule.transports.http_address import MAX_REDIRECTS, REDIRECTS, origin, shown
 from bascule.transports.http_reply import plain, read_body
+from bascule.transports.http_sockets import Sockets
 from bascule.wire.jsonrpc import sample
 
 LONGEST_BODY = 256 * 1024
@@ -40,8 +42,9 @@ class Fetch:
     """A few requests on behalf of one server. It shares nothing with other links, keeps no cookies, and follows no
     redirect to another server."""
 
-    def __init__(self, server_url: str, timeout: float = TIMEOUT) -> None:
+    def __init__(self, server_url: str, timeout: float = TIMEOUT, leave: Permit | None = None) -> None:
         self._server_url = server_url
+        self._sockets = Sockets(leave)
         self._timeout = timeout
         self.reach = Reach.PUBLIC
         self._session: aiohttp.ClientSession | None = None
@@ -54,9 +57,10 @@ class Fetch:
                 cause="tokens would travel where others can read them",
                 fix="use the server's https address",
             )
+        self._sockets.ask()
         self.reach = reach_of(await _addresses(URL(self._server_url).raw_host or ""))
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(resolver=_Guarded(self), limit=4),
+            connector=self._sockets.connector(resolver=_Guarded(self), limit=4),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "bascule", "Accept-Encoding": "identity", "Accept": "application/json"},
             timeout=aiohttp.ClientTimeout(total=self._timeout),
@@ -97,6 +101,8 @@ class Fetch:
                 f"what {where} answers cannot be used: {violation.message}", where=where, evidence=violation.evidence
             ) from violation
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            # aiohttp tells a write that was refused as a broken connection.
+            self._sockets.ask()
             raise _unreached(error, where) from error
 
     async def challenge(self, url: str, headers: Mapping[str, str], body: bytes) -> Challenge:

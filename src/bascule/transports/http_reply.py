@@ -111,6 +111,7 @@ def _bare(response: ClientResponse, body: bytes, phase: str) -> PeerRefused:
         fix=_FIXES.get(status, ""),
     )
     error.evidence = sample(body)
+    error.readable = False
     return error
 
 

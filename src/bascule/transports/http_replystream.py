@@ -6,7 +6,7 @@ from collections.abc import Callable
 from aiohttp import ClientError, ClientResponse
 from msgspec import UNSET
 
-from bascule.core.errors import ConnectionLost
+from bascule.core.errors import ConnectionLost, PermitLost
 from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
@@ -78,7 +78,7 @@ class ReplyStream:
             self._failures += 1
             try:
                 response = await self._endpoint.get(self._reader.last_id)
-            except ClientError as error:
+            except (ClientError, PermitLost) as error:
                 ended = sample(f"{type(error).__name__}: {error}".encode())
                 continue
             answer = answer_of(response, in_session=self._endpoint.in_session)

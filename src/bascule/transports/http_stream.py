@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 from aiohttp import ClientError, ClientResponse
 
-from bascule.core.errors import ConnectFailed, ProtocolViolation
+from bascule.core.errors import ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation
 from bascule.transports.dispatcher import Counters
 from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_reply import kind_of, plain
@@ -89,9 +89,9 @@ class ServerStream:
             if answer is Answer.STREAM:
                 await self._read(response)
             return answer  # noqa: TRY300 -- an else would part the answer from its reading
-        except ConnectFailed:
+        except (ConnectFailed, ConnectionLost):
             return Answer.NEVER  # our own side is closed
-        except (ClientError, OSError):
+        except (ClientError, OSError, PermitLost):
             return Answer.LATER
         finally:
             if response is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from contextlib import suppress
 from typing import Any, cast
 
 import anyio
@@ -11,6 +12,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from bascule.core.errors import ConnectFailed, ConnectionLost
+from bascule.transports.dispatcher import may_write
 from bascule.transports.stream import StreamDispatcher
 
 
@@ -24,10 +26,13 @@ class MemoryDispatcher(StreamDispatcher):
         self._server = server
         self._tasks: list[asyncio.Task[None]] = []
         self._to_server: MemoryObjectSendStream[Any] | None = None
+        self._unread: MemoryObjectReceiveStream[Any] | None = None
+        """A second hold on what the server has not taken yet."""
 
     async def open(self) -> None:
         lowlevel = lowlevel_of(self._server)
         self._to_server, server_reads = anyio.create_memory_object_stream[Any](math.inf)
+        self._unread = server_reads.clone()
         server_writes, from_server = anyio.create_memory_object_stream[Any](math.inf)
         self._tasks = [
             asyncio.create_task(self._serve(lowlevel, server_reads, server_writes)),
@@ -37,8 +42,12 @@ class MemoryDispatcher(StreamDispatcher):
 
     async def close(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
+        if not may_write(self.leave):
+            self._cut()
         if self._to_server is not None:
             self._to_server.close()
+        if self._unread is not None:
+            self._unread.close()
         pending = [task for task in self._tasks if not task.done()]
         if pending:
             _, pending = await asyncio.wait(pending, timeout=grace)
@@ -49,6 +58,18 @@ class MemoryDispatcher(StreamDispatcher):
 
     def evidence(self) -> str:
         return ""
+
+    def _backlog(self) -> bool:
+        return self._unread is not None and self._unread.statistics().current_buffer_used > 0
+
+    def _cut(self) -> None:
+        super()._cut()
+        if self._to_server is None or self._unread is None:
+            return
+        self._to_server.close()
+        with suppress(anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
+            while True:
+                self._unread.receive_nowait()
 
     def _write(self, data: bytes) -> None:
         assert self._to_server is not None

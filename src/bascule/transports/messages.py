@@ -23,7 +23,7 @@ from bascule.core.errors import (
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
-from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
+from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, no_leave
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.pending import Pending
 from bascule.transports.progress import with_token
@@ -85,6 +85,7 @@ class MessageDispatcher:
         self.lost: asyncio.Future[PeerError] = self._loop.create_future()
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
+        self.leave: Permit | None = None
         self._max_message = max_message
         self._ids = itertools.count(1)
         self._pending: dict[RequestId | None, Pending] = {}
@@ -100,7 +101,7 @@ class MessageDispatcher:
 
     def connect_output(self, write: Callable[[bytes], None]) -> Outbox:
         """Where the bytes go, once there is such a place."""
-        self._outbox = outbox = Outbox(write)
+        self._outbox = outbox = Outbox(write, self.leave)
         return outbox
 
     def pause_output(self) -> None:
@@ -145,7 +146,10 @@ class MessageDispatcher:
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         if self._outbox is None or self.lost.done():
             raise self._gone(sent=False)
-        self._outbox.put(Outgoing(self._frame(write_notification(method, params))))
+        notice = Outgoing(self._frame(write_notification(method, params)))
+        self._outbox.put(notice)
+        if notice.dropped:
+            raise no_leave(method)
 
     def adopt(self, version: str) -> None:
         """Such connections behave alike in both eras."""
@@ -182,6 +186,33 @@ class MessageDispatcher:
                 pending.relay.stop()
         for task in self._answering:
             task.cancel()
+
+    def revoke(self, reason: PeerError) -> bool:
+        barred = [one for one in self._pending.values() if one.permit is not None and not one.permit.valid()]
+        spoilt = isinstance(self._outbox, Outbox) and self._outbox.spoilt
+        halved = (spoilt or any(one.sent for one in barred)) and self._backlog()
+        for pending in barred:
+            pending.bar(reason)
+        if halved:
+            self._cut()
+            self.lose(reason)
+        return not halved
+
+    def sever(self, reason: PeerError) -> None:
+        # Before all else, and also if the connection is lost already: it may be about to say farewell.
+        self._cut()
+        for pending in self._pending.values():
+            pending.bar(reason)
+        self.lose(reason)
+
+    def _backlog(self) -> bool:
+        """Whether bytes that were handed over may still wait in a buffer of ours."""
+        return False
+
+    def _cut(self) -> None:
+        """Drop whatever has not left, in this step, and let nothing follow it."""
+        if isinstance(self._outbox, Outbox):
+            self._outbox.clear()
 
     def _sent_times(self) -> Iterable[float]:
         waiting = self._pending.values()

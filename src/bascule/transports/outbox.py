@@ -1,5 +1,5 @@
 """Messages on their way out of a byte stream: gathered into few writes, held while the pipe is full, and each asked for
-its permit in the very step that hands it over."""
+its permit in the very step that hands it over, under the leave of the whole connection."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,14 +30,27 @@ class Outbox:
     same step go out together in the next, so that many calls share one system call.
     """
 
-    __slots__ = ("_gathering", "_loop", "_queue", "_write", "paused")
+    __slots__ = ("_gathering", "_halved", "_leave", "_loop", "_queue", "_write", "paused")
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: Callable[[bytes], None], leave: Permit | None = None) -> None:
         self._write = write
+        self._leave = leave
         self._loop = asyncio.get_running_loop()
         self._queue: list[Outgoing] = []
         self._gathering = False
+        self._halved: list[Outgoing] = []
+        """What filled the pipe, and may not have left it whole."""
         self.paused = False
+
+    @property
+    def spoilt(self) -> bool:
+        """Whether something may be half written whose permit is gone."""
+        written = (message.permit for message in self._halved if message.sent)
+        return any(permit is not None and not permit.valid() for permit in written)
+
+    def clear(self) -> None:
+        """Forget what waits."""
+        self._queue = []
 
     def put(self, message: Outgoing) -> None:
         self._queue.append(message)
@@ -51,6 +64,7 @@ class Outbox:
 
     def resume(self) -> None:
         self.paused = False
+        self._halved = []
         if not self._gathering:
             self._flush()
 
@@ -62,14 +76,17 @@ class Outbox:
     def _flush(self) -> None:
         queue, self._queue = self._queue, []
         leaving: list[bytes] = []
+        # These are the last looks before the bytes are the kernel's. There is no await between here and the write.
+        barred = self._leave is not None and not self._leave.valid()
         for message in queue:
             if message.dropped:
                 continue
-            # This is the last look before the bytes are the kernel's. There is no await between here and the write.
-            if message.permit is not None and not message.permit.valid():
+            if barred or (message.permit is not None and not message.permit.valid()):
                 message.refuse()
                 continue
             message.sent = True
             leaving.append(message.data)
         if leaving:
             self._write(leaving[0] if len(leaving) == 1 else b"".join(leaving))
+            if self.paused:
+                self._halved = queue

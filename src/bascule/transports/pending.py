@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bascule.core.errors import PermitLost, ReplyTimeout
+from bascule.core.errors import LaneClosed, PeerError, PermitLost, ReplyTimeout
 from bascule.core.request import Request
 from bascule.transports.outbox import Outgoing
 from bascule.transports.progress import ProgressRelay
@@ -36,6 +36,16 @@ class Pending(Outgoing):
 
     def refuse(self) -> None:
         self.fail(PermitLost("the agent session changed before the request was written"))
+
+    def bar(self, reason: PeerError) -> None:
+        """End it because its lane is closed. What has not left must stay."""
+        self.dropped = not self.sent
+        if self.sent:
+            self.fail(LaneClosed(reason.message, evidence=reason.evidence, cause=reason.cause, fix=reason.fix))
+        else:
+            self.refuse()
+        if self.relay is not None:
+            self.relay.stop()
 
     def expire(self) -> None:
         request = self.request

@@ -10,9 +10,18 @@ from contextlib import suppress
 
 from aiohttp import ClientError, ClientResponse
 
-from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PeerError, PeerRefused, ProtocolViolation
+from bascule.core.errors import (
+    BasculeError,
+    ConnectFailed,
+    ConnectionLost,
+    PeerError,
+    PeerRefused,
+    PermitLost,
+    ProtocolViolation,
+)
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Permit, Request
+from bascule.transports.dispatcher import not_opened
 from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_endpoint import Endpoint
@@ -71,7 +80,7 @@ class SseDispatcher(MessageDispatcher):
         name its endpoint must not hold up the start of others."""
         if self.lost.done():
             raise ConnectFailed("the link was closed")
-        self._endpoint.open(self._connect_timeout)
+        self._endpoint.open(self._connect_timeout, self.leave)
         self._outbox = self._postbox
         self._listening = self._loop.create_task(self._listen())
 
@@ -92,6 +101,12 @@ class SseDispatcher(MessageDispatcher):
         self._postbox.end(reason.message)
         if not self._located.done():
             self._located.set_result(None)
+
+    def revoke(self, reason: PeerError) -> bool:
+        """The connection always goes on: each message has a socket of its own, and only theirs are closed."""
+        super().revoke(reason)
+        self._postbox.revoke(reason)
+        return True
 
     async def close(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
@@ -132,6 +147,8 @@ class SseDispatcher(MessageDispatcher):
                     return self.lost.result()
         except PeerError as error:
             return error
+        except PermitLost as refused:
+            return not_opened(refused)
         except (ClientError, OSError) as error:
             return self._broken(error)
         else:
@@ -186,6 +203,12 @@ class SseDispatcher(MessageDispatcher):
         )
 
     # The way back, and the end.
+
+    def _cut(self) -> None:
+        self._endpoint.sockets.sever()
+        if self._listening is not None:
+            # It may be about to ask for its stream.
+            self._listening.cancel()
 
     def _put_after(self, sent: Pending, message: Outgoing) -> None:
         self._postbox.put_after(sent, message)

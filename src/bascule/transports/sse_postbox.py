@@ -92,6 +92,17 @@ class Postbox:
         """Send it, and wait until the server has accepted it."""
         await self._post(self._letter(Outgoing(data, request.permit), request))
 
+    def revoke(self, reason: PeerError) -> None:
+        """End those on their way whose permit is no longer valid, and what is left of them in any buffer."""
+        going_on: list[asyncio.BaseTransport | None] = []
+        for letter in tuple(self._letters):
+            permit = letter.request.permit
+            if permit is None or permit.valid():
+                going_on.append(letter.transport)
+            else:
+                letter.bar(reason)
+        self._endpoint.sockets.drop_backlogs(but=going_on)
+
     def end(self, reason: str) -> None:
         """Nothing more may leave, and what is on its way ends."""
         self._ended = reason

@@ -7,6 +7,7 @@ from bascule.core.errors import ConnectFailed, ConnectionLost, SandboxError
 from bascule.sandbox.child import Child, Command, Pipes, spawn
 from bascule.sandbox.stderr_lines import StderrLines
 from bascule.sandbox.stderr_ring import StderrRing
+from bascule.transports.dispatcher import may_write
 from bascule.transports.stream import StreamDispatcher
 
 OnLine = Callable[[int, str], None]
@@ -46,7 +47,7 @@ class StdioDispatcher(StreamDispatcher):
             ) from error
         finally:
             self._spawned.set()
-        if self._closing is not None:
+        if self._closing is not None or self.lost.done():
             raise ConnectFailed("the link was closed while it was opened")
         self._child.exited.add_done_callback(lambda _: self.ended("exit"))
         self.connect_output(self._child.write)
@@ -63,11 +64,21 @@ class StdioDispatcher(StreamDispatcher):
 
     async def _end(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
+        if not may_write(self.leave):
+            self._cut()
         if self._spawned is not None:
             # A child that is being made is ours to end as well.
             await self._spawned.wait()
         if self._child is not None:
             await self._child.close(grace)
+
+    def _backlog(self) -> bool:
+        return self._child is not None and self._child.backlog > 0
+
+    def _cut(self) -> None:
+        super()._cut()
+        if self._child is not None:
+            self._child.cut()
 
     def evidence(self) -> str:
         return self._stderr.tail()

@@ -12,6 +12,7 @@ from aiohttp import WebSocketError, WSCloseCode, WSMsgType
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation
 from bascule.transports.http_address import shown
+from bascule.transports.http_sockets import Sockets
 from bascule.transports.messages import MessageDispatcher
 from bascule.transports.ws_opening import Frames, Opened, open_websocket, websocket_url
 from bascule.wire.jsonrpc import sample
@@ -37,6 +38,7 @@ class WebSocketDispatcher(MessageDispatcher):
         self._reading: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._pong: bytes | None = None
+        self._sockets = Sockets()
 
     async def open(self) -> None:
         if self._closing is not None:
@@ -46,7 +48,7 @@ class WebSocketDispatcher(MessageDispatcher):
             await self._opening
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if self._closing is None or (task is not None and task.cancelling()):
+            if not self.lost.done() or (task is not None and task.cancelling()):
                 raise
             raise ConnectFailed("the link was closed while it was opened") from None
 
@@ -59,6 +61,11 @@ class WebSocketDispatcher(MessageDispatcher):
     def evidence(self) -> str:
         return ""
 
+    def sever(self, reason: PeerError) -> None:
+        super().sever(reason)
+        if self._opening is not None:
+            self._opening.cancel()
+
     def resume_output(self) -> None:
         super().resume_output()
         self._send_pong()
@@ -66,8 +73,11 @@ class WebSocketDispatcher(MessageDispatcher):
     async def _connect(self) -> None:
         url = websocket_url(self._text)
         self._where = shown(url)
-        opened = await open_websocket(url, self._headers, self._max_message, self._connect_timeout)
+        self._sockets.leave = self.leave
+        opened = await open_websocket(url, self._headers, self._max_message, self._connect_timeout, self._sockets)
         self._opened = opened
+        # Nothing is asked for while something waits: what waits in our own buffer is beyond recall, yet has not left.
+        opened.transport.set_write_buffer_limits(high=0)
         opened.transport.set_protocol(_Tap(opened.transport.get_protocol(), self))
         self.connect_output(self._write)
         self._reading = self._loop.create_task(self._read(opened.frames))
@@ -89,9 +99,10 @@ class WebSocketDispatcher(MessageDispatcher):
         outbox = self._outbox
         if self._pong is None or self._opened is None or outbox is None or outbox.paused or self.lost.done():
             return
-        # It needs no permit: it holds nothing but the server's own bytes.
-        self._opened.transport.write(client_frame(PONG, self._pong, token_bytes(4)))
-        self._pong = None
+        pong, self._pong = self._pong, None
+        # It needs no permit of its own: it holds nothing but the server's own bytes.
+        if self._sockets.may_write():
+            self._opened.transport.write(client_frame(PONG, pong, token_bytes(4)))
 
     # What comes.
 
@@ -125,6 +136,17 @@ class WebSocketDispatcher(MessageDispatcher):
 
     # The end.
 
+    def _backlog(self) -> bool:
+        transport = self._opened.transport if self._opened is not None else None
+        # Below TLS there is another buffer, into which nobody can look.
+        return transport is not None and (
+            transport.get_write_buffer_size() > 0 or transport.get_extra_info("ssl_object") is not None
+        )
+
+    def _cut(self) -> None:
+        super()._cut()
+        self._sockets.sever()
+
     async def _end(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
         if self._opening is not None:
@@ -132,7 +154,7 @@ class WebSocketDispatcher(MessageDispatcher):
             await asyncio.wait((self._opening,))
         if self._opened is None or self._reading is None:
             return
-        if self._outbox is not None and not self._outbox.paused:
+        if self._outbox is not None and not self._outbox.paused and self._sockets.may_write():
             self._opened.transport.write(client_frame(CLOSE, NORMAL_CLOSURE, token_bytes(4)))
             await asyncio.wait((self._reading,), timeout=grace)
         self._reading.cancel()

@@ -9,10 +9,12 @@ import aiohttp
 from aiohttp.hdrs import SEC_WEBSOCKET_EXTENSIONS
 from yarl import URL
 
-from bascule.core.errors import ConnectFailed, LoginNeeded, PeerRefused
+from bascule.core.errors import ConnectFailed, LoginNeeded, PeerRefused, PermitLost
+from bascule.transports.dispatcher import not_opened
 from bascule.transports.http_address import REDIRECTS, parse_url, shown, upgrade_headers
 from bascule.transports.http_failure import not_connected, told
 from bascule.transports.http_reply import refusal_of
+from bascule.transports.http_sockets import Guarded, Sockets
 from bascule.wire.jsonrpc import sample
 
 SUBPROTOCOL = "mcp"
@@ -44,12 +46,14 @@ class Opened:
         await _close(self.session)
 
 
-async def open_websocket(url: URL, headers: Mapping[str, str], max_message: int, limit: float) -> Opened:
+async def open_websocket(
+    url: URL, headers: Mapping[str, str], max_message: int, limit: float, sockets: Sockets
+) -> Opened:
     """Connect and ask, within `limit` seconds. Raises `ConnectFailed`."""
     handshake = _Handshake(url)
     session = aiohttp.ClientSession(
         # Nothing is shared with other links: no cookies, no proxy, no pool.
-        connector=aiohttp.TCPConnector(limit=0, force_close=True),
+        connector=sockets.connector(limit=0, force_close=True),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=upgrade_headers(headers),
         timeout=aiohttp.ClientTimeout(total=None),
@@ -64,6 +68,8 @@ async def open_websocket(url: URL, headers: Mapping[str, str], max_message: int,
         await _close(session)
         if isinstance(error, TimeoutError | aiohttp.ClientError | OSError):
             raise _failure(error, shown(url), limit) from error
+        if isinstance(error, PermitLost):
+            raise not_opened(error) from error
         raise
 
 
@@ -86,7 +92,9 @@ async def _opened(url: URL, session: aiohttp.ClientSession, handshake: "_Handsha
     if transport is None:
         response.close()
         raise aiohttp.ServerDisconnectedError
-    return Opened(frames, transport, response, session)
+    # What we write is asked for by ourselves; what aiohttp writes, by its own transport.
+    ours = transport.inner if isinstance(transport, Guarded) else transport
+    return Opened(frames, ours, response, session)
 
 
 class _Handshake:

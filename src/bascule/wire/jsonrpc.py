@@ -139,7 +139,9 @@ def take_result(message: Message, *, phase: str) -> JsonObject:
 def refusal(error: Any, *, phase: str) -> PeerRefused:
     """A JSON-RPC error object as our error. A malformed one is still an error, told as well as it can be."""
     if not is_object(error):
-        return PeerRefused(f"the server answered with a malformed error: {error!r:.200}", rpc_code=0, phase=phase)
+        refused = PeerRefused(f"the server answered with a malformed error: {error!r:.200}", rpc_code=0, phase=phase)
+        refused.readable = False
+        return refused
     code = error.get("code")
     text = error.get("message")
     return PeerRefused(

@@ -6,16 +6,16 @@ import pytest
 
 from bascule.catalog.digest import tool_digest
 from bascule.catalog.entry import Entry, make_entry
-from bascule.core.permission import UNDECLARED
+from bascule.catalog.judgement import Judgement
+from bascule.core.permission import UNDECLARED, Permission
 from bascule.core.tool import ToolKey, ToolStatus
 
 KEY = ToolKey("files", "read")
 
 
 def entry_of(*, exposed: bool = True, **definition: Any) -> Entry:
-    return make_entry(
-        {"name": "read", "inputSchema": {"type": "object"}, **definition}, KEY, "files_read", exposed=exposed
-    )
+    made = {"name": "read", "inputSchema": {"type": "object"}, **definition}
+    return make_entry(made, KEY, "files_read", lambda _definition, _digest: Judgement(exposed))
 
 
 def test_a_spec_says_what_the_server_said():
@@ -145,3 +145,31 @@ def test_a_bad_header_makes_the_tool_unusable():
 def test_nothing_is_compiled_before_it_is_needed():
     """A schema that is none is found out by the first call; cataloguing thousands of tools must not wait for that."""
     assert entry_of(inputSchema={"type": "object", "patternProperties": {"(": True}}).spec.status is ToolStatus.EXPOSED
+
+
+def test_what_nobody_has_approved_is_kept_back_without_a_validator():
+    judgement = Judgement(unapproved="it is new")
+    entry = make_entry({"name": "read"}, KEY, "files_read", lambda *_: judgement)
+
+    assert (entry.spec.status, entry.spec.problem) == (ToolStatus.QUARANTINED, "it is new")
+    assert (entry.arguments, entry.results) == (None, None)
+    assert (entry.definition, entry.judgement) == ({"name": "read"}, judgement)
+
+
+def test_what_is_hidden_is_hidden_whether_it_is_approved_or_not():
+    entry = make_entry({"name": "read"}, KEY, "files_read", lambda *_: Judgement(exposed=False, unapproved="it is new"))
+
+    assert entry.spec.status is ToolStatus.HIDDEN
+    assert "new" not in entry.spec.problem
+
+
+def test_permissions_are_those_of_the_judge_who_is_given_the_definition_and_its_digest():
+    given: list[Any] = []
+
+    def judge(*words: Any) -> Judgement:
+        given.extend(words)
+        return Judgement(permissions=frozenset({Permission.READ}))
+
+    entry = make_entry({"name": "read"}, KEY, "files_read", judge)
+    assert entry.spec.permissions == {Permission.READ}
+    assert given == [{"name": "read"}, entry.spec.digest]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bascule.catalog.judgement import Judgement
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
@@ -17,9 +18,11 @@ def listing_of(server: str, *tools: Any, prefix: str | None = None, hidden: tupl
         {"name": tool, "inputSchema": {"type": "object"}} if isinstance(tool, str) else tool for tool in tools
     ]
     pages.add({"tools": definitions})
-    listing, _ = catalog_listing(
-        server, server if prefix is None else prefix, pages, exposed=lambda name: name not in hidden
-    )
+
+    def judge(definition: dict[str, Any], _digest: str) -> Judgement:
+        return Judgement(definition["name"] not in hidden)
+
+    listing, _ = catalog_listing(server, server if prefix is None else prefix, pages, judge=judge)
     return listing
 
 
@@ -179,3 +182,13 @@ def test_a_name_like_anothers_is_a_finding_of_the_one_in_disguise(refuse: bool):
     assert specs["list"].findings == specs["read_file"].findings == ()
     assert specs["1ist"].status is (ToolStatus.QUARANTINED if refuse else ToolStatus.EXPOSED)
     assert (box.resolve("1ist").arguments is None) is refuse
+
+
+def test_what_nobody_has_approved_takes_no_name_from_another():
+    pages = Pages()
+    pages.add({"tools": [{"name": "read"}]})
+    waiting, _ = catalog_listing("new", "", pages, judge=lambda *_: Judgement(unapproved="wait"))
+    box = Toolbox([listing_of("files", "read", prefix=""), waiting])
+
+    assert box.resolve("read").spec.key.server == "files"
+    assert {spec.key.server: spec.status for spec in box.all_specs()} == {"files": "exposed", "new": "quarantined"}

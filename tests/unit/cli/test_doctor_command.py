@@ -2,12 +2,16 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bascule.cli.doctor_command import SHOWN, Check, lines, process_check, server_checks
-from bascule.core.errors import ConnectFailed
+from bascule.catalog.lock import Lock
+from bascule.cli.check import Check
+from bascule.cli.doctor_command import SHOWN, lines, lock_checks, process_check, server_checks
+from bascule.config.model import Locking, RuntimeConfig
+from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding, FindingKind
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
@@ -61,7 +65,9 @@ async def test_all_is_well_with_a_good_server(tmp_path: Path):
     write(tmp_path, {"echo": {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}})
     ran = await bascule(tmp_path, "doctor", "--json")
     assert (ran.code, ran.json["ok"]) == (0, True)
-    assert [check["subject"] for check in ran.json["checks"]] == ["config", "state", "server echo", "processes"]
+    levels = ["level key", "levels", "runtimes"]
+    subjects = ["config", "state", *levels, "server echo", "footing echo", "lock", "processes"]
+    assert [check["subject"] for check in ran.json["checks"]] == subjects
     assert "all is well" in (await bascule(tmp_path, "doctor")).out
 
 
@@ -109,3 +115,66 @@ def test_findings_and_repairs_are_warnings_with_their_evidence():
     assert (tool.subject, tool.status) == ("tool files_x", "warn")
     assert tool.evidence.count("\n") == SHOWN - 1
     assert "bascule inspect files_x" in tool.fix
+
+
+CONFIG = RuntimeConfig(servers={}, path=Path("bascule.yaml"))
+WAITING = ToolSpec("work_act", ToolKey("work", "act"), "d", status=ToolStatus.QUARANTINED)
+
+
+@pytest.mark.parametrize(
+    ("mode", "lock", "statuses", "says"),
+    [
+        ("off", Lock(), ["ok"], "off"),
+        ("auto", Lock(), ["ok"], "no bascule.lock"),
+        ("required", Lock(every=True), ["fail"], "required"),
+        ("auto", Lock(trouble=ConfigError("broken")), ["fail"], "broken"),
+        ("auto", Lock({"work": {}}), ["ok", "warn"], "approves 0 tools of 1 servers"),
+        ("auto", Lock({"other": {}}), ["ok"], "approves 0 tools of 1 servers"),
+    ],
+)
+def test_the_lock_is_checked(mode: Locking, lock: Lock, statuses: list[str], says: str):
+    checks = [*lock_checks(replace(CONFIG, lock=mode), lock, (WAITING,))]
+
+    assert [check.status for check in checks] == statuses
+    assert says in checks[0].message
+    assert all(check.fix for check in checks if check.status == "warn")
+
+
+ME = ("--user", "alice", "--session", "s-1")
+
+
+async def test_a_private_agent_session_is_no_fault_of_a_server(tmp_path: Path):
+    write(tmp_path, {"echo": {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}})
+    assert (await bascule(tmp_path, "sessions", "raise", *ME, "--to", "secret")).code == 0
+    ran = await bascule(tmp_path, "doctor", "--json", *ME)
+    checks = {check["subject"]: check for check in ran.json["checks"]}
+
+    assert ran.code == 0
+    assert checks["levels"]["message"] == "1 agent sessions are kept, 1 of them private"
+    assert checks["server echo"]["status"] == "warn"
+    assert "bascule sessions show --user alice --session s-1" in checks["server echo"]["message"]
+
+
+async def test_a_twin_that_is_another_server_is_to_mend(tmp_path: Path):
+    command, echo = sys.executable, {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}
+    log = str(tmp_path / "log")
+    other = {"command_isolated": [command, str(SERVERS / "obeying.py"), log]}
+    (tmp_path / "bascule.yaml").write_text(json.dumps({"mcp_servers": {"echo": {**echo, **other}}}))
+    assert (await bascule(tmp_path, "sessions", "raise", *ME, "--to", "secret")).code == 0
+    ran = await bascule(tmp_path, "doctor", "--json", *ME)
+    checks = {check["subject"]: check for check in ran.json["checks"]}
+
+    assert (ran.code, checks["server echo"]["status"]) == (3, "fail")
+    assert checks["footing echo"]["message"].startswith("confined: its twin is declared (stdio)")
+
+
+async def test_levels_that_cannot_be_read_leave_out_what_depends_on_them(tmp_path: Path):
+    write(tmp_path, {"echo": {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}})
+    assert (await bascule(tmp_path, "sessions")).code == 0
+    (tmp_path / "state/keys/levels.key").chmod(0o644)
+    ran = await bascule(tmp_path, "doctor", "--json")
+
+    assert ran.code == 3
+    told = [(check["subject"], check["status"]) for check in ran.json["checks"]]
+    assert told == [("config", "ok"), ("state", "ok"), ("level key", "fail"), ("levels", "fail")]
+    assert ran.json["checks"][2]["evidence"] == "mode 0644"

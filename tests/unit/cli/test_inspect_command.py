@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.inspect_command import known_of, server_shape, tool_shape
-from bascule.config import ServerConfig, StdioTransport
+from bascule.cli.inspect_command import known_of, server_shape, tool_shape, word_shape
+from bascule.config import ServerConfig, StdioTransport, UnixSocketTransport
 from bascule.core.errors import ConnectFailed, UnknownTool
 from bascule.core.events import CatalogChanged
+from bascule.core.permission import Permission
+from bascule.core.sensitivity import DataSensitivity
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.links.state import LinkState
 from bascule.runtime.report import ServerReport
@@ -78,3 +80,49 @@ async def test_the_command_prints_yaml_or_json(tmp_path: Path):
     assert (shown.code, shown.out.splitlines()[0]) == (0, "name: echo_echo")
     assert (await bascule(tmp_path, "inspect", "echo_echo", "--json")).json["tool"] == "echo"
     assert (await bascule(tmp_path, "inspect", "nothing")).code == 2
+
+
+def test_the_operators_word_on_a_server_is_part_of_what_is_known():
+    server = ServerConfig(
+        name="files",
+        transport=StdioTransport("files"),
+        isolated=StdioTransport("files", ("--offline",)),
+        twin="eager",
+        raises={"read": DataSensitivity.SECRET},
+        ask=("write",),
+        trust=frozenset({"labels", "fatal"}),
+        permissions={"read": frozenset({Permission.READ})},
+    )
+    assert word_shape(server) == {
+        "footing": "confined",
+        "twin": {"by": "declared", "transport": "stdio", "command": ["files", "--offline"], "opened": "eager"},
+        "vouched": None,
+        "raises": {"read": "secret"},
+        "ask": ["write"],
+        "trust": ["fatal", "labels"],
+        "permissions": {"read": ["read"]},
+    }
+
+
+def test_a_twin_behind_an_address_and_a_vouched_server_are_told_apart():
+    twin = UnixSocketTransport("unix:///run/twin.sock", headers={"Authorization": "Bearer s3cret"})
+    confined = word_shape(ServerConfig(name="files", transport=StdioTransport("files"), isolated=twin))
+    assert confined["twin"] == {
+        "by": "declared",
+        "transport": "unix",
+        "url": "unix:///run/twin.sock",
+        "opened": "lazy",
+    }
+    vouched = ServerConfig(name="files", transport=StdioTransport("files"), vouched=DataSensitivity.CONFIDENTIAL)
+    assert (word_shape(vouched)["footing"], word_shape(vouched)["vouched"]) == ("vouched: confidential", "confidential")
+    assert word_shape(ServerConfig(name="files", transport=StdioTransport("files")))["footing"] == "loose"
+
+
+async def test_a_server_that_is_kept_from_the_agent_session_is_denied_and_told_how_to_go_on(tmp_path: Path):
+    servers = {"echo": {"command": sys.executable, "args": [ECHO]}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    me = ("--user", "alice", "--session", "s-1")
+    assert (await bascule(tmp_path, "sessions", "raise", *me, "--to", "secret")).code == 0
+    ran = await bascule(tmp_path, "inspect", "echo", "--json", *me)
+    assert (ran.code, ran.json["error"]["code"], ran.json["footing"]) == (4, "BSC-300", "loose")
+    assert "--session ID goes on in another agent session" in ran.err

@@ -161,6 +161,7 @@ def test_a_shape_has_exactly_the_documented_keys():
                 "digest": "digest",
                 "description": "Acts.",
                 "status": "exposed",
+                "problem": "",
                 "findings": [],
             }
         ],

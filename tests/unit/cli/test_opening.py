@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bascule.cli.opening import acting_for, agent_session
-from bascule.core.errors import ConfigError
+from bascule.cli.opening import acting_for, agent_session, this_user
+from bascule.core.errors import ConfigError, UsageError
 from bascule.core.events import ConfigApplied
 from bascule.core.principal import Principal
 from support.children import children
@@ -39,6 +39,32 @@ def test_what_was_not_given_is_filled_in_and_said(
 ):
     assert acting_for(options(**given)) == expected
     assert capsys.readouterr().err == f"acting as user {expected[0]}, session {expected[1]}\n"
+
+
+async def test_an_empty_id_is_wrong_and_never_somebody_elses(tmp_path: Path):
+    for given in ({"user": "", "session": "s-1"}, {"user": "alice", "session": ""}):
+        with pytest.raises(UsageError, match="must be 1 to 255 printable characters"):
+            async with agent_session(options(config=configured(tmp_path), **given)):
+                pass
+
+
+def test_a_machine_without_a_name_for_its_user_asks_for_one(monkeypatch: pytest.MonkeyPatch):
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)
+    with pytest.raises(UsageError, match="no name for its user") as caught:
+        this_user()
+    assert "--user" in caught.value.fix
+
+
+async def test_what_a_command_raises_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    config = configured(tmp_path, work=entry("obeying", tmp_path / "log", raises={"act": "internal"}))
+    async with fail_after(20), agent_session(options(config=config, user="alice", session="s-1")) as session:
+        assert (await session.call("work_act", {})).ok
+        assert (await session.call("work_act", {})).ok
+
+    told = "alice/s-1 is now INTERNAL, was PUBLIC (raises rule of work/act); its lane is open\n"
+    assert capsys.readouterr().err == told
 
 
 async def test_a_command_works_in_a_session_of_the_config_it_is_told(tmp_path: Path):

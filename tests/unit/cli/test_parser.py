@@ -13,13 +13,22 @@ def test_a_call_takes_a_tool_and_its_arguments():
 
 
 def test_every_command_takes_a_config_a_principal_and_json():
-    for command in (["list"], ["call", "x"], ["up"], ["logs", "x"], ["login", "x"], ["logout", "x"]):
+    for command in (
+        ["list"],
+        ["call", "x"],
+        ["up"],
+        ["logs", "x"],
+        ["sessions"],
+        ["sessions", "show"],
+        ["login", "x"],
+        ["logout", "x"],
+    ):
         options = build_parser().parse_args([*command, "--config", "c", "--user", "u", "--session", "s", "--json"])
         assert (options.config, options.user, options.session, options.json) == ("c", "u", "s", True)
 
 
 def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str]):
-    for command in ("list", "call", "up", "logs", "login", "logout"):
+    for command in ("list", "call", "up", "logs", "sessions", "login", "logout"):
         with pytest.raises(SystemExit):
             build_parser().parse_args([command, "--help"])
         assert "examples:" in capsys.readouterr().out
@@ -43,7 +52,44 @@ def test_logs_takes_a_name_and_how_many_lines():
     assert build_parser().parse_args(["logs", "files"]).lines == 100
 
 
+def test_an_agent_session_may_be_named_before_the_deed_or_after_it():
+    words = ["sessions", "--user", "u", "--json", "end", "--session", "s", "--yes"]
+    options = build_parser().parse_args(words)
+    assert (options.deed, options.user, options.session, options.json) == ("end", "u", "s", True)
+    assert (options.yes, options.reason, options.config) == (True, "", None)
+    assert build_parser().parse_args(["sessions"]).deed is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("raise",),
+        ("raise", "--to", "public"),
+        ("declassify", "--to", "secret", "--reason", "x"),
+        ("declassify", "--to", "public"),
+        ("end", "--to", "public"),
+        ("forget",),
+    ],
+    ids=" ".join,
+)
+def test_a_deed_that_cannot_be_is_a_usage_error(words: tuple[str, ...]):
+    with pytest.raises(SystemExit) as caught:
+        build_parser().parse_args(["sessions", *words])
+    assert caught.value.code == 2
+
+
+def test_a_level_is_named_as_in_the_config_or_as_it_is_shown():
+    for word in ("secret", "SECRET"):
+        assert build_parser().parse_args(["sessions", "raise", "--to", word]).to == "secret"
+
+
 @pytest.mark.parametrize("lines", ["-1", "many", "1.5"])
 def test_a_count_of_lines_is_none_or_more(lines: str):
     with pytest.raises(SystemExit):
         build_parser().parse_args(["logs", "files", f"--lines={lines}"])
+
+
+def test_approving_takes_any_number_of_names():
+    options = build_parser().parse_args(["approve", "files", "web/fetch", "--yes"])
+    assert (options.names, options.all, options.yes) == (["files", "web/fetch"], False, True)
+    assert build_parser().parse_args(["approve", "--all"]).names == []

@@ -25,7 +25,14 @@ def test_the_highest_of_several_labels_counts():
 
 
 @pytest.mark.parametrize(
-    "labels", [["ultra"], ["public", "ultra"], [3], [None], [["public"]], [], "public", {"public": 1}, 0], ids=repr
+    "labels",
+    [["ultra"], ["public", "ultra"], [3], [None], [["public"]], [], "public", {"public": 1}, 0, None],
+    ids=repr,
 )
 def test_what_we_do_not_understand_counts_as_secret(labels: Any):
     assert labelled(labels) is DataSensitivity.SECRET
+
+
+@pytest.mark.parametrize("meta", [[], ["secret"], "public", 7, False], ids=repr)
+def test_where_labels_cannot_even_be_looked_for_the_result_counts_as_secret(meta: Any):
+    assert labelled_level({"content": [], "_meta": meta}) is DataSensitivity.SECRET

@@ -1,65 +1,142 @@
+"""Levels that only rise, and what is known of them in this process."""
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bascule.compliance.ratchet import Ratchet
+from bascule.compliance.ratchet import UNKNOWN, Ratchet, Ratchets
+from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.store.levels import SessionRecord
+
+ALICE = Principal("alice", "s-1")
+PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 
 levels = st.sampled_from(list(DataSensitivity))
 
 
-def test_a_session_begins_public_and_in_the_open_lane():
-    ratchet = Ratchet()
-
-    assert (ratchet.level, ratchet.lane) == (DataSensitivity.PUBLIC, Lane.OPEN)
+def record(level: DataSensitivity, epoch: int = 0, *, ended: bool = False, doubt: str = "") -> SessionRecord:
+    return SessionRecord(ALICE, level, epoch, ended=ended, doubt=doubt)
 
 
-def test_a_session_can_begin_where_it_stood():
-    assert Ratchet(DataSensitivity.SECRET).lane is Lane.SEALED
+def ratchet(level: DataSensitivity = PUBLIC, epoch: int = 0) -> Ratchet:
+    made = Ratchet()
+    made.follow(record(level, epoch))
+    return made
 
 
-@settings(deadline=None)
-@given(levels, st.lists(levels))
-def test_whatever_is_asked_the_level_only_ever_rises(start: DataSensitivity, asked: list[DataSensitivity]):
-    ratchet = Ratchet(start)
-    for level in asked:
-        before, epoch = ratchet.level, ratchet.epoch
-        moved = ratchet.raise_to(level)
+def test_until_it_is_known_what_is_kept_it_is_secret():
+    unknown = Ratchet()
 
-        assert ratchet.level == max(before, level)
-        assert moved == (level > before)
-        assert ratchet.epoch == epoch + moved
+    assert (unknown.level, unknown.lane, unknown.known, unknown.because) == (SECRET, Lane.SEALED, False, UNKNOWN)
 
 
 @pytest.mark.parametrize(
     ("level", "lane"),
-    [
-        (DataSensitivity.PUBLIC, Lane.OPEN),
-        (DataSensitivity.INTERNAL, Lane.OPEN),
-        (DataSensitivity.CONFIDENTIAL, Lane.PROXIED),
-        (DataSensitivity.SECRET, Lane.SEALED),
-    ],
+    [(PUBLIC, Lane.OPEN), (INTERNAL, Lane.OPEN), (CONFIDENTIAL, Lane.PROXIED), (SECRET, Lane.SEALED)],
 )
 def test_each_level_has_its_lane(level: DataSensitivity, lane: Lane):
-    assert Ratchet(level).lane is lane
+    assert ratchet(level).lane is lane
 
 
-def test_a_permit_is_good_until_the_session_rises():
-    ratchet = Ratchet()
-    before = ratchet.permit()
-    ratchet.raise_to(DataSensitivity.PUBLIC)
-    assert before.valid()
+@settings(deadline=None)
+@given(levels, st.lists(levels))
+def test_whatever_is_learned_the_level_only_ever_rises(start: DataSensitivity, asked: list[DataSensitivity]):
+    made = ratchet(start)
+    for level in asked:
+        before, epoch, lane = made.level, made.epoch, made.lane
+        made.hold(level, "asked")
 
-    ratchet.raise_to(DataSensitivity.INTERNAL)
-
-    assert not before.valid()
-    assert ratchet.permit().valid()
+        assert made.level == max(before, level)
+        assert (made.epoch > epoch) == (made.lane is not lane)
 
 
-def test_a_permit_once_lost_stays_lost():
-    ratchet = Ratchet()
-    permit = ratchet.permit()
-    for level in (DataSensitivity.SECRET, DataSensitivity.PUBLIC):
-        ratchet.raise_to(level)
+@settings(deadline=None)
+@given(st.lists(st.tuples(levels, st.integers(0, 9))))
+def test_what_is_older_than_what_is_known_lowers_nothing(kept: list[tuple[DataSensitivity, int]]):
+    made, latest = Ratchet(), -1
+    for level, epoch in kept:
+        before = made.level if made.known else PUBLIC
+        made.follow(record(level, epoch))
 
-        assert not permit.valid()
+        if epoch <= latest:
+            assert made.level >= before
+        else:
+            assert made.level == level
+        latest = max(latest, epoch)
+
+
+def test_a_permit_is_good_until_the_lane_changes():
+    made = ratchet()
+    permit = made.permit()
+    made.hold(INTERNAL, "a rule")
+    assert permit.valid()
+
+    made.hold(CONFIDENTIAL, "a label")
+    assert not permit.valid()
+    assert made.permit().valid()
+
+
+def test_a_permit_given_before_anything_was_known_is_not_good_afterwards():
+    made = Ratchet()
+    permit = made.permit()
+    made.follow(record(SECRET))
+
+    assert not permit.valid()
+
+
+def test_what_is_on_its_way_into_the_store_holds_whatever_is_kept():
+    made = ratchet()
+    made.hold(SECRET, "a label")
+    made.follow(record(PUBLIC, 5))
+
+    assert made.level is SECRET
+    made.let_go(SECRET)
+    made.follow(record(PUBLIC, 6))
+    assert made.level is PUBLIC
+
+
+def test_an_operator_can_lower_it_and_it_takes_a_new_decision():
+    made = ratchet(SECRET, 1)
+    permit = made.permit()
+    made.settled = SECRET
+
+    assert made.follow(record(INTERNAL, 2), "operator")
+    assert (made.level, made.lane, made.because, made.settled) == (INTERNAL, Lane.OPEN, "operator", INTERNAL)
+    assert not permit.valid()
+
+
+def test_lowered_within_its_lane_it_takes_a_new_decision_too():
+    made = ratchet(INTERNAL, 1)
+    permit = made.permit()
+
+    assert made.follow(record(PUBLIC, 2), "operator")
+    assert made.lane is Lane.OPEN
+    assert not permit.valid()
+
+
+def test_one_that_has_ended_stays_so_and_its_permits_are_gone():
+    made = ratchet()
+    permit = made.permit()
+
+    assert made.follow(record(PUBLIC, 1, ended=True))
+    assert made.ended
+    assert not permit.valid()
+    assert not made.follow(record(PUBLIC, 1))
+    assert made.ended
+
+
+def test_a_doubt_is_told():
+    made = Ratchet()
+    made.follow(record(SECRET, doubt="its row cannot be read"))
+
+    assert made.because == "its row cannot be read"
+
+
+def test_there_is_one_ratchet_for_each_agent_session():
+    ratchets = Ratchets()
+
+    assert ratchets.find(ALICE) is None
+    assert ratchets.of(ALICE) is ratchets.of(ALICE) is ratchets.find(ALICE)
+    assert ratchets.of(Principal("alice", "s-2")) is not ratchets.of(ALICE)
+    assert len(ratchets) == 2

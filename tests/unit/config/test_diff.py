@@ -19,8 +19,9 @@ from bascule.config import (
 )
 from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
 from bascule.config.load import load_file
-from bascule.config.transport import NoTransport
+from bascule.config.transport import NoTransport, UnixSocketTransport
 from bascule.core.errors import ConfigError
+from bascule.core.sensitivity import DataSensitivity
 
 NPX = StdioTransport("npx", args=("-y", "files"), env={"TOKEN": "first-token"})
 FILES = ServerConfig("files", NPX, location="bascule.yaml:2")
@@ -50,6 +51,13 @@ def test_servers_come_and_go():
 
 
 CHANGES: dict[str, Any] = {
+    "permissions": {"read": "read"},
+    "trust": frozenset({"labels"}),
+    "ask": ("write",),
+    "raises": {"read": "secret"},
+    "vouched": DataSensitivity.SECRET,
+    "isolated": UnixSocketTransport("unix:///run/files.sock"),
+    "twin": "eager",
     "transport": replace(NPX, args=("-y", "other")),
     "prefix": "f",
     "allow": ("read",),
@@ -78,7 +86,7 @@ def test_a_server_begins_anew_only_where_it_is_reached_in_another_way(field: str
 
     assert (diff.retuned if field in RETUNED else diff.restarted) == ("files",)
     assert diff.untouched == ()
-    assert diff.relisted == (("files",) if field in {"prefix", "allow", "block"} else ())
+    assert diff.relisted == (("files",) if field in {"prefix", "allow", "block", "permissions", "trust"} else ())
 
 
 def test_a_server_that_is_also_reached_in_another_way_begins_anew():
@@ -114,7 +122,14 @@ def test_why_a_server_cannot_be_used_counts_but_not_its_line():
     assert difference(config(here), config(refused("bascule.yaml:3: env.U: U is not set"))).restarted == ("files",)
 
 
-SETTING_CHANGES = {"links_max": 7, "links_starting": 3, "message_max": 4096, "store": "other.db", "screen": "refuse"}
+SETTING_CHANGES = {
+    "lock": "off",
+    "links_max": 7,
+    "links_starting": 3,
+    "message_max": 4096,
+    "store": "other.db",
+    "screen": "refuse",
+}
 
 
 def test_every_setting_is_looked_at():

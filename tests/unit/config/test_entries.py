@@ -62,10 +62,10 @@ def test_a_table_of_a_later_version_is_told_whole(name: str):
 
 
 def test_a_table_that_is_available_in_part_is_read_in_part():
-    entry, told = sort({"catalog": {"lock": "off", "screen": "flag"}}, TOP_KEYS)
+    entry, told = sort({"catalog": {"search_above": 9, "screen": "flag"}}, TOP_KEYS)
 
     assert entry == {"catalog.screen": Given("flag", ("s", "catalog", "screen"))}
-    assert told == ["f: s.catalog.lock: catalog.lock is not available in this version; remove it"]
+    assert told == ["f: s.catalog.search_above: catalog.search_above is not available in this version; remove it"]
 
 
 def test_null_is_the_same_as_leaving_the_key_out():

@@ -164,7 +164,7 @@ def test_a_time_must_be_finite_and_above_zero(value: Any):
         ("links_starting", True),
         ("message_max", 5),
         ("message_max", 2**40),
-        ("store", "postgresql://db/x"),
+        ("store", "postgresql://db"),
         ("store", "mysql://db/x"),
         ("store", ""),
     ],
@@ -175,8 +175,10 @@ def test_settings_of_a_runtime_have_bounds(field: str, value: Any):
     assert paths(runtime_flaws(**good | {field: value})) == [(field,)]
 
 
-@pytest.mark.parametrize("store", [None, "state.db", "/var/lib/bascule.db", "sqlite:///var/lib/bascule.db"])
-def test_a_store_is_a_file(store: str | None):
+@pytest.mark.parametrize(
+    "store", [None, "state.db", "/var/lib/bascule.db", "sqlite:///var/lib/bascule.db", "postgresql://me@db/x"]
+)
+def test_a_store_is_a_file_or_a_database(store: str | None):
     assert list(runtime_flaws(links_max=1, links_starting=1, message_max=1024, store=store)) == []
 
 

@@ -36,12 +36,12 @@ NOW = {
     "idempotent",
     "lifetime",
     "stateless",
+    *("permissions", "trust", "ask", "raises", "vouched", "url_isolated", "command_isolated", "twin"),
     *(f"{table}.{field.name}" for table, model in TABLES.items() for field in fields(model)),
 }
 
 LATER = {
-    *("headers_command", "container", "limit", "permissions", "trust"),
-    *("ask", "raises", "vouched", "kit", "url_isolated", "command_isolated", "twin"),
+    *("headers_command", "container", "limit", "kit"),
     *("type", "target", "instructions", "port", "auth"),
     *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
 }
@@ -52,9 +52,9 @@ def test_every_key_of_a_server_is_in_the_table():
     assert {name for name, key in SERVER_KEYS.items() if not key.available} == LATER
 
 
-def test_five_keys_beside_the_servers_are_available():
+def test_six_keys_beside_the_servers_are_available():
     available = {name for name, key in TOP_KEYS.items() if key.available}
-    assert available == {"links.max", "links.starting", "messages.max", "store", "catalog.screen"}
+    assert available == {"links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"}
 
 
 def test_the_tables_beside_the_servers_are_all_there():

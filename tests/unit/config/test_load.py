@@ -283,7 +283,7 @@ mcp_servers:
     args: [--token, abc123]
 links: {max: -3, starting: 0}
 messages: {max: 8MB}
-store: postgresql://db/x
+store: postgresql://me:hunter2@db
 gatewya: {}
 """
     advice = "every user of the machine can read it there; give it in `env`, or in `headers` of a remote server"
@@ -303,7 +303,7 @@ gatewya: {}
         "bascule.yaml:16: links.max: must be a whole number above 0",
         "bascule.yaml:16: links.starting: must be a whole number above 0",
         "bascule.yaml:17: messages.max: must be a size such as 8MiB: a whole number, with B, KiB, MiB or GiB",
-        "bascule.yaml:18: store: postgresql:// is not available in this version; give the path of an SQLite file, or leave it out",
+        "bascule.yaml:18: store: is no address of a database; write postgresql://user@host/database, and in a password %40 for @, %2F for /",
         'bascule.yaml:19: gatewya: unknown key; did you mean "gateway"?',
     ]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.locate import CANDIDATES, locate
+from bascule.config.locate import CANDIDATES, find, locate
 from bascule.core.errors import ConfigError
 
 
@@ -62,3 +62,13 @@ def test_a_named_file_that_does_not_exist_says_who_named_it(tmp_path: Path):
         locate("nope.yaml", {}, tmp_path)
     with pytest.raises(ConfigError, match=r"BASCULE_CONFIG.*is a folder"):
         locate(None, {"BASCULE_CONFIG": str(tmp_path)}, tmp_path)
+
+
+def test_who_needs_no_config_finds_none_and_is_still_told_of_a_name_that_is_wrong(tmp_path: Path):
+    assert find(None, {}, tmp_path) is None
+    made = touch(tmp_path / "mcp.json")
+    assert find(None, {}, tmp_path) == made
+    with pytest.raises(ConfigError, match=r"none\.yaml, named by --config, does not exist"):
+        find("none.yaml", {}, tmp_path)
+    with pytest.raises(ConfigError, match=r"named by [$]BASCULE_CONFIG"):
+        find(None, {"BASCULE_CONFIG": "none.yaml"}, tmp_path)

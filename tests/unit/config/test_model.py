@@ -124,3 +124,9 @@ def test_a_server_stands_under_its_own_name():
 def test_settings_out_of_bounds_are_refused(field: str, value: Any):
     with pytest.raises(ConfigError, match=field):
         replace(RuntimeConfig(servers={}), **{field: value})
+
+
+def test_the_password_of_a_database_is_not_shown():
+    config = RuntimeConfig(servers={}, store="postgresql://me:hunter2@db/x")
+
+    assert "hunter2" not in f"{config} {config!r}"

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.config.urls import is_in_clear, scheme_of, shown_url, socket_and_path, unix_url_flaw, url_flaw, ws_url_flaw
+from bascule.config.urls import (
+    is_in_clear,
+    postgres_url_flaw,
+    scheme_of,
+    shown_store,
+    shown_url,
+    socket_and_path,
+    unix_url_flaw,
+    url_flaw,
+    ws_url_flaw,
+)
 
 
 @pytest.mark.parametrize(
@@ -169,3 +179,48 @@ def test_no_value_of_a_query_is_shown(value: str):
 )
 def test_what_travels_in_clear_is_known(url: str, clear: bool):
     assert is_in_clear(url) is clear
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://db/state", "postgresql://db/state"),
+        ("postgres://me@db.test:5433/state", "postgres://db.test:5433/state"),
+        ("postgresql://me:hunter2@db/state?sslmode=verify-full&password=hunter2", "postgresql://db/state"),
+        ("postgresql://me:hunter%402@one:5432,two:5433/state", "postgresql://one:5432,two:5433/state"),
+        ("postgresql://me:hunter2@[::1]:5432/state", "postgresql://[::1]:5432/state"),
+        ("postgresql:///state", "postgresql:///state"),
+        ("postgresql://me@%2Frun%2Fpostgresql/state", "postgresql://%2Frun%2Fpostgresql/state"),
+    ],
+)
+def test_a_database_is_named_by_its_address_and_shown_without_who_asks(url: str, shown: str):
+    assert postgres_url_flaw(url) is None
+    assert shown_store(url) == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://db",
+        "postgresql://db/",
+        "postgresql:///",
+        "postgresql://db/a/b",
+        "postgresql://me:hunter2@2@db/state",  # the rest of the password would be taken for a host
+        "postgresql://me:hun/ter2@db/state",  # and here for the name of the database
+        "postgresql://me:12hunter2/state",  # and here for a port
+        "postgresql://db/state#hunter2",
+        "postgresql://db/my state",
+        "POSTGRESQL://db/state",
+        "postgresql://" + "a" * 100_000 + "!",
+    ],
+)
+def test_what_does_not_name_a_database_is_told_without_repeating_it(url: str):
+    flaw = postgres_url_flaw(url)
+
+    assert flaw is not None
+    assert "hunter2" not in flaw
+
+
+@pytest.mark.parametrize("path", ["state.db", "/var/lib/bascule.db", "sqlite:///var/lib/bascule.db"])
+def test_a_file_is_shown_as_it_is(path: str):
+    assert shown_store(path) == path

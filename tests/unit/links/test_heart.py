@@ -1,6 +1,7 @@
 """The heartbeat of a real link, on a clock that jumps."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from bascule.links.link import Link
 from bascule.links.state import LinkState
 from support.links import a_link, a_plan
 from support.puppets import Strings
+from support.streams import Leave
 from support.virtual_time import in_virtual_time
 
 
@@ -155,3 +157,25 @@ def test_closing_ends_the_heartbeat():
         return {task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()}
 
     assert in_virtual_time(body()) == set()
+
+
+def test_without_leave_no_beat_is_a_sign_of_death_and_with_it_again_they_go_on():
+    async def body() -> None:
+        strings, leave = Strings(), Leave()
+        link = a_link(replace(a_plan(strings.dial, interval=30.0, stale_after=90.0), leave=leave))
+        link.start()
+        await link.opened()
+        leave.given = False
+        await asyncio.sleep(3600)
+        assert beats(strings) == []
+        assert link.usable
+
+        leave.given = True
+        await asyncio.sleep(60)
+        assert beats(strings)
+        strings.connections[0].goes_on.clear()
+        await asyncio.sleep(180)
+        assert not link.usable
+        await link.close()
+
+    in_virtual_time(body())

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from bascule.links.link import Link
 from bascule.links.listing import Collector, admit_by_listing
 from bascule.links.state import LinkState
 from support.links import a_link, a_plan, linked
-from support.streams import Loopback
+from support.streams import Leave, Loopback
 from support.waiting import fail_after
 
 TOOL = {"name": "act", "inputSchema": {"type": "object"}}
@@ -194,3 +195,19 @@ async def test_a_server_with_some_malformed_tools_is_degraded_and_says_how_many(
 async def test_what_is_no_page_at_all_fails_the_link():
     async with listing({"items": []}) as (link, _):
         assert "has no list of tools" in (await failure(link)).message
+
+
+async def test_a_listing_without_leave_fails_the_link_and_says_so():
+    leave = Leave()
+
+    async def admit(link: Link) -> str:
+        leave.given = False
+        return await admit_by_listing(link, collect=Pages, timeout=5)
+
+    link = a_link(replace(a_plan(lambda: Lister(None, {}), admit=admit), leave=leave))
+    async with fail_after(20):
+        link.start()
+        with pytest.raises(ConnectFailed, match="nothing may be written") as failed:
+            await link.opened()
+        await link.close()
+    assert not failed.value.sent

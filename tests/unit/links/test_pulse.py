@@ -78,3 +78,13 @@ def test_death_is_noticed_between_the_limit_and_one_interval_later(
     assert found[0][1] == "silent"
     assert found[-1][1] == "stale"
     assert stale_after - 0.01 <= died <= stale_after + interval + 0.01
+
+
+def test_one_that_could_not_be_asked_is_not_dead_however_often():
+    pulse, now = Pulse(30, 90), 0.0
+    while now < 1000:
+        look = pulse.look(now, Seen(doubted=True))
+        assert look.finding is Finding.SILENT
+        pulse.skip(now)
+        now += look.again
+    assert run(pulse, Seen(), 2000, now) == [(1020, "silent"), (1050, "silent"), (1080, "stale")]

@@ -16,8 +16,8 @@ from bascule.links.link import Link
 from bascule.links.terms import Agreement
 from bascule.links.tidings import ACKNOWLEDGED, KINDS, LISTEN, Tidings, promised
 from support.links import Journal, a_link, a_plan
-from support.streams import Loopback
-from support.waiting import fail_after
+from support.streams import Leave, Loopback
+from support.waiting import fail_after, until
 
 ALL: dict[str, Any] = {kind: {"listChanged": True} for kind in KINDS}
 OLD, NEW = "2025-11-25", "2026-07-28"
@@ -297,3 +297,17 @@ class Promising(Loopback):
         if not self._silent:
             self.say({"jsonrpc": "2.0", "method": ACKNOWLEDGED})
         return await super().send(request)
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_what_could_not_be_asked_for_want_of_leave_is_asked_later():
+    async with ears(tools={"listChanged": True}) as link:
+        link.peer.leave = leave = Leave(given=False)
+        await link.peer.open()
+        beginning = asyncio.create_task(link.tidings.begin())
+        await until(lambda: leave.refusals > 1)
+        assert link.asked == []
+        leave.given = True
+        await link.until_asked(1)
+        link.say(ACKNOWLEDGED)
+        await beginning

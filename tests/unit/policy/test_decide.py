@@ -61,7 +61,7 @@ def test_private_data_is_refused_openly():
     verdict = decide(facts(level=DataSensitivity.CONFIDENTIAL, lane=Lane.PROXIED))
 
     assert isinstance(verdict, Refusal)
-    assert verdict.rule == "lane_is_open"
+    assert verdict.rule == "data_stays_in"
     assert verdict.reveals
 
 

@@ -4,12 +4,22 @@ from typing import Any
 
 import pytest
 
+from bascule.core.permission import Permission
 from bascule.core.principal import Principal
-from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
-from bascule.policy.rules import RULES, lane_is_open, tool_is_exposed, tool_is_usable
+from bascule.policy.footing import TABLE, Footing
+from bascule.policy.rules import (
+    RULES,
+    data_stays_in,
+    person_agrees,
+    session_goes_on,
+    tool_is_exposed,
+    tool_is_usable,
+)
+from bascule.policy.verdict import Ask
 
 
 def facts(**changes: Any) -> Facts:
@@ -35,7 +45,8 @@ def test_an_ordinary_call_offends_no_rule(rule: Any):
     [
         (tool_is_exposed, {"status": ToolStatus.HIDDEN}),
         (tool_is_usable, {"status": ToolStatus.UNUSABLE}),
-        (lane_is_open, {"level": DataSensitivity.SECRET}),
+        (data_stays_in, {"level": DataSensitivity.SECRET}),
+        (session_goes_on, {"ended": True}),
     ],
 )
 def test_a_refusal_carries_its_rules_own_name_and_a_way_out(rule: Any, broken: dict[str, Any]):
@@ -77,27 +88,77 @@ def test_a_tool_of_any_other_status_cannot_be_used(status: ToolStatus):
     assert "it changed" in refusal.message
 
 
-@pytest.mark.parametrize("level", [DataSensitivity.PUBLIC, DataSensitivity.INTERNAL])
-def test_the_open_lane_serves_what_may_be_known(level: DataSensitivity):
-    assert lane_is_open(facts(level=level)) is None
+ROWS = [
+    (level, footing, permission, permission in TABLE[level][footing])
+    for level in DataSensitivity
+    for footing in Footing
+    for permission in Permission
+]
+
+
+@pytest.mark.parametrize(("level", "footing", "permission", "goes"), ROWS)
+def test_the_table_alone_says_what_goes_on(
+    level: DataSensitivity, footing: Footing, permission: Permission, goes: bool
+):
+    lane = lane_for(level)
+    refusal = data_stays_in(facts(level=level, lane=lane, footing=footing, permissions=frozenset({permission})))
+
+    assert (refusal is None) == goes
+    assert refusal is None or refusal.reveals
+
+
+@pytest.mark.parametrize("footing", [footing for footing in Footing if footing is not Footing.CONFINED])
+def test_a_tool_of_which_nothing_is_known_does_everything(footing: Footing):
+    changes = {"level": DataSensitivity.CONFIDENTIAL, "lane": Lane.PROXIED, "footing": footing}
+
+    assert data_stays_in(facts(**changes, permissions=frozenset())) is not None
+    assert data_stays_in(facts(**changes)) is not None
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("level", "lane"),
     [
-        {"level": DataSensitivity.CONFIDENTIAL, "lane": Lane.PROXIED},
-        {"level": DataSensitivity.SECRET, "lane": Lane.SEALED},
-        {"level": DataSensitivity.SECRET},
-        {"lane": Lane.PROXIED},
-        {"lane": Lane.SEALED},
+        (DataSensitivity.CONFIDENTIAL, Lane.OPEN),
+        (DataSensitivity.SECRET, Lane.OPEN),
+        (DataSensitivity.SECRET, Lane.PROXIED),
     ],
-    ids=str,
 )
-def test_private_data_closes_the_open_lane_and_the_caller_is_told(changes: dict[str, Any]):
-    refusal = lane_is_open(facts(**changes))
+def test_no_lane_that_is_wider_than_the_level_is_ever_taken(level: DataSensitivity, lane: Lane):
+    assert data_stays_in(facts(level=level, lane=lane, footing=Footing.CONFINED)) is not None
+
+
+def test_a_lane_that_is_tighter_than_the_level_may_be_taken():
+    assert data_stays_in(facts(level=DataSensitivity.CONFIDENTIAL, lane=Lane.SEALED, footing=Footing.CONFINED)) is None
+
+
+def test_a_refusal_says_what_raised_the_level_and_what_an_operator_can_do():
+    refusal = data_stays_in(facts(level=DataSensitivity.SECRET, lane=Lane.SEALED, because="label of files/read"))
+
+    assert refusal is not None
+    assert "has seen secret data (label of files/read)" in refusal.message
+    assert "files has no isolated twin" in refusal.message
+    assert "url_isolated" in refusal.fix
+    assert "vouched" in refusal.fix
+
+
+def test_what_a_vouched_server_may_not_do_is_named():
+    changes = {"level": DataSensitivity.CONFIDENTIAL, "lane": Lane.PROXIED, "footing": Footing.VOUCHED_SECRET}
+    refusal = data_stays_in(facts(**changes, permissions=frozenset({Permission.READ, Permission.CONNECT})))
+
+    assert refusal is not None
+    assert refusal.message.endswith("covers only what does not connect, and files_read may connect")
+
+
+def test_an_agent_session_that_was_ended_does_nothing_more():
+    refusal = session_goes_on(facts(ended=True))
 
     assert refusal is not None
     assert refusal.reveals
+
+
+def test_a_person_is_asked_last_and_only_where_the_operator_wants_it():
+    assert RULES[-1] is person_agrees
+    assert person_agrees(facts(asks=True)) == Ask("person_agrees", "files_read of files waits for a person to agree")
 
 
 def test_whether_a_tool_may_be_known_of_is_asked_first():

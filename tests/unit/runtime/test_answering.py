@@ -44,7 +44,7 @@ async def test_an_answer_carries_the_permit_of_its_session_and_leaves_one_event(
     assert response.result == {"action": "accept", "content": {"n": 1}}
     assert response.permit is not None
     assert response.permit.valid()
-    scene.standing.ratchet.raise_to(DataSensitivity.INTERNAL)
+    scene.standing.ratchet.hold(DataSensitivity.CONFIDENTIAL, "seen in a test")
     assert not response.permit.valid()
     (event,) = events.answers
     assert (event.method, event.server, event.principal, event.lane) == (ELICIT, "work", ALICE, Lane.OPEN)
@@ -56,7 +56,7 @@ async def test_private_data_that_comes_in_while_a_person_thinks_takes_the_permit
         standing = Standing(ALICE, roster_of(runtime))
 
         async def thinking(_: Elicitation) -> Accept:
-            standing.ratchet.raise_to(DataSensitivity.CONFIDENTIAL)
+            standing.ratchet.hold(DataSensitivity.CONFIDENTIAL, "seen in a test")
             return Accept({"secret": "s"})
 
         response = await Scene(standing, Respondent(thinking), events).answering.respond(KEY, ELICIT, ASKED)
@@ -70,7 +70,7 @@ async def test_a_session_that_has_seen_private_data_answers_nothing_at_all(
 ):
     async with running(obeying(log)) as runtime:
         scene = Scene(Standing(ALICE, roster_of(runtime)), accepting, events)
-        scene.standing.ratchet.raise_to(DataSensitivity.CONFIDENTIAL)
+        scene.standing.ratchet.hold(DataSensitivity.CONFIDENTIAL, "seen in a test")
         with pytest.raises(PermitLost):
             await scene.answering.respond(KEY, ELICIT, ASKED)
 

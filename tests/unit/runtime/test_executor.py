@@ -118,8 +118,8 @@ async def test_a_tool_that_is_hidden_looks_exactly_like_one_that_is_not_there(tm
 async def test_a_tool_hidden_since_it_was_found_shows_nothing_of_itself(log: Path, events: Events):
     async with at_work(obeying(log), events=events) as session:
         good(await session.call("work_act", {}))
-        session._standing.roster.exposures["work"] = Exposure.of([])
-        session._standing.roster.version += 1
+        session._standing.roster.listings.exposures["work"] = Exposure.of([])
+        session._standing.roster.listings.version += 1
         failure = bad(await session.call("work_act", {}), FailureKind.UNKNOWN_TOOL)
 
     assert (failure.server, failure.tool, failure.lane, failure.steps) == ("", "work_act", Lane.OPEN, {})
@@ -139,7 +139,7 @@ async def test_a_tool_that_cannot_be_used_is_denied_and_says_why(log: Path, even
 async def test_a_session_that_has_seen_private_data_is_denied_and_told_so(log: Path, events: Events):
     async with at_work(obeying(log), events=events) as session:
         await session.connect()
-        ratchet_of(session).raise_to(DataSensitivity.CONFIDENTIAL)
+        ratchet_of(session).hold(DataSensitivity.CONFIDENTIAL, "seen in a test")
         failure = bad(await session.call("work_act", {}), FailureKind.DENIED)
 
     assert "has seen confidential data" in failure.message
@@ -280,7 +280,7 @@ async def test_a_call_that_waits_for_a_full_pipe_is_decided_again_after_a_raise(
     async with at_work(obeying(log), events=events) as session, a_full_pipe(session, log) as (pid, before):
         waiting = asyncio.create_task(session.call("work_act", {"mine": "secret"}))
         await settled()
-        ratchet_of(session).raise_to(DataSensitivity.SECRET)
+        ratchet_of(session).hold(DataSensitivity.SECRET, "seen in a test")
         os.kill(pid, signal.SIGUSR1)
         failure = bad(await waiting, FailureKind.DENIED)
         for call in before:
@@ -300,7 +300,7 @@ async def test_a_call_that_waits_for_its_link_is_decided_again_after_a_raise(log
         while LinkState.CONNECTING not in states:
             await asyncio.sleep(0)
             states = {link.condition.state for link in session._standing.roster.links.links()}
-        ratchet_of(session).raise_to(DataSensitivity.SECRET)
+        ratchet_of(session).hold(DataSensitivity.SECRET, "seen in a test")
         failure = bad(await waiting, FailureKind.DENIED)
 
     assert list(failure.steps) == ["resolve", "validate", "decide", "lease"]
@@ -315,7 +315,7 @@ async def test_a_call_is_not_even_handed_over_after_a_raise_while_its_link_was_o
 
     def opening() -> None:
         if links:
-            ratchet_of(session).raise_to(DataSensitivity.SECRET)
+            ratchet_of(session).hold(DataSensitivity.SECRET, "seen in a test")
         links.append(session)
 
     async with staged(lambda request: tried.append(request) or text("sent"), on_list=opening) as session:

@@ -66,6 +66,11 @@ def test_what_http_said_beside_an_error_is_kept():
     assert failure.evidence == "HTTP 503, Retry-After: 7"
 
 
+def test_a_refusal_names_its_rule_before_its_evidence():
+    failure = failure_of(Refused("no", rule="data_stays_in", evidence="so"), "s", "t", Lane.OPEN, {})
+    assert failure.evidence == "rule: data_stays_in\nso"
+
+
 def test_a_limit_is_denied_for_a_while_and_any_other_refusal_for_good():
     reached = failure_of(LimitReached("16 calls", rule="within_limits", retry_after=7), "s", "t", Lane.OPEN, {})
     refused = failure_of(Refused("no", rule="tool_is_exposed"), "s", "t", Lane.OPEN, {})

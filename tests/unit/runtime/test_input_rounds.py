@@ -130,7 +130,7 @@ async def test_a_round_after_private_data_came_in_is_decided_anew_and_refused(tm
     sessions: list[AgentSession] = []
 
     async def thinking(_: Elicitation) -> Accept:
-        ratchet_of(sessions[0]).raise_to(DataSensitivity.SECRET)
+        ratchet_of(sessions[0]).hold(DataSensitivity.SECRET, "seen in a test")
         return Accept({"n": 3})
 
     async with at_work(asking(tmp_path, required("s", q=ELICIT), DONE), on_elicit=thinking) as session:

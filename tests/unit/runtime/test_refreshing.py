@@ -94,11 +94,11 @@ def fleeting(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_a_server_tells_is_in_the_catalog_before_anybody_looks(lasting: None, era: Era, events: Events):
     server = Living("one", "two")
     async with scene(server.config(era), events) as work:
-        version = work.roster.version
+        version = work.roster.listings.version
         await server.become("two", "three")
         await work.until_known("two", "three")
 
-        assert work.roster.version > version
+        assert work.roster.listings.version > version
     told = [event for event in events if isinstance(event, CatalogChanged)][-1]
     assert (told.added, told.removed) == (("three",), ("one",))
 
@@ -106,10 +106,10 @@ async def test_what_a_server_tells_is_in_the_catalog_before_anybody_looks(lastin
 async def test_a_notice_without_a_change_moves_no_version(lasting: None):
     server = Living("one")
     async with scene(server.config()) as work:
-        version, lists = work.roster.version, server.lists
+        version, lists = work.roster.listings.version, server.lists
         await work.until_followed(server)
 
-        assert (work.roster.version, server.lists) == (version, lists + 1)
+        assert (work.roster.listings.version, server.lists) == (version, lists + 1)
 
 
 async def test_a_notice_that_comes_while_a_link_is_opened_waits_for_that():

@@ -16,7 +16,6 @@ from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, Streamab
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import ConfigApplied, ConfigRejected, LinkChanged
 from bascule.core.outcome import FailureKind
-from bascule.core.sensitivity import Lane
 from bascule.links.state import LinkState
 from bascule.runtime.reloading import Reloading
 from bascule.runtime.roster import STARTING
@@ -106,10 +105,11 @@ async def test_a_removed_server_leaves_nothing_behind(work: ServerConfig, other:
 
         roster = edits.roster
         assert [spec.name for spec in edits.session.toolbox.specs()] == ["other_act"]
-        for known in (roster.masks, roster.exposures, roster.servers):
+        for known in (roster.masks, roster.listings.exposures, roster.servers):
             assert known.keys() == {"other"}
-        assert {name for _, name in (*roster._listings, *roster._capabilities, *roster._errors)} == {"other"}
-        assert roster._latest.keys() == {"other"}
+        listings = roster.listings
+        assert {name for _, name in (*listings._known, *listings._capabilities, *roster._errors)} == {"other"}
+        assert listings._latest.keys() == {"other"}
         assert {link.key.server for link in roster.links.links()} == {"other"}
         failure = bad(await edits.session.call("work_act", {}), FailureKind.UNKNOWN_TOOL)
         assert "work_act" in failure.message
@@ -250,15 +250,15 @@ async def test_what_was_being_catalogued_by_the_old_rules_is_not_taken(tmp_path:
             return catalog_listing(*words)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("bascule.runtime.roster.catalog_listing", slow)
+            patch.setattr("bascule.runtime.listings.catalog_listing", slow)
             settling = asyncio.create_task(edits.session.settle("work"))
             await asyncio.to_thread(started.wait, 10)
             await edits.to(replace(server, prefix="w"))
             go.set()
             await settling
 
-        assert {spec.name[:5] for spec in roster.toolbox(ALICE).specs()} == {"w_act"}
-        assert len(roster.toolbox(ALICE).specs()) == 200
+        assert {spec.name[:5] for spec in roster.listings.toolbox(ALICE).specs()} == {"w_act"}
+        assert len(roster.listings.toolbox(ALICE).specs()) == 200
         assert len(pids(log)) == 1
 
 
@@ -334,7 +334,7 @@ async def test_settings_that_need_a_new_start_are_told_once_and_stay(work: Serve
         assert [note.split()[0] for note in first.notes] == ["links.max", "catalog.screen"]
         assert (again.notes, again.added, back.notes) == ((), ("other",), ())
         assert edits.runtime.config.links_max == 100
-        assert not edits.roster.refuse
+        assert not edits.roster.listings.refuse
 
 
 async def test_what_is_worth_telling_of_the_file_is_told_when_it_is_new(work: ServerConfig, events: Events):
@@ -359,5 +359,5 @@ async def test_a_report_is_of_the_server_that_is_configured_now(work: ServerConf
         assert (await edits.session.settle("work")).state is LinkState.FAILED
         await edits.to(work)
 
-        assert edits.roster.report(ALICE, "work", Lane.OPEN).state is LinkState.CONFIGURED
+        assert edits.roster.report(ALICE, "work").state is LinkState.CONFIGURED
         assert (await edits.session.settle("work")).state is LinkState.READY

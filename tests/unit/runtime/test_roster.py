@@ -11,15 +11,16 @@ import pytest
 from bascule.catalog.server_listing import ServerListing
 from bascule.config import RuntimeConfig, ServerConfig, SseTransport, StreamableHttpTransport
 from bascule.config.transport import NoTransport
-from bascule.core.errors import ConfigError, ConnectFailed, StoreError
+from bascule.core.errors import ConfigError, ConnectFailed, Refused, StoreError
 from bascule.core.events import CatalogChanged
-from bascule.core.sensitivity import Lane
+from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.links.key import LinkKey
 from bascule.links.state import LinkState
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.report import ServerReport
 from bascule.runtime.roster import Roster, raise_for_required
 from bascule.runtime.runtime import Runtime
+from bascule.store.levels import SessionRecord
 from support.children import children
 from support.fake_login import fake_login
 from support.links import ALICE, BOB, a_key
@@ -70,44 +71,44 @@ def many(folder: Path, count: int) -> str:
 async def test_leasing_a_new_link_puts_its_tools_into_the_catalog(log: Path):
     async with a_roster(obeying(log)) as roster:
         assert roster.unsettled(ALICE) == ("work",)
-        assert roster.toolbox(ALICE).specs() == ()
-        version = roster.version
+        assert roster.listings.toolbox(ALICE).specs() == ()
+        version = roster.listings.version
 
         link = await roster.lease(WORK)
 
         assert link.listed is None
-        assert [spec.name for spec in roster.toolbox(ALICE).specs()] == ["work_act"]
-        assert roster.version > version
+        assert [spec.name for spec in roster.listings.toolbox(ALICE).specs()] == ["work_act"]
+        assert roster.listings.version > version
         assert roster.unsettled(ALICE) == ()
         assert roster.has_listed(ALICE, "work")
 
 
 async def test_what_one_principal_was_shown_says_nothing_of_another(log: Path):
     async with a_roster(obeying(log)) as roster:
-        await roster.settle(ALICE, "work", Lane.OPEN)
+        await roster.settle(ALICE, "work")
 
-        assert roster.toolbox(BOB).specs() == ()
+        assert roster.listings.toolbox(BOB).specs() == ()
         assert roster.unsettled(BOB) == ("work",)
         assert not roster.has_listed(BOB, "work")
 
 
 async def test_principals_who_see_the_same_share_one_toolbox(log: Path):
     async with a_roster(obeying(log)) as roster:
-        await asyncio.gather(*(roster.settle(who, "work", Lane.OPEN) for who in (ALICE, BOB)))
+        await asyncio.gather(*(roster.settle(who, "work") for who in (ALICE, BOB)))
 
-        assert roster.toolbox(ALICE) is roster.toolbox(BOB)
+        assert roster.listings.toolbox(ALICE) is roster.listings.toolbox(BOB)
 
 
 async def test_a_listing_that_did_not_change_moves_no_version_and_is_told_once(log: Path, events: Events):
     async with a_roster(obeying(log), events=events) as roster:
         await roster.lease(WORK)
-        version, toolbox = roster.version, roster.toolbox(ALICE)
+        version, toolbox = roster.listings.version, roster.listings.toolbox(ALICE)
         await roster.links.close([WORK])
         await roster.lease(WORK)
 
         assert len(pids(log)) == 2
-        assert roster.version == version
-        assert roster.toolbox(ALICE) is toolbox
+        assert roster.listings.version == version
+        assert roster.listings.toolbox(ALICE) is toolbox
 
     (told,) = [event for event in events if isinstance(event, CatalogChanged)]
     assert (told.server, told.added, told.changed, told.removed) == ("work", ("act",), (), ())
@@ -119,14 +120,14 @@ async def test_all_who_wait_for_a_new_link_find_its_tools_in_the_catalog(tmp_pat
         first, *rest = [asyncio.create_task(roster.lease(WORK)) for _ in range(3)]
         for waiting in asyncio.as_completed([first, *rest]):
             await waiting
-            assert len(roster.toolbox(ALICE).specs()) == tools
+            assert len(roster.listings.toolbox(ALICE).specs()) == tools
 
         assert len(pids(log)) == 1
 
 
 async def test_one_who_stops_waiting_for_a_new_link_stops_no_other(log: Path, events: Events):
     async with a_roster(obeying(log), events=events) as roster:
-        roster.memory = slow = Slow(roster.memory)
+        roster.listings.memory = slow = Slow(roster.listings.memory)
         impatient = asyncio.create_task(roster.lease(WORK))
         await slow.asked.wait()
         impatient.cancel()
@@ -140,7 +141,7 @@ async def test_one_who_stops_waiting_for_a_new_link_stops_no_other(log: Path, ev
 
 async def test_closing_waits_until_what_was_listed_is_kept(log: Path):
     async with a_roster(obeying(log)) as roster:
-        roster.memory = slow = Slow(roster.memory)
+        roster.listings.memory = slow = Slow(roster.listings.memory)
         waiting = asyncio.create_task(roster.lease(WORK))
         await slow.asked.wait()
         closing = asyncio.create_task(roster.close())
@@ -156,13 +157,13 @@ async def test_a_listing_that_changed_replaces_the_one_before(tmp_path: Path, lo
     tools.write_text(json.dumps([a_tool("act")]))
     async with a_roster(stand_in("work", "obeying", log, f"@{tools}"), events=events) as roster:
         await roster.lease(WORK)
-        version = roster.version
+        version = roster.listings.version
         await roster.links.close([WORK])
         tools.write_text(json.dumps([a_tool("rest")]))
         await roster.lease(WORK)
 
-        assert [spec.name for spec in roster.toolbox(ALICE).specs()] == ["work_rest"]
-        assert roster.version > version
+        assert [spec.name for spec in roster.listings.toolbox(ALICE).specs()] == ["work_rest"]
+        assert roster.listings.version > version
 
     changes = [event for event in events if isinstance(event, CatalogChanged)]
     assert [(change.added, change.removed) for change in changes] == [(("act",), ()), (("rest",), ("act",))]
@@ -170,9 +171,9 @@ async def test_a_listing_that_changed_replaces_the_one_before(tmp_path: Path, lo
 
 async def test_a_tool_the_operator_hides_is_catalogued_as_hidden(log: Path):
     async with a_roster(obeying(log, a_tool("act"), a_tool("rest"), allow=("a*",))) as roster:
-        report = await roster.settle(ALICE, "work", Lane.OPEN)
+        report = await roster.settle(ALICE, "work")
 
-        assert [spec.name for spec in roster.toolbox(ALICE).specs()] == ["work_act"]
+        assert [spec.name for spec in roster.listings.toolbox(ALICE).specs()] == ["work_act"]
         assert report.tools == 1
 
 
@@ -181,14 +182,14 @@ async def test_a_tool_the_operator_hides_is_catalogued_as_hidden(log: Path):
 
 async def test_a_server_that_was_never_tried_is_configured(log: Path):
     async with a_roster(obeying(log, required=False)) as roster:
-        report = roster.report(ALICE, "work", Lane.OPEN)
+        report = roster.report(ALICE, "work")
 
     assert report == ServerReport("work", "stdio", LinkState.CONFIGURED)
 
 
 async def test_a_server_that_answers_is_ready(log: Path):
     async with a_roster(obeying(log)) as roster:
-        report = await roster.settle(ALICE, "work", Lane.OPEN)
+        report = await roster.settle(ALICE, "work")
 
     assert (report.state, report.reason, report.version, report.tools) == (LinkState.READY, "", "2026-07-28", 1)
     assert report.seconds > 0
@@ -197,7 +198,7 @@ async def test_a_server_that_answers_is_ready(log: Path):
 
 async def test_a_server_with_a_tool_that_cannot_be_read_is_degraded_and_says_which(log: Path):
     async with a_roster(obeying(log, a_tool("act"), {"inputSchema": {}})) as roster:
-        report = await roster.settle(ALICE, "work", Lane.OPEN)
+        report = await roster.settle(ALICE, "work")
 
     assert (report.state, report.tools, report.error) == (LinkState.DEGRADED, 1, None)
     assert "it has no name" in report.reason
@@ -206,7 +207,7 @@ async def test_a_server_with_a_tool_that_cannot_be_read_is_degraded_and_says_whi
 async def test_a_server_that_fails_is_told_with_its_error_and_can_come_back(log: Path):
     log.mkdir()
     async with a_roster(obeying(log)) as roster:
-        failed = await roster.settle(ALICE, "work", Lane.OPEN)
+        failed = await roster.settle(ALICE, "work")
         assert (failed.state, failed.tools) == (LinkState.FAILED, 0)
         assert failed.error is roster.error_of(ALICE, "work")
         assert roster.error_of(BOB, "work") is None
@@ -214,18 +215,18 @@ async def test_a_server_that_fails_is_told_with_its_error_and_can_come_back(log:
         assert not roster.has_listed(ALICE, "work")
         log.rmdir()
 
-        again = await roster.settle(ALICE, "work", Lane.OPEN)
+        again = await roster.settle(ALICE, "work")
 
         assert (again.state, again.error, roster.error_of(ALICE, "work")) == (LinkState.READY, None, None)
 
 
 async def test_a_server_that_failed_after_it_had_listed_has_no_tools_to_show(log: Path):
     async with a_roster(obeying(log)) as roster:
-        await roster.settle(ALICE, "work", Lane.OPEN)
+        await roster.settle(ALICE, "work")
         await roster.links.close([WORK])
         log.unlink()
         log.mkdir()
-        report = await roster.settle(ALICE, "work", Lane.OPEN)
+        report = await roster.settle(ALICE, "work")
 
         assert (report.state, report.tools) == (LinkState.FAILED, 0)
         assert not roster.has_listed(ALICE, "work")
@@ -236,7 +237,7 @@ async def test_a_required_server_that_failed_is_among_those_to_be_tried():
     runtime = Runtime(RuntimeConfig(servers={"work": required}), prove_required=False)
     async with fail_after(20), runtime:
         roster = roster_of(runtime)
-        assert (await roster.settle(ALICE, "work", Lane.OPEN)).required
+        assert (await roster.settle(ALICE, "work")).required
 
         assert roster.unsettled(ALICE) == ("work",)
 
@@ -245,7 +246,7 @@ async def test_a_server_the_config_could_not_describe_says_why():
     reason = ConfigError("work: variable TOKEN is not set", fix="set it")
     server = ServerConfig(name="work", transport=NoTransport("stdio"), unavailable_reason=reason, notes=("odd",))
     async with a_roster(server) as roster:
-        report = await roster.settle(ALICE, "work", Lane.OPEN)
+        report = await roster.settle(ALICE, "work")
 
     assert (report.state, report.error, report.transport) == (LinkState.FAILED, reason, "stdio")
     assert report.notes == ("odd",)
@@ -255,22 +256,22 @@ async def test_a_server_reached_by_the_older_way_is_shown_as_what_is_spoken():
     async with working_peer() as peer:
         auto, named = StreamableHttpTransport(peer.url), SseTransport(peer.url)
         async with a_roster(ServerConfig("auto", auto), ServerConfig("named", named)) as roster:
-            reports = [await roster.settle(ALICE, name, Lane.OPEN) for name in ("auto", "named")]
+            reports = [await roster.settle(ALICE, name) for name in ("auto", "named")]
 
     assert [(report.transport, report.state) for report in reports] == [("sse", LinkState.READY)] * 2
 
 
 async def test_a_server_of_http_with_sse_is_never_asked_in_the_words_of_the_new_era():
     async with working_peer() as peer, a_roster(ServerConfig("old", SseTransport(peer.url))) as roster:
-        await roster.settle(ALICE, "old", Lane.OPEN)
+        await roster.settle(ALICE, "old")
 
     assert peer.messages[0]["method"] == "initialize"
 
 
 async def test_a_listing_that_cannot_be_kept_fails_that_server(log: Path):
     async with a_roster(obeying(log)) as roster:
-        roster.memory = Full(roster.memory._store, "", lambda: 0.0)
-        report = await roster.settle(ALICE, "work", Lane.OPEN)
+        roster.listings.memory = Full(roster.listings.memory._store, "", lambda: 0.0)
+        report = await roster.settle(ALICE, "work")
 
     assert (report.state, report.reason) == (LinkState.FAILED, "the disk is full")
 
@@ -292,7 +293,7 @@ async def test_a_required_server_that_waits_for_a_login_is_there():
     async with fail_after(20), fake_login() as fake:
         waiting = ServerConfig("notes", StreamableHttpTransport(fake.url), required=True)
         async with a_roster(waiting) as roster:
-            assert (await roster.settle(ALICE, "notes", Lane.OPEN)).state is LinkState.NEEDS_AUTH
+            assert (await roster.settle(ALICE, "notes")).state is LinkState.NEEDS_AUTH
 
 
 async def test_a_required_server_that_refuses_what_was_configured_is_not():
@@ -319,8 +320,19 @@ def test_the_first_required_server_that_failed_is_raised_for():
 
 async def test_a_server_that_is_not_there_is_reported_as_such_and_nothing_is_kept_of_it(log: Path):
     async with a_roster(obeying(log)) as roster:
-        report = await roster.settle(ALICE, "nobody", Lane.OPEN)
+        report = await roster.settle(ALICE, "nobody")
 
         assert (report.state, str(report.error)) == (LinkState.CLOSED, "no server is called 'nobody'")
         assert roster.error_of(ALICE, "nobody") is None
         assert roster.links.find(LinkKey("nobody", Lane.OPEN, ALICE)) is None
+
+
+async def test_nothing_is_linked_to_on_behalf_of_an_agent_session_that_was_ended(log: Path):
+    async with running(obeying(log)) as runtime:
+        roster = roster_of(runtime)
+        roster.ratchets.of(ALICE).follow(SessionRecord(ALICE, DataSensitivity.PUBLIC, 1, ended=True))
+        report = await roster.settle(ALICE, "work")
+
+        assert isinstance(report.error, Refused)
+        assert report.error.rule == "session_goes_on"
+        assert not list(roster.links.links())

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from bascule.config import RuntimeConfig
-from bascule.core.errors import ConnectFailed
+from bascule.core.errors import ConnectFailed, ConnectionLost
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
@@ -42,11 +42,13 @@ def names(specs: Any) -> list[str]:
     return sorted(spec.name for spec in specs)
 
 
-async def test_a_new_session_is_public_and_on_the_open_lane(log: Path):
+async def test_a_new_session_is_public_and_on_the_open_lane_once_it_is_known_to_be_new(log: Path):
     async with at_work(obeying(log)) as session:
         assert session.principal == Principal("alice", "s-1")
+        assert (session.sensitivity, session.lane) == (DataSensitivity.SECRET, Lane.SEALED)
+        await session.begin()
         assert (session.sensitivity, session.lane) == (DataSensitivity.PUBLIC, Lane.OPEN)
-        ratchet_of(session).raise_to(DataSensitivity.SECRET)
+        ratchet_of(session).hold(DataSensitivity.SECRET, "seen in a test")
         assert (session.sensitivity, session.lane) == (DataSensitivity.SECRET, Lane.SEALED)
 
 
@@ -242,3 +244,11 @@ async def test_closing_a_session_closes_its_links_alone_and_a_call_opens_new_one
         assert [report.state for report in bob.servers()] == [LinkState.READY]
         good(await alice.call("work_act", {}))
         assert len(set(pids(log))) == 3
+
+
+async def test_the_operators_word_on_a_server_can_be_looked_up(log: Path):
+    async with at_work(obeying(log, ask=("act",))) as session:
+        assert session.config("work").ask == ("act",)
+        with pytest.raises(ConnectionLost, match="removed from the configuration"):
+            session.config("other")
+        assert not session.ended

@@ -194,7 +194,7 @@ async def test_a_session_that_has_seen_private_data_reads_nothing_more(tmp_path:
     async with at_work(offering(tmp_path, uris=("a://1",), prompts=(GREET,)), events=events) as session:
         await session.resources()
         before = asked(tmp_path)
-        ratchet_of(session).raise_to(DataSensitivity.CONFIDENTIAL)
+        ratchet_of(session).hold(DataSensitivity.CONFIDENTIAL, "seen in a test")
         refused = [
             await session.read("a://1"),
             await session.read("a://1", server="work"),

@@ -17,7 +17,9 @@ from bascule.config import Limits, ServerConfig, StreamableHttpTransport
 from bascule.config.diff import ConfigDiff
 from bascule.core.call import ToolCall
 from bascule.core.errors import ConnectFailed, ConnectionLost, LimitReached, LoginNeeded, UnknownTool
+from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.subject import ASKING
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
@@ -73,7 +75,7 @@ async def test_a_tool_is_routed_by_the_table_and_not_by_its_name(tmp_path: Path)
 async def test_what_was_found_is_forgotten_when_the_catalog_changes(log: Path):
     async with standing(obeying(log)) as stands:
         entry = await stands.resolve("work_act")
-        stands.roster.version += 1
+        stands.roster.listings.version += 1
 
         assert stands.known("work_act") is None
         assert await stands.resolve("work_act") is entry
@@ -94,6 +96,15 @@ async def test_an_unknown_tool_is_answered_alike_on_both_ways(log: Path):
         assert stands.known("work_acts") is None
 
 
+async def test_what_is_no_tool_raises_by_no_rule_but_as_far_as_labels_could(log: Path):
+    ruled = obeying(log, raises={"*": "internal"}, trust=("labels",))
+    async with standing(ruled, obeying(log, name="plain")) as stands:
+        spec = (await stands.resolve("work_act")).spec
+        assert stands.unread(spec) is DataSensitivity.INTERNAL
+        assert stands.unread(spec, of_tools=False) is DataSensitivity.SECRET
+        assert stands.unread((await stands.resolve("plain_act")).spec) is None
+
+
 async def test_a_tool_that_a_failed_server_could_have_is_not_called_unknown(log: Path):
     async with standing(obeying(log), stand_in("bare", "failing", 3, "no API key", prefix="")) as stands:
         with pytest.raises(ConnectFailed, match=r"work_acts may be a tool of server 'bare'") as caught:
@@ -108,7 +119,7 @@ async def test_the_facts_are_those_of_the_moment(log: Path):
     async with standing(obeying(log, block=("none",))) as stands:
         entry = await stands.resolve("work_act")
         before = stands.facts(entry.spec)
-        stands.ratchet.raise_to(DataSensitivity.CONFIDENTIAL)
+        stands.ratchet.hold(DataSensitivity.CONFIDENTIAL, "seen in a test")
         after = stands.facts(entry.spec)
 
     assert (before.key, before.name, before.principal) == (ToolKey("work", "act"), "work_act", ALICE)
@@ -123,7 +134,7 @@ async def test_a_raised_level_is_another_key(log: Path):
         key = stands.link_key("work", stands.ratchet.lane)
         assert key == LinkKey("work", Lane.OPEN, ALICE)
         assert stands.link_key("work", stands.ratchet.lane) is key
-        stands.ratchet.raise_to(DataSensitivity.SECRET)
+        stands.ratchet.hold(DataSensitivity.SECRET, "seen in a test")
 
         assert stands.link_key("work", stands.ratchet.lane) == LinkKey("work", Lane.SEALED, ALICE)
 
@@ -169,10 +180,10 @@ async def test_what_was_allowed_is_remembered_until_the_session_or_the_tool_chan
         stands.allow(entry.spec, Lane.OPEN)
         assert stands.allowed(entry.spec) is Lane.OPEN
         assert stands.allowed(replace(entry.spec)) is None
-        stands.ratchet.raise_to(DataSensitivity.INTERNAL)
+        stands.ratchet.hold(DataSensitivity.CONFIDENTIAL, "seen in a test")
         assert stands.allowed(entry.spec) is None
         stands.allow(entry.spec, Lane.OPEN)
-        stands.roster.version += 1
+        stands.roster.listings.version += 1
         stands.known("work_act")
         assert stands.allowed(entry.spec) is None
 
@@ -289,7 +300,7 @@ async def test_one_that_was_hidden_since_is_unknown_too():
     async with standing(server.config()) as stands:
         await stands.resolve("work_secret")
         await listed_as(stands, server, "plain")
-        stands.roster.exposures["work"] = Exposure.of(None, ("secret",))
+        stands.roster.listings.exposures["work"] = Exposure.of(None, ("secret",))
 
         assert (await refusal(stands, "work_secret")).message == stands.unknown("work_secret").message
 
@@ -334,3 +345,11 @@ async def test_what_waited_for_a_server_that_was_removed_ends_typed(log: Path):
             with pytest.raises(ConnectionLost, match="removed from the configuration") as lost:
                 asked(prepared)
             assert not lost.value.sent
+
+
+async def test_what_another_request_may_do_is_the_operators_word_on_its_method(log: Path):
+    async with standing(obeying(log, permissions={"resources/read": "read"})) as stands:
+        key = ToolKey("work", "a://1")
+        assert stands.subject("resources/read", key, "a").permissions == {Permission.READ}
+        assert stands.subject("prompts/get", key, "a").permissions == ASKING
+        assert stands.subject("resources/read", ToolKey("gone", "a"), "a").permissions == ASKING

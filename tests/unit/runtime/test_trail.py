@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from bascule.core.call import ToolCall
-from bascule.core.errors import ProtocolViolation, UnknownTool
+from bascule.core.errors import OutcomeWithheld, ProtocolViolation, UnknownTool
 from bascule.core.outcome import FailureKind
 from bascule.runtime.trail import Trail
+from bascule.runtime.withholding import Withholding
 
 
 def far_along() -> Trail:
@@ -27,6 +28,15 @@ def test_a_reply_that_was_not_believed_is_kept_beside_the_failure():
     trail = far_along()
     trail.raw = {"structuredContent": {}}
     assert trail.failure(ProtocolViolation("does not fit")).cause == {"structuredContent": {}}
+
+
+def test_of_an_outcome_that_is_withheld_nothing_is_kept():
+    trail, told = far_along(), list[float]()
+    trail.raw = {"content": [{"type": "text", "text": "private"}]}
+    trail.withholding = Withholding(lambda progress, _total, _message: told.append(progress))
+    trail.withholding(1, None, "private")
+    failure = trail.failure(OutcomeWithheld("it may not be seen", rule="nothing_before_it_is_learned"))
+    assert (failure.code, failure.cause, trail.withholding) == ("BSC-303", None, None)
 
 
 def test_an_unknown_tool_gives_away_no_server():

@@ -373,3 +373,16 @@ async def test_all_children_can_be_killed_without_waiting():
 
         assert [await one.exited, await two.exited] == [-signal.SIGKILL, -signal.SIGKILL]
         kill_all()  # there is nothing left to kill
+
+
+async def test_a_child_that_is_cut_off_gets_nothing_of_what_had_not_left_us(tmp_path: Path):
+    async with running(command("deaf", tmp_path / "log")) as (child, witness):
+        await witness.line()
+        child.write(b"x" * 4_000_000)
+        assert (child.backlog > 0, witness.writing) == (True, ["paused"])
+        child.cut()
+        assert child.backlog == 0
+        os.kill(child.pid, signal.SIGUSR1)
+        await child.exited
+        assert 0 < (tmp_path / "log").stat().st_size <= 1_000_000
+        child.cut()  # there is nothing left to cut

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,25 @@ def test_what_cannot_be_deleted_is_told(files: KeyFiles, folder: Path):
 
     with pytest.raises(StoreError):
         files.delete("a")
+
+
+def test_what_is_created_is_never_replaced(files: KeyFiles, folder: Path):
+    assert files.create("a", b"one") == b"one"
+    assert files.create("a", b"two") == b"one"
+    assert files.read("a") == b"one"
+    assert mode_of(folder / "a") == 0o600
+    assert [path.name for path in folder.iterdir()] == ["a"]
+
+
+def test_of_many_who_create_at_once_all_get_what_the_first_one_made(files: KeyFiles):
+    with ThreadPoolExecutor(16) as threads:
+        got = set(threads.map(lambda number: files.create("a", b"%d" % number), range(64)))
+
+    assert got == {files.read("a")}
+
+
+def test_what_cannot_be_created_is_told(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StoreError, match="cannot be used"):
+        KeyFiles(tmp_path / "file" / "keys").create("a", b"one")

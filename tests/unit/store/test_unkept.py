@@ -1,6 +1,16 @@
 """A store in which nothing stays."""
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from bascule.core.errors import StoreError
+from bascule.core.principal import Principal
+from bascule.core.receipt import Cause
+from bascule.core.sensitivity import DataSensitivity
 from bascule.store.interface import KeptListing, ListingKey, Store
+from bascule.store.levels import LevelStore
 from bascule.store.unkept import Unkept
 
 
@@ -12,3 +22,31 @@ async def test_what_is_kept_there_is_gone():
 
     assert await store.listing(key) is None
     await store.close()
+
+
+ALICE = Principal("alice", "s-1")
+ASKED: dict[str, Callable[[LevelStore], Coroutine[Any, Any, Any]]] = {
+    "begin": lambda levels: levels.begin(ALICE, 1.0),
+    "raise_level": lambda levels: levels.raise_level(ALICE, DataSensitivity.SECRET, Cause("label"), 1.0),
+    "lower_level": lambda levels: levels.lower_level(ALICE, DataSensitivity.PUBLIC, Cause("operator"), 1.0),
+    "end_session": lambda levels: levels.end_session(ALICE, Cause("operator"), 1.0),
+    "sessions": lambda levels: levels.sessions(),
+    "receipts": lambda levels: levels.receipts(),
+    "complete_receipt": lambda levels: levels.complete_receipt(1, (), {}, ""),
+    "register": lambda levels: levels.register("one", 1.0),
+    "poll": lambda levels: levels.poll("one", 0),
+    "acknowledge": lambda levels: levels.acknowledge("one", 1),
+    "laggards": lambda levels: levels.laggards(1),
+    "strike": lambda levels: levels.strike(("one",)),
+    "rung": lambda levels: levels.rung(),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+async def test_nobody_has_a_level_that_is_not_kept(name: str):
+    with pytest.raises(StoreError, match="no level is kept here"):
+        await ASKED[name](Unkept().levels)
+
+
+def test_ringing_there_wakes_nobody_and_fails_nobody():
+    Unkept().levels.ring()

@@ -88,7 +88,31 @@ async def test_a_long_body_asks_again_before_each_piece():
 
     assert [len(piece) for piece in writer.got] == [PIECE, PIECE]
     assert leave.asked == 3
+    assert writer.transport.aborted
     assert subject.handed_over
+    subject.end()
+
+
+async def test_without_leave_for_the_whole_link_nothing_counts_as_handed_over():
+    class Barred(Writer):
+        async def write(self, chunk: bytes | bytearray | memoryview) -> None:
+            raise PermitLost("nothing may be written")
+
+    for size in (1, PIECE * 2):
+        subject = exchange()
+        with pytest.raises(PermitLost):
+            await Body(b"x" * size, subject).write(Barred())
+        assert (subject.handed_over, subject.refused) == (False, True)
+        subject.end()
+
+
+async def test_it_is_known_on_which_socket_a_body_is_until_it_was_answered():
+    subject, writer = exchange(), Writer()
+    body = Body(b"x", subject)
+    await body.write(writer)
+    assert subject.transport is writer.transport
+    body.let_go()
+    assert subject.transport is None
     subject.end()
 
 

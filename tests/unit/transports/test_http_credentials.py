@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from bascule.core.errors import ConnectFailed, LoginFailed, LoginNeeded, StoreError
+from bascule.core.errors import ConnectFailed, LoginFailed, LoginNeeded, PermitLost, StoreError
 from bascule.core.masking import Mask
 from bascule.identity.challenge import Challenge
 from support.login_place import BACK, place
+from support.streams import Leave
 
 NOTHING = Challenge()
 MORE = Challenge("insufficient_scope", "more")
@@ -333,3 +334,17 @@ async def test_a_spent_token_that_cannot_be_renewed_is_told_as_that(tmp_path: Pa
         assert await credentials.prepare() == "Bearer access-token-1"
         with pytest.raises(LoginNeeded, match="no longer valid"):
             await credentials.renew("", NOTHING, again=False)
+
+
+async def test_without_leave_no_token_is_renewed_and_none_is_lost(tmp_path: Path):
+    leave = Leave(given=False)
+    async with place(tmp_path) as at:
+        credentials = await at.logged_in()
+        at.spend()
+        with pytest.raises(PermitLost):
+            await credentials.prepare(leave)
+        with pytest.raises(PermitLost):
+            await credentials.renew(credentials._header, NOTHING, again=False, leave=leave)
+        assert at.fake.refreshes == 0
+        leave.given = True
+        assert await credentials.prepare(leave) == "Bearer access-token-2"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PermitLost, ReplyTimeout
+from bascule.core.errors import ConnectFailed, ConnectionLost, LaneClosed, PermitLost, ReplyTimeout
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.http_exchange import Exchange
 from support.http_links import Leave, ask
@@ -198,3 +198,25 @@ async def test_only_a_time_that_can_be_set_is_advised():
 
     assert "timeouts.list" in told.failure(WHERE).fix
     assert silent.failure(WHERE).fix == ""
+
+
+class Socket(asyncio.WriteTransport):
+    aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+@pytest.mark.parametrize("handed_over", [False, True])
+async def test_a_closed_lane_ends_the_wait_and_the_socket_and_says_whether_anything_left(handed_over: bool):
+    subject, socket = exchange(), Socket()
+    waiting = asyncio.create_task(wait_in(subject))
+    await asyncio.sleep(0)
+    subject.handed_over, subject.transport = handed_over, socket
+    subject.bar(ConnectionLost("the level was raised"))
+    assert socket.aborted
+
+    with pytest.raises(LaneClosed if handed_over else PermitLost, match="the level was raised"):
+        await waiting
+    with pytest.raises(PermitLost):
+        subject.claim()

@@ -5,12 +5,13 @@ import socket
 
 import pytest
 
-from bascule.core.errors import ConnectFailed, LoginFailed
+from bascule.core.errors import ConnectFailed, LoginFailed, PermitLost
 from bascule.identity.challenge import Challenge
 from bascule.identity.reach import Reach
 from bascule.transports.http_fetch import LONGEST_BODY, Fetch
 from support.http_links import LONG
 from support.http_servers import Asked, RawServer, http_reply, raw_server, stream_head
+from support.streams import Leave
 from support.waiting import fail_after
 
 
@@ -169,3 +170,22 @@ async def test_a_challenge_of_nobody_is_told():
     async with fail_after(LONG), Fetch(url) as fetch:
         with pytest.raises(ConnectFailed):
             await fetch.challenge(url, {}, b"{}")
+
+
+async def test_without_leave_nobody_is_asked():
+    leave = Leave(given=False)
+    async with fail_after(LONG), raw_server(hello) as server:
+        with pytest.raises(PermitLost):
+            await Fetch(server.url, leave=leave).__aenter__()
+        leave.given = True
+        async with Fetch(server.url, leave=leave) as fetch:
+            leave.given = False
+            with pytest.raises(PermitLost):
+                await fetch.send("POST", base(server), {}, b"body")
+            assert server.connections == 0
+            leave.given = True
+            assert (await fetch.send("POST", base(server), {}, b"body")).status == 200
+            leave.given = False
+            with pytest.raises(PermitLost):
+                await fetch.send("POST", base(server), {}, b"body")
+        assert len(server.asked) == 1

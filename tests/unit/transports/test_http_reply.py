@@ -172,6 +172,7 @@ async def test_an_error_with_a_status_keeps_both_whatever_its_id(request_id: obj
     error = await refusal(http_reply(body, "400 Bad Request"))
 
     assert (error.rpc_code, error.status, error.data) == (-32022, 400, {"supported": ["2025-11-25"]})
+    assert error.readable
 
 
 async def test_an_error_without_an_id_is_ours_even_with_status_200():
@@ -196,6 +197,7 @@ async def test_a_bare_status_is_told_with_the_start_of_its_body(status: str):
     assert error.evidence.startswith(r"<h1>\x1b[31mno\x07xxx")
     assert len(error.evidence) < 200
     assert status in error.message
+    assert not error.readable
 
 
 @pytest.mark.parametrize("body", [b'{"detail": "no"}', b"{", b"x" * (CAP + 1), b'{"error": "no"}', b'{"error": null}'])

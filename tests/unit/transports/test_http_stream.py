@@ -10,7 +10,8 @@ from bascule.transports.http_stream import LONGEST_WAIT, SHORTEST_WAIT, message_
 from bascule.wire.sse import Event
 from support.http_links import LONG, ask, new_link, old_link
 from support.http_servers import Answer, Asked, RawServer, event, http_reply, raw_server, result_body, stream_head
-from support.waiting import fail_after
+from support.streams import Leave
+from support.waiting import fail_after, until
 
 HELLO = {"protocolVersion": "2025-11-25"}
 RETRY_AT_ONCE = b"retry: 0\n\n"
@@ -283,3 +284,22 @@ async def test_requests_have_failed_when_the_loss_of_the_link_is_heard_of():
         await asyncio.shield(link.lost)
 
         assert isinstance(call.exception(), ConnectionLost)
+
+
+async def test_without_leave_a_stream_that_ended_is_not_opened_again_until_there_is_leave():
+    leave = Leave()
+
+    async def on_get(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if leave.refusals:
+            writer.write(stream_head())
+            await forever()
+        leave.given = False
+        writer.write(stream_head() + RETRY_AT_ONCE)
+        writer.write_eof()
+
+    async with fail_after(LONG), raw_server(old_server(on_get)) as server, old_link(server.url, leave=leave):
+        await server.next("GET")
+        await until(lambda: leave.refusals > 1)
+        assert [asked.method for asked in server.asked].count("GET") == 1
+        leave.given = True
+        await server.next("GET")

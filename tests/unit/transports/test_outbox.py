@@ -172,3 +172,63 @@ async def test_a_dropped_message_is_neither_written_nor_asked_for():
 
     assert written == []
     assert leave.asked == 0
+
+
+async def test_without_leave_for_the_connection_nothing_is_written_and_all_are_refused():
+    written: list[bytes] = []
+    leave = Leave()
+    outbox = Outbox(written.append, leave)
+    fill(outbox, b"a")
+    await next_step()
+    leave.given = False
+    messages = [Noted(b"b"), Noted(b"c", Leave())]
+    for message in messages:
+        outbox.put(message)
+    await next_step()
+    assert [message.refused for message in messages] == [True, True]
+    leave.given = True
+    await next_step()
+    fill(outbox, b"d")
+
+    assert written == [b"a", b"d"]
+
+
+async def test_leave_for_the_connection_is_asked_once_for_each_write():
+    leave = Leave()
+    outbox = Outbox(lambda _: None, leave)
+    fill(outbox, b"a", b"b", b"c")
+    await next_step()
+
+    assert leave.asked == 2
+
+
+async def test_what_was_cleared_never_leaves():
+    written: list[bytes] = []
+    outbox = Outbox(written.append)
+    outbox.pause()
+    fill(outbox, b"a")
+    outbox.clear()
+    outbox.resume()
+
+    assert written == []
+
+
+async def test_a_full_pipe_is_spoilt_by_what_filled_it_once_its_permit_is_gone():
+    leave, other = Leave(), Leave()
+
+    def fill_up(_data: bytes) -> None:
+        outbox.pause()
+
+    outbox = Outbox(fill_up)
+    outbox.put(Outgoing(b"a", leave))
+    assert not outbox.spoilt
+    leave.given = False
+    assert outbox.spoilt
+
+    outbox.resume()
+    assert not outbox.spoilt
+    await next_step()
+    other.given = False
+    outbox.put(Outgoing(b"b"))
+    outbox.put(Outgoing(b"c", other))
+    assert not outbox.spoilt

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.errors import ConnectionLost, PermitLost, ReplyTimeout
+from bascule.core.errors import ConnectionLost, LaneClosed, PermitLost, ReplyTimeout
 from bascule.transports.pending import Pending
 from bascule.wire.jsonrpc import Message
 from support.streams import Leave, a_request
@@ -78,3 +78,30 @@ async def test_a_deadline_that_passed_names_the_method_the_limit_and_the_setting
 async def test_a_relay_is_there_only_for_who_wants_progress():
     assert pending().relay is None
     assert pending(on_progress=lambda *_: None).relay is not None
+
+
+async def test_when_its_lane_is_closed_it_says_whether_it_had_left():
+    queued, sent = pending(), pending()
+    sent.sent = True
+    for waiting in (queued, sent):
+        waiting.bar(ConnectionLost("the level was raised", fix="call again"))
+
+    assert (queued.dropped, sent.dropped) == (True, False)
+    with pytest.raises(PermitLost):
+        await queued.future
+    with pytest.raises(LaneClosed, match="the level was raised") as closed:
+        await sent.future
+    assert (closed.value.sent, closed.value.fix) == (True, "call again")
+
+
+async def test_when_its_lane_is_closed_nobody_hears_of_its_progress_any_more():
+    told: list[object] = []
+    waiting = pending(on_progress=lambda *progress: told.append(progress))
+    assert waiting.relay is not None
+    waiting.relay.offer({"progress": 1})
+    waiting.bar(ConnectionLost("the level was raised"))
+    await asyncio.sleep(0)
+
+    assert told == []
+    with pytest.raises(PermitLost):
+        await waiting.future

@@ -8,7 +8,8 @@ from websockets.asyncio.server import ServerConnection
 
 from bascule.core.errors import ConnectFailed, LoginNeeded
 from support.http_servers import Asked, http_reply, raw_server
-from support.waiting import fail_after
+from support.streams import Leave
+from support.waiting import fail_after, until
 from support.ws_links import LONG, a_dispatcher, ws_link
 from support.ws_servers import accepting, switched, ws_server
 
@@ -217,3 +218,42 @@ async def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.Monkey
     monkeypatch.delenv("no_proxy", raising=False)
     async with ws_server(idle) as url, ws_link(url) as link:
         assert not link.lost.done()
+
+
+async def test_without_leave_nobody_is_asked_for_a_websocket():
+    async with raw_server(accepting(nothing)) as server, fail_after(LONG):
+        dispatcher = a_dispatcher(server.url)
+        dispatcher.leave = Leave(given=False)
+        with pytest.raises(ConnectFailed, match="nothing may be written"):
+            await dispatcher.open()
+        await dispatcher.close(1.0)
+        assert server.connections == 0
+
+
+async def test_without_leave_a_ping_is_not_answered_and_the_next_one_with_it_is():
+    leave = Leave()
+    pinged = asyncio.Event()
+
+    async def talk(connection: ServerConnection) -> None:
+        first = asyncio.ensure_future(await connection.ping(b"first"))
+        await connection.send('{"method":"pinged"}')
+        await pinged.wait()
+        assert not first.done()
+        await (await connection.ping(b"second"))
+        await connection.send('{"method":"answered"}')
+        await connection.wait_closed()
+
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    async with ws_server(talk) as url, fail_after(LONG):
+        dispatcher = a_dispatcher(url)
+        dispatcher.leave, dispatcher.on_notice = leave, lambda method, _: heard.put_nowait(method)
+        try:
+            await dispatcher.open()
+            leave.given = False
+            assert await heard.get() == "pinged"
+            await until(lambda: leave.refusals > 0)
+            leave.given = True
+            pinged.set()
+            assert await heard.get() == "answered"
+        finally:
+            await dispatcher.close(2.0)

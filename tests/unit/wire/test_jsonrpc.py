@@ -176,12 +176,14 @@ def test_a_malformed_error_is_still_an_error(error: Any):
     told = refusal(error, phase="call")
 
     assert told.rpc_code == 0
+    assert not told.readable
     assert len(told.message) < 300
 
 
 def test_an_error_without_words_is_told_by_its_code():
     assert refusal({"code": -1, "message": ""}, phase="call").message == "the server answered with error -1"
     assert refusal({"code": "x"}, phase="call").rpc_code == 0
+    assert refusal({"code": "x"}, phase="call").readable
 
 
 def test_fields_we_do_not_know_are_left_unread():

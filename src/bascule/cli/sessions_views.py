@@ -1,0 +1,146 @@
+"""Agent sessions and their receipts as `bascule sessions` shows them: text for people, JSON in a stable shape."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from bascule.cli.explain import legible
+from bascule.cli.level_words import served
+from bascule.core.principal import Principal
+from bascule.core.receipt import Receipt
+from bascule.core.sensitivity import DataSensitivity, lane_for
+from bascule.runtime.operator import Deed
+from bascule.runtime.raising import in_words
+from bascule.store.levels import SessionRecord
+
+_COLOURS = {DataSensitivity.CONFIDENTIAL: "yellow", DataSensitivity.SECRET: "red"}
+
+_WIDE = 10_000
+"""Columns where nobody looks at a terminal: a program takes lines as long as they are."""
+
+Counts = Mapping[Principal, int] | None
+"""How many receipts there are of each agent session, if that could be read."""
+
+
+def show_table(records: Sequence[SessionRecord], counts: Counts) -> None:
+    from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 -- whoever chose an id, it is printed as it is, never as markup
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("user", "session", "level", "lane", "since", "datasets", "receipts", "ended", "doubt"):
+        table.add_column(heading, overflow="fold", justify="right" if heading == "receipts" else "left")
+    for record in records:
+        before = (record.principal.user_id, record.principal.session_id)
+        after = (lane_for(record.level).value, _when(record.since), _datasets(record), _count(record, counts))
+        cells = (*after, "ended" if record.ended else "", record.doubt)
+        level = Text(record.level.name, _COLOURS.get(record.level, ""))
+        table.add_row(*(Text(legible(cell)) for cell in before), level, *(Text(legible(cell)) for cell in cells))
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    console.print(table)
+
+
+def listing_shape(records: Sequence[SessionRecord], counts: Counts) -> dict[str, Any]:
+    """All of them in their documented JSON shape."""
+    return {
+        "sessions": [
+            {**session_shape(record), "receipts": None if counts is None else counts.get(record.principal, 0)}
+            for record in records
+        ]
+    }
+
+
+def session_shape(record: SessionRecord) -> dict[str, Any]:
+    return {
+        "user": record.principal.user_id,
+        "session": record.principal.session_id,
+        "level": record.level.name.lower(),
+        "lane": lane_for(record.level),
+        "since": record.since or None,
+        "datasets": {name: level.name.lower() for name, level in record.datasets.items()},
+        "ended": record.ended,
+        "doubt": record.doubt,
+    }
+
+
+def shown_shape(record: SessionRecord, receipts: Sequence[Receipt]) -> dict[str, Any]:
+    return {**session_shape(record), "receipts": [receipt_shape(receipt) for receipt in receipts]}
+
+
+def receipt_shape(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "number": receipt.number,
+        "at": receipt.at,
+        "change": receipt.change,
+        "from": receipt.before.name.lower(),
+        "to": receipt.after.name.lower(),
+        "cause": msgspec.to_builtins(receipt.cause),
+        "closed": list(receipt.closed),
+        "twins": dict(receipt.twins),
+        "fence": receipt.fence,
+    }
+
+
+def deed_shape(deed: Deed) -> dict[str, Any]:
+    receipt = receipt_shape(deed.receipt) if deed.receipt is not None else None
+    return {"ok": True, **session_shape(deed.record), "receipt": receipt, "fence": deed.fence}
+
+
+def shown_text(record: SessionRecord, receipts: Sequence[Receipt]) -> str:
+    """One agent session, and what has changed its level."""
+    blocks = [plainly(record), *("\n".join(_receipt_lines(receipt)) for receipt in receipts)]
+    if not receipts:
+        blocks.append("nothing has changed its level")
+    return legible("\n\n".join(blocks))
+
+
+def plainly(record: SessionRecord) -> str:
+    """How one agent session stands."""
+    ended = ", ended" if record.ended else ""
+    head = f"{record.principal} is {record.level.name}, lane {lane_for(record.level)}{ended}"
+    parts = (("since", _when(record.since)), ("datasets", _datasets(record)), ("doubt", record.doubt))
+    return "\n".join([head, *_labelled(parts)])
+
+
+def deed_text(deed: Deed) -> str:
+    if deed.receipt is None:
+        told = f"{deed.record.principal} was {deed.record.level.name} already"
+        return legible("\n".join([told, *_labelled((("datasets", _datasets(deed.record)), ("fence", deed.fence)))]))
+    return legible("\n".join([plainly(deed.record), *_receipt_lines(deed.receipt)]))
+
+
+def _receipt_lines(receipt: Receipt) -> Iterator[str]:
+    change = f"{receipt.change}: {receipt.before.name} → {receipt.after.name}"
+    yield f"receipt {receipt.number}, {_when(receipt.at)}, {change if receipt.change != 'end' else 'end'}"
+    yield from _labelled(
+        (
+            ("by", in_words(receipt.cause)),
+            ("closed", ", ".join(receipt.closed)),
+            ("served", served(receipt.twins)),
+            ("fence", receipt.fence or "it is not known to be over"),
+        )
+    )
+
+
+def _labelled(parts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for label, text in parts:
+        if text:
+            # On one line, whatever it holds: another could pass for one of ours.
+            line = text.replace("\n", "\\n")
+            yield f"  {label + ':':<10}{line}"
+
+
+def _datasets(record: SessionRecord) -> str:
+    return ", ".join(f"{name} ({level.name})" for name, level in sorted(record.datasets.items()))
+
+
+def _count(record: SessionRecord, counts: Counts) -> str:
+    return "?" if counts is None else str(counts.get(record.principal, 0))
+
+
+def _when(at: float) -> str:
+    """Day and time of day, here. Nothing, where it is not known."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) if at else ""

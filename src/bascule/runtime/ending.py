@@ -1,0 +1,17 @@
+"""What an edit of the config has put an end to."""
+
+import asyncio
+from dataclasses import dataclass
+
+from bascule.links.link import Link
+from bascule.transports.http_credentials import Credentials
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """All that is over, or begins anew, while it is not done yet."""
+
+    links: list[Link]
+    logins: list[Credentials]
+    listings: list["asyncio.Task[bool]"]
+    """What is being listed anew."""

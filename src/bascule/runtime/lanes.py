@@ -1,0 +1,46 @@
+"""On which lanes a server can be reached, and how."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bascule.config.model import ServerConfig
+from bascule.config.oauth import OAuthSettings
+from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
+from bascule.policy.footing import Footing, footing_of
+
+
+def footing(server: ServerConfig) -> Footing:
+    return footing_of(has_twin=server.isolated is not None, vouched=server.vouched)
+
+
+def ways_of(server: ServerConfig) -> Mapping[Lane, ServerConfig]:
+    """How the server is reached on each lane that it can be served on. On any other it cannot be reached at all."""
+    ways = {Lane.OPEN: server}
+    if server.isolated is not None:
+        # Nobody logs in at a twin: it cannot reach whoever would have to be asked.
+        ways[Lane.SEALED] = replace(server, transport=server.isolated, oauth=OAuthSettings())
+    elif server.vouched is not None:
+        ways[Lane.PROXIED] = server
+        if server.vouched is DataSensitivity.SECRET:
+            ways[Lane.SEALED] = server
+    return ways
+
+
+def lane_of(server: ServerConfig, level: DataSensitivity) -> Lane:
+    """The lane on which a server is asked at this level. A declared twin has no way out at all, so it serves also those
+    who might use one that has a few."""
+    lane = lane_for(level)
+    return Lane.SEALED if lane is not Lane.OPEN and server.isolated is not None else lane
+
+
+def taken_over(servers: Mapping[str, ServerConfig], level: DataSensitivity) -> dict[str, str]:
+    """By what each server's tools are served at this level, in the words of a receipt."""
+    if lane_for(level) is Lane.OPEN:
+        return {}
+    return {name: _by(server, level) for name, server in servers.items()}
+
+
+def _by(server: ServerConfig, level: DataSensitivity) -> str:
+    if server.isolated is not None:
+        return "declared"
+    return "vouched" if server.vouched is not None and server.vouched >= level else "refused"

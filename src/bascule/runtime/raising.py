@@ -1,0 +1,190 @@
+"""Keeps the level of every agent session true: what is learned is held at once, kept, fenced, and only then told."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from bascule.compliance.fence import Fence
+from bascule.compliance.ratchet import Ratchet, Ratchets
+from bascule.core.errors import BasculeError, ConnectionLost, OutcomeWithheld, StoreError
+from bascule.core.events import LevelChanged
+from bascule.core.principal import Principal
+from bascule.core.receipt import Cause, Receipt
+from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels import LevelStore, SessionRecord
+
+_log = logging.getLogger("bascule.runtime")
+
+
+class Gates(Protocol):
+    """What is closed behind a raise."""
+
+    def close_wider(self, principal: Principal) -> tuple[str, ...]:
+        """End, in this step, every link of a principal that is wider than its level allows. Which they were."""
+        ...
+
+    def taken_over(self, level: DataSensitivity) -> Mapping[str, str]:
+        """By what each server's tools are served at a level."""
+        ...
+
+
+class Raising:
+    """The levels of all agent sessions of one runtime."""
+
+    def __init__(
+        self,
+        store: LevelStore,
+        ratchets: Ratchets,
+        tell: Callable[[LevelChanged], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._ratchets = ratchets
+        self._tell = tell
+        self._clock = clock
+        self.gates: Gates | None = None
+        """Set before the first agent session begins."""
+        self.fence = Fence(store, self._follow)
+        self._closed = False
+        self._beginning: dict[Principal, asyncio.Task[None]] = {}
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._receipts: dict[Principal, tuple[Receipt, ...]] = {}
+        self._datasets: dict[Principal, Mapping[str, DataSensitivity]] = {}
+
+    async def begin(self, principal: Principal) -> None:
+        """Find out how private an agent session is. From its first moment on there is a record of it."""
+        if self._ratchets.of(principal).known:
+            return
+        if self._closed:
+            raise ConnectionLost("the runtime is closed", sent=False)
+        task = self._beginning.get(principal)
+        if task is None:
+            task = self._beginning[principal] = asyncio.create_task(self._begin(principal))
+            task.add_done_callback(lambda _: self._beginning.pop(principal, None))
+        await asyncio.shield(task)
+
+    def receipts(self, principal: Principal) -> tuple[Receipt, ...]:
+        """What has changed the level of an agent session, as far as this runtime has heard."""
+        return self._receipts.get(principal, ())
+
+    def datasets(self, principal: Principal) -> Mapping[str, DataSensitivity]:
+        return self._datasets.get(principal, {})
+
+    async def raise_to(self, principal: Principal, level: DataSensitivity, cause: Cause) -> None:
+        """Raise an agent session to at least this level. Nothing is written to a wider lane, by anyone, from the moment
+        this returns. Raises `OutcomeWithheld` where that cannot be promised; the agent session is SECRET then."""
+        if level <= self._ratchets.of(principal).settled and not cause.dataset:
+            return
+        await asyncio.shield(self.start(principal, level, cause))
+
+    def start(self, principal: Principal, level: DataSensitivity, cause: Cause) -> "asyncio.Task[None]":
+        """Begin to raise, in this step: here and now the agent session is at that level. The rest is seen to even if
+        nobody waits for it."""
+        ratchet = self._ratchets.of(principal)
+        ratchet.hold(level, in_words(cause))
+        closed = self._close(principal)
+        task = asyncio.create_task(self._raise(principal, level, cause, closed))
+        self._under_way.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    async def close(self) -> None:
+        """See to the end of what was begun. What begins later is nobody's any more, and stays SECRET."""
+        self._closed = True
+        tasks = [*self._under_way, *self._beginning.values()]
+        if tasks:
+            await asyncio.wait(tasks)
+        await self.fence.close()
+
+    async def _begin(self, principal: Principal) -> None:
+        # It is there before anything is read: what others raise meanwhile finds it.
+        ratchet = self._ratchets.of(principal)
+        record = await self._store.begin(principal, self._clock())
+        receipts = await self._store.receipts(principal) if record.epoch else ()
+        self._receipts[principal] = receipts
+        self._datasets[principal] = record.datasets
+        ratchet.follow(record, in_words(receipts[-1].cause) if receipts else "")
+
+    async def _raise(self, principal: Principal, level: DataSensitivity, cause: Cause, closed: tuple[str, ...]) -> None:
+        ratchet = self._ratchets.of(principal)
+        try:
+            record, receipt = await self._store.raise_level(principal, level, cause, self._clock())
+        except StoreError as error:
+            # Never let go of: what could not be kept must hold for as long as this process lives.
+            ratchet.hold(DataSensitivity.SECRET, "a level could not be kept")
+            self._close(principal)
+            raise _withheld(error) from error
+        ratchet.follow(record, in_words(cause))
+        self._datasets[principal] = record.datasets
+        fenced = await self.fence.settle(receipt.number if receipt is not None else None)
+        ratchet.let_go(level)
+        ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
+        if receipt is not None:
+            await self._complete(receipt, closed, fenced)
+
+    async def _complete(self, receipt: Receipt, closed: tuple[str, ...], fenced: str) -> None:
+        """Say what was done. That is no part of the promise, so its failure is only logged."""
+        principal = receipt.principal
+        twins: Mapping[str, str] = self.gates.taken_over(receipt.after) if self.gates is not None else {}
+        try:
+            await self._store.complete_receipt(receipt.number, closed, twins, fenced)
+            self._receipts[principal] = await self._store.receipts(principal)
+        except StoreError as error:
+            _log.warning("receipt %d could not be completed: %s", receipt.number, error.message)
+        self._tell(
+            LevelChanged(
+                principal, receipt.change, receipt.before, receipt.after, receipt.cause, closed, twins, self._clock()
+            )
+        )
+
+    def _follow(self, records: Iterable[SessionRecord]) -> None:
+        """Take over what other runtimes, or an operator, have done, and close what is too wide for it, in one step."""
+        for record in records:
+            ratchet = self._ratchets.find(record.principal)
+            if ratchet is not None and ratchet.follow(record, "raised elsewhere"):
+                self._datasets[record.principal] = record.datasets
+                self._look_up(record.principal, ratchet, self._close(record.principal))
+
+    def _look_up(self, principal: Principal, ratchet: Ratchet, closed: tuple[str, ...]) -> None:
+        """Learn, in our own time, why somebody else has changed the level, and say what was closed here for it."""
+
+        async def look_up() -> None:
+            receipts = self._receipts[principal] = await self._store.receipts(principal)
+            if receipts and receipts[-1].after == ratchet.level:
+                ratchet.because = in_words(receipts[-1].cause)
+            if receipts and closed:
+                # Whoever changed it may have no servers, as an operator has none: what took over is known here.
+                twins: Mapping[str, str] = self.gates.taken_over(ratchet.level) if self.gates is not None else {}
+                await self._store.complete_receipt(receipts[-1].number, closed, twins, "")
+                self._receipts[principal] = await self._store.receipts(principal)
+
+        task = asyncio.create_task(look_up())
+        self._under_way.add(task)
+        task.add_done_callback(self._done)
+
+    def _close(self, principal: Principal) -> tuple[str, ...]:
+        return self.gates.close_wider(principal) if self.gates is not None else ()
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._under_way.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, BasculeError):
+            _log.warning("%s", error.message)
+
+
+def in_words(cause: Cause) -> str:
+    """What raised a level, for whoever is refused because of it."""
+    call = f" of {cause.server}/{cause.tool}" if cause.tool else ""
+    dataset = f" {cause.dataset!r}" if cause.dataset else ""
+    reason = f": {cause.reason}" if cause.reason else ""
+    return f"{cause.by}{dataset}{call}{reason}"
+
+
+def _withheld(error: StoreError) -> OutcomeWithheld:
+    return OutcomeWithheld(
+        "the outcome is withheld: how private it is could not be kept, and without that it may not be seen",
+        rule="nothing_before_it_is_learned",
+        evidence=error.message,
+        fix=error.fix or "make the store writable again; this agent session counts as SECRET until then",
+    )

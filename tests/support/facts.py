@@ -1,0 +1,19 @@
+"""What the rules are given, noted where it is given to them."""
+
+import pytest
+
+from bascule.policy.decide import decide
+from bascule.policy.facts import Facts
+from bascule.policy.verdict import Verdict
+
+
+def noted_facts(monkeypatch: pytest.MonkeyPatch) -> dict[str, Facts]:
+    """The last facts of each name from now on. They are decided as ever."""
+    seen: dict[str, Facts] = {}
+
+    def noting(facts: Facts) -> Verdict:
+        seen[facts.name] = facts
+        return decide(facts)
+
+    monkeypatch.setattr("bascule.runtime.terms.decide", noting)
+    return seen

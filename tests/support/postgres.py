@@ -1,0 +1,158 @@
+"""A real PostgreSQL for a run of the tests: from the system's packages, in a folder of its own, on a socket file only."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "300",
+    "shared_buffers": "32MB",
+    "autovacuum": "off",
+    # What must survive a crash has to ask for it.
+    "synchronous_commit": "off",
+}
+
+LONGEST = 180
+"""Seconds for a server to start or stop, on a machine whose disk is busy with other things."""
+
+_GUARD = 'exec 3<&0; (cat <&3; "$@" stop --mode immediate --silent; rm -rf "$FOLDER") >/dev/null 2>&1 &'
+"""Should this process be killed, nobody is left but this one: it reads until the other end of its pipe is gone."""
+
+
+class PostgresServer:
+    """One server. `database()` gives an empty database in it."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.folder = folder
+        self._data = folder / "data"
+        self._control = [*_as_postgres(), str(programs / "pg_ctl"), "--pgdata", str(self._data)]
+        self._numbers = count(1)
+        self._free: list[str] = []
+        initdb = [*_as_postgres(), str(programs / "initdb"), "--no-sync", "--auth", "trust", "--username", "bascule"]
+        _run([*initdb, "--encoding", "UTF8", "--locale", "C.UTF-8", "--pgdata", str(self._data)])
+        settings = {**SETTINGS, "unix_socket_directories": str(folder)}
+        lines = "".join(f"{name} = '{value}'\n" for name, value in settings.items())
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write(lines)
+
+    def start(self) -> None:
+        _run([*self._control, "--log", str(self.folder / "log"), "--timeout", str(LONGEST), "--silent", "start"])
+
+    def stop(self, mode: str = "fast") -> None:
+        _run([*self._control, "--mode", mode, "--wait", "--silent", "stop"])
+
+    def restart(self, mode: str = "fast") -> None:
+        self.stop(mode)
+        self.start()
+
+    def database(self) -> str:
+        """The address of an empty database."""
+        if self._free:
+            return self.address(self._free.pop())
+        name = f"d{next(self._numbers)}"
+        self.run("postgres", f"CREATE DATABASE {name}")
+        return self.address(name)
+
+    def take_back(self, address: str) -> None:
+        """Empty it for another test. One made anew each time would be slow: for the disk, and for a server that was killed
+        and looks at every file before it comes back."""
+        name = address.rpartition("/")[2]
+        ours = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        execute(
+            address, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s AND {ours}", name
+        )
+        self.run("postgres", f"ALTER DATABASE {name} RESET ALL; GRANT CONNECT ON DATABASE {name} TO PUBLIC")
+        execute(address, "DROP SCHEMA IF EXISTS bascule CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        self._free.append(name)
+
+    def address(self, name: str) -> str:
+        return f"postgresql://bascule@{quote(str(self.folder), safe='')}/{name}"
+
+    def run(self, name: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        return execute(self.address(name), statement, *values)
+
+    @contextmanager
+    def guarded(self) -> Generator[None]:
+        """Stopped and removed in the end, also when this process is killed."""
+        ours, theirs = os.pipe()
+        argv = ["sh", "-c", _GUARD, "sh", *self._control]
+        environment = {**os.environ, "FOLDER": str(self.folder)}
+        subprocess.run(argv, stdin=ours, cwd="/", env=environment, check=True, start_new_session=True)
+        os.close(ours)
+        try:
+            self.start()
+            yield
+        finally:
+            try:
+                self.stop("immediate")
+            finally:
+                os.close(theirs)
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def execute(address: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    """One statement, as an operator at the database would make it."""
+    with psycopg.connect(address, autocommit=True) as db:
+        made = db.execute(statement.encode(), values or None)
+        return made.fetchall() if made.description else []
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for all tests of one worker."""
+    if not installed():
+        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+    server = made_server()
+    with server.guarded():
+        yield server
+
+
+def installed() -> bool:
+    return _programs() is not None
+
+
+def made_server() -> PostgresServer:
+    """One that is not started yet, in a folder of its own."""
+    programs = _programs()
+    assert programs is not None
+    folder = Path(tempfile.mkdtemp(prefix="bascule-pg-"))
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+    return PostgresServer(programs, folder)
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[str]:
+    """The address of an empty database that is this test's own."""
+    address = postgres.database()
+    yield address
+    postgres.take_back(address)
+
+
+def _programs() -> Path | None:
+    """Debian keeps them off the search path, one folder for each version."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    plain = shutil.which("initdb")
+    return found[-1].parent if found else Path(plain).parent if plain else None
+
+
+def _as_postgres() -> list[str]:
+    """PostgreSQL refuses to run as root."""
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
+
+
+def _run(argv: list[str]) -> None:
+    # Not our folder: the user of PostgreSQL may not even look at it.
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False, cwd="/", timeout=LONGEST)
+    assert ended.returncode == 0, f"{argv}: {ended.stdout}\n{ended.stderr}"

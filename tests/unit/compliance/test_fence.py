@@ -1,0 +1,290 @@
+"""The fence, between runtimes on one real store, by a clock that the test moves."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bascule.compliance import fence as module
+from bascule.compliance.fence import HOLDS, PATIENCE, Fence
+from bascule.core.errors import ConnectionLost, StoreError
+from bascule.core.principal import Principal
+from bascule.core.receipt import Cause
+from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels import LevelStore, Poll, SessionRecord
+from support.level_stores import Place, place_at
+from support.waiting import until
+
+ALICE = Principal("alice", "s-1")
+CONFIDENTIAL, SECRET = DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET
+LABEL = Cause("label", "files", "read")
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Member:
+    """One runtime's fence, and what it was told."""
+
+    def __init__(self, store: LevelStore, clock: Clock) -> None:
+        self.store = store
+        self.seen: list[SessionRecord] = []
+        self.fence = Fence(store, self.follow, clock)
+
+    def follow(self, records: Iterable[SessionRecord]) -> None:
+        self.seen += records
+
+    async def raise_level(self, level: DataSensitivity = SECRET) -> int:
+        _, receipt = await self.store.raise_level(ALICE, level, LABEL, 1.0)
+        assert receipt is not None
+        return receipt.number
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def place(store_address: str | None, tmp_path: Path) -> AsyncGenerator[Place]:
+    async with place_at(store_address, tmp_path) as place:
+        yield place
+
+
+@pytest.fixture
+def untended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks unless the test does."""
+
+    async def never(_: Fence) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Fence, "_tend", never)
+
+
+async def test_a_lease_is_as_fresh_as_the_last_look(place: Place, clock: Clock, untended: None):
+    member = Member(await place.open(), clock)
+    assert not member.fence.lease.valid()
+    await member.fence.open()
+    assert member.fence.lease.valid()
+
+    clock.now += HOLDS
+    assert not member.fence.lease.valid()
+    await member.fence.renew()
+    assert member.fence.lease.valid()
+    await member.fence.close()
+    assert not member.fence.lease.valid()
+
+
+async def test_a_lease_counts_from_before_the_look(place: Place, clock: Clock, untended: None):
+    """A raise that became durable while the look was under way must not outlast anyone's patience."""
+
+    class Slow(Member):
+        def follow(self, records: Iterable[SessionRecord]) -> None:
+            clock.now += HOLDS
+
+    member = Slow(await place.open(), clock)
+    await member.fence.open()
+    await member.raise_level()
+    clock.now += HOLDS
+    await member.fence.renew()
+
+    assert not member.fence.lease.valid()
+    await member.fence.close()
+
+
+async def test_alone_nobody_is_waited_for(place: Place, clock: Clock, untended: None):
+    member = Member(await place.open(), clock)
+    await member.fence.open()
+
+    assert await member.fence.settle(await member.raise_level()) == "no other runtime had to be waited for"
+    await member.fence.close()
+
+
+async def test_a_raise_is_over_once_the_others_have_done_what_it_asks(place: Place, clock: Clock):
+    first, second = Member(await place.open(), clock), Member(await place.open(), clock)
+    await first.fence.open()
+    await second.fence.open()
+    number = await first.raise_level()
+    words = await first.fence.settle(number)
+
+    assert words == "1 other runtimes acknowledged"
+    assert [record.level for record in second.seen] == [SECRET]
+    await first.fence.close()
+    await second.fence.close()
+
+
+async def test_a_silent_runtime_is_waited_for_until_it_can_no_longer_write(place: Place, clock: Clock, untended: None):
+    raiser, silent = Member(await place.open(), clock), Member(await place.open(), clock)
+    await raiser.fence.open()
+    await silent.fence.open()
+    settling = asyncio.create_task(raiser.fence.settle(await raiser.raise_level()))
+    await asyncio.sleep(0.2)
+    assert not settling.done()
+
+    clock.now += PATIENCE
+    assert await settling == "the leases of 1 have run out"
+    assert not silent.fence.lease.valid()
+    # It comes back: first it learns what it has missed, and only then may it write.
+    await silent.fence.renew()
+    assert [record.level for record in silent.seen] == [SECRET]
+    assert silent.fence.lease.valid()
+    assert await raiser.store.laggards(10**6) == {raiser.fence._id, silent.fence._id}
+    await raiser.fence.close()
+    await silent.fence.close()
+
+
+async def test_who_was_given_up_while_it_looked_may_not_write_by_that_look(place: Place, clock: Clock, untended: None):
+    raiser, slow = Member(await place.open(), clock), Member(await place.open(), clock)
+    await raiser.fence.open()
+    await slow.fence.open()
+    number = await raiser.raise_level()
+    acknowledge = slow.store.acknowledge
+    given_up = asyncio.Event()
+
+    async def late(runtime: str, acked: int) -> bool:
+        if not given_up.is_set():
+            await raiser.store.strike((runtime,), number)
+            given_up.set()
+            slow.fence.lease.until = 0.0
+        return await acknowledge(runtime, acked)
+
+    slow.store.acknowledge = late  # pyright: ignore[reportAttributeAccessIssue]
+    await slow.fence._look_once()
+    assert not slow.fence.lease.valid()
+    await slow.fence.renew()
+    assert slow.fence.lease.valid()
+    await raiser.fence.close()
+    await slow.fence.close()
+
+
+async def test_one_that_acknowledged_in_the_last_moment_is_not_given_up(place: Place, clock: Clock, untended: None):
+    raiser, last = Member(await place.open(), clock), Member(await place.open(), clock)
+    await raiser.fence.open()
+    await last.fence.open()
+    number = await raiser.raise_level()
+    await last.fence.renew()
+    await raiser.store.strike((last.fence._id,), number)
+
+    assert (await last.store.poll(last.fence._id, number)).registered
+    await raiser.fence.close()
+    await last.fence.close()
+
+
+async def test_a_runtime_that_ends_is_not_waited_for(place: Place, clock: Clock, untended: None):
+    raiser, other = Member(await place.open(), clock), Member(await place.open(), clock)
+    await raiser.fence.open()
+    await other.fence.open()
+    await other.fence.close()
+
+    assert await raiser.fence.settle(await raiser.raise_level()) == "no other runtime had to be waited for"
+    await raiser.fence.close()
+
+
+async def test_whoever_is_no_runtime_can_wait_for_the_others_too(place: Place, clock: Clock):
+    runtime, operator = Member(await place.open(), clock), Member(await place.open(), clock)
+    await runtime.fence.open()
+    await operator.raise_level()
+
+    assert await operator.fence.settle() == "1 other runtimes acknowledged"
+    assert [record.level for record in runtime.seen] == [SECRET]
+    await runtime.fence.close()
+
+
+class Failing:
+    """A store that cannot be asked."""
+
+    def __init__(self, store: LevelStore) -> None:
+        self._store = store
+        self.broken = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def poll(self, runtime: str, after: int) -> Poll:
+        self._check()
+        return await self._store.poll(runtime, after)
+
+    async def laggards(self, number: int) -> frozenset[str]:
+        self._check()
+        return await self._store.laggards(number)
+
+    async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
+        self._check()
+        await self._store.strike(runtimes, number)
+
+    def _check(self) -> None:
+        if self.broken:
+            raise StoreError("the disk is gone")
+
+
+async def test_without_the_store_there_is_no_lease_and_time_alone_fences(
+    place: Place, clock: Clock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "INTERVAL", 0.01)
+    store = Failing(await place.open())
+    member = Member(store, clock)  # pyright: ignore[reportArgumentType]
+    await member.fence.open()
+    store.broken = True
+    with pytest.raises(StoreError, match="the disk is gone"):
+        await member.fence.renew()
+    clock.now += HOLDS
+    assert not member.fence.lease.valid()
+
+    settling = asyncio.create_task(member.fence.settle(1))
+    await asyncio.sleep(0.05)
+    assert not settling.done()
+    settling.cancel()
+    # It is tried again and again, and works once the store does.
+    store.broken = False
+    await until(member.fence.lease.valid)
+    store.broken = True
+    await member.fence.close()
+
+
+async def test_time_alone_is_waited_for_in_full(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    store = Failing(await place.open())
+    store.broken = True
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    fence = Fence(store, lambda _: None)  # pyright: ignore[reportArgumentType]
+
+    assert "all leases have run out" in await fence.settle(1)
+    assert loop.time() - began >= 0.29
+
+
+async def test_many_who_ask_look_once(place: Place, clock: Clock, untended: None):
+    store = Failing(await place.open())
+    looks: list[str] = []
+    poll = store.poll
+
+    async def counted(runtime: str, after: int) -> Poll:
+        looks.append(runtime)
+        return await poll(runtime, after)
+
+    store.poll = counted
+    member = Member(store, clock)  # pyright: ignore[reportArgumentType]
+    await member.fence.open()
+    await asyncio.gather(*(member.fence.renew() for _ in range(20)))
+
+    assert len(looks) == 1
+    await member.fence.close()
+
+
+async def test_after_its_end_it_looks_no_more(place: Place, clock: Clock, untended: None):
+    member = Member(await place.open(), clock)
+    await member.fence.open()
+    await member.fence.close()
+    with pytest.raises(ConnectionLost, match="is closed"):
+        await member.fence.renew()
+
+    assert not member.fence.lease.valid()
