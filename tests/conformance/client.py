@@ -21,7 +21,7 @@ RETURN = "http://localhost:3000/callback"
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
 """The client of which the suite knows that it describes itself there."""
 
-PATIENT = Timeouts(connect=80, list=80, call=80)
+PATIENT = Timeouts(connect=80, probe=80, list=80, call=80)
 """The suite runs its scenarios all at once, and counts the time itself."""
 
 SAMPLES: Mapping[str, Any] = {"string": "x", "integer": 5, "number": 3, "boolean": True, "object": {}, "array": []}

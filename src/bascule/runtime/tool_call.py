@@ -14,6 +14,7 @@ from bascule.runtime.operation import Operation
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Standing
 from bascule.runtime.trail import Trail
+from bascule.wire.fatal import read_fatal
 from bascule.wire.reply import take_outcome
 
 
@@ -45,6 +46,9 @@ def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> To
     server = trail.server
     outcome = take_outcome(raw, server, trail.tool, trail.lane, trail.steps, standing.style_of(server))
     if isinstance(outcome, ToolFailure):
+        if "fatal" in standing.config(server).trust:
+            # From any other it is an error like every other: who can end a run could keep agents from working.
+            outcome = read_fatal(outcome, raw)
         return standing.mask_of(server).failure(outcome)
     if entry.results is not None:
         check_result(entry, raw)
