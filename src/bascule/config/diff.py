@@ -20,6 +20,10 @@ SETTINGS = {
     "store": "store",
     "screen": "catalog.screen",
     "lock": "catalog.lock",
+    "workspace_root": "workspace.root",
+    "workspace_quota": "workspace.quota",
+    "audit_arguments": "audit.arguments",
+    "anchor_every": "audit.anchor_every",
 }
 """What stands beside the servers, by its key in the file. All of it is settled when the program starts."""
 

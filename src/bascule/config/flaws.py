@@ -118,11 +118,20 @@ def count_flaws(name: str, value: Any) -> Iterator[Flaw]:
         yield Flaw((name,), "must be a whole number above 0")
 
 
-def runtime_flaws(*, links_max: Any, links_starting: Any, message_max: Any, store: Any) -> Iterator[Flaw]:
-    yield from count_flaws("links_max", links_max)
-    yield from count_flaws("links_starting", links_starting)
-    if not isinstance(message_max, int) or not MESSAGE_LEAST <= message_max <= MESSAGE_MOST:
+def runtime_flaws(given: Mapping[str, Any]) -> Iterator[Flaw]:
+    """What is wrong with the settings beside the servers, by the model's names of them."""
+    for name in ("links_max", "links_starting", "workspace_quota"):
+        yield from count_flaws(name, given[name])
+    yield from seconds_flaws("anchor_every", given["anchor_every"])
+    if not isinstance(given["message_max"], int) or not MESSAGE_LEAST <= given["message_max"] <= MESSAGE_MOST:
         yield Flaw(("message_max",), f"must be a size from {MESSAGE_LEAST} bytes to {MESSAGE_MOST // 1024**3}GiB")
+    root = given["workspace_root"]
+    if root is not None and (not _is_text(root) or "\0" in root):
+        yield Flaw(("workspace_root",), "must be the path of a folder")
+    yield from _store_flaws(given["store"])
+
+
+def _store_flaws(store: Any) -> Iterator[Flaw]:
     scheme = str(store).partition("://")[0].lower() if store is not None and "://" in str(store) else "sqlite"
     if scheme in POSTGRES:
         if flaw := postgres_url_flaw(str(store)):

@@ -5,7 +5,17 @@ from enum import StrEnum
 from typing import Any
 
 from bascule.config.isolated import TWINS
-from bascule.config.model import ERAS, LINKS_MAX, LINKS_STARTING, LOCKINGS, MESSAGE_MAX, SCREENS, STYLES
+from bascule.config.model import (
+    AUDITED,
+    ERAS,
+    LINKS_MAX,
+    LINKS_STARTING,
+    LOCKINGS,
+    MESSAGE_MAX,
+    SCREENS,
+    STYLES,
+    WORKSPACE_QUOTA,
+)
 from bascule.config.upkeep import LIFETIMES
 from bascule.config.word import VOUCHED
 
@@ -118,11 +128,11 @@ TOP_KEYS = _by_name(
     Key("catalog.screen", Kind.CHOICE, "flag", SCREENS),
     _later("catalog.search_above", Kind.COUNT),
     _later("results.presets", default={}),
-    _later("workspace.root", Kind.TEXT),
-    _later("workspace.quota", Kind.SIZE, 1024**3),
+    Key("workspace.root", Kind.TEXT),
+    Key("workspace.quota", Kind.SIZE, WORKSPACE_QUOTA),
     Key("store", Kind.TEXT),
-    _later("audit.arguments", Kind.CHOICE, "shape", ("shape", "full")),
-    _later("audit.anchor_every", Kind.SECONDS, 60),
+    Key("audit.arguments", Kind.CHOICE, "shape", AUDITED),
+    Key("audit.anchor_every", Kind.SECONDS, 60),
     _later("gateway.host", Kind.TEXT, "127.0.0.1"),
     _later("gateway.port", Kind.COUNT, 8470),
     _later("gateway.auth.keys", Kind.TEXTS, ()),

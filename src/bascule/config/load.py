@@ -25,11 +25,12 @@ _FIELDS = {
     "store": "store",
     "catalog.screen": "screen",
     "catalog.lock": "lock",
+    "workspace.root": "workspace_root",
+    "workspace.quota": "workspace_quota",
+    "audit.arguments": "audit_arguments",
+    "audit.anchor_every": "anchor_every",
 }
 """Keys beside the servers, and the fields of the model they fill."""
-
-_CHOICES = {"screen", "lock"}
-"""Those of them that are one of a few words, and checked as such when they are read."""
 
 
 def load_file(path: str | Path, environ: Mapping[str, str] | None = None) -> RuntimeConfig:
@@ -82,7 +83,7 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
     values = read_values(TOP_KEYS, entry, problems)
     settings = {field: values[key] for key, field in _FIELDS.items()}
     keys = {field: key for key, field in _FIELDS.items()}
-    for flaw in runtime_flaws(**{field: value for field, value in settings.items() if field not in _CHOICES}):
+    for flaw in runtime_flaws(settings):
         key = keys[str(flaw.path[0])]
         problems.add(entry[key].path if key in entry else (*path, key), flaw.text)
     return settings

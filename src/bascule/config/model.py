@@ -46,6 +46,8 @@ Screen = Literal["flag", "refuse"]
 SCREENS = ("flag", "refuse")
 Locking = Literal["auto", "required", "off"]
 LOCKINGS = ("auto", "required", "off")
+Audited = Literal["shape", "full"]
+AUDITED = ("shape", "full")
 
 MESSAGE_MAX = 8 * 1024 * 1024
 """Longest message we accept unless told otherwise. Results with images reach a few megabytes."""
@@ -55,6 +57,9 @@ LINKS_MAX = 100
 
 LINKS_STARTING = 8
 """Links that may be starting at once. A hundred `npx` at once starve each other until all of them time out."""
+
+WORKSPACE_QUOTA = 1024**3
+"""Bytes that the files of one agent session may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +185,13 @@ class RuntimeConfig:
     """What becomes of tools with findings: shown as such, or kept from agents."""
     lock: Locking = "auto"
     """Whether tools must be as they were approved: where there is a lock file, always, or never."""
+    workspace_root: str | None = None
+    """The folder in which every agent session has its own. None: one in the state folder."""
+    workspace_quota: int = WORKSPACE_QUOTA
+    audit_arguments: Audited = "shape"
+    """How arguments are written down: by their shapes alone, or whole."""
+    anchor_every: float = 60
+    """Seconds after which the end of the audit log is kept in the store too."""
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()
@@ -189,12 +201,8 @@ class RuntimeConfig:
         refuse(
             "RuntimeConfig",
             chain(
-                runtime_flaws(
-                    links_max=self.links_max,
-                    links_starting=self.links_starting,
-                    message_max=self.message_max,
-                    store=self.store,
-                ),
+                runtime_flaws({field.name: getattr(self, field.name) for field in fields(self)}),
+                choice_flaws("audit_arguments", self.audit_arguments, AUDITED),
                 choice_flaws("screen", self.screen, SCREENS),
                 choice_flaws("lock", self.lock, LOCKINGS),
                 [Flaw(("servers", name), "stands under another name than its own") for name in misnamed],

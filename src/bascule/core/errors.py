@@ -10,7 +10,8 @@ BasculeError
 ├── Refused                BSC-300  the rules said no
 │   ├── LimitReached       BSC-301
 │   ├── TwinDiffers        BSC-302
-│   └── OutcomeWithheld    BSC-303
+│   ├── OutcomeWithheld    BSC-303
+│   └── NotWrittenDown     BSC-304
 ├── PeerError              BSC-400  the server's, or the way to it
 │   ├── ConnectFailed      BSC-401
 │   │   └── LoginNeeded    BSC-406
@@ -22,6 +23,9 @@ BasculeError
 │   └── PeerRefused        BSC-405
 ├── PoolTimeout            BSC-500  ours: nothing free in time
 ├── SandboxError           BSC-600  ours: a child process or box could not be made
+├── WorkspaceError         BSC-610  a file of an agent session
+│   ├── PathRefused        BSC-611
+│   └── NoRoom             BSC-612
 ├── StoreError             BSC-650  ours: what must be kept could not be read or written
 └── PermitLost             BSC-900  never leaves the runtime: decide again
 """
@@ -128,6 +132,12 @@ class OutcomeWithheld(Refused):
     code = "BSC-303"
 
 
+class NotWrittenDown(Refused):
+    """The audit log could not take what must stand in it before it is done."""
+
+    code = "BSC-304"
+
+
 class PeerError(BasculeError):
     """The server, or the way to it, failed. `sent` is False only if the request surely never left us."""
 
@@ -223,6 +233,24 @@ class SandboxError(BasculeError):
     """A child process or its box could not be made."""
 
     code = "BSC-600"
+
+
+class WorkspaceError(BasculeError):
+    """Something could not be done with a file or folder of a workspace. It is named as an agent sees it."""
+
+    code = "BSC-610"
+
+
+class PathRefused(WorkspaceError):
+    """A path that leads out of the workspace, or may, or to something that is no file or folder of its own."""
+
+    code = "BSC-611"
+
+
+class NoRoom(WorkspaceError):
+    """The quota of the agent session is used up, or the disk is full."""
+
+    code = "BSC-612"
 
 
 class StoreError(BasculeError):

@@ -12,7 +12,10 @@ from bascule.core.errors import (
     LimitReached,
     LoginFailed,
     LoginNeeded,
+    NoRoom,
+    NotWrittenDown,
     OutcomeWithheld,
+    PathRefused,
     PeerRefused,
     PoolTimeout,
     ProtocolViolation,
@@ -25,6 +28,7 @@ from bascule.core.errors import (
     UnknownResource,
     UnknownTool,
     UsageError,
+    WorkspaceError,
 )
 from bascule.core.jsonvalue import JsonObject, as_array, as_object
 from bascule.core.outcome import FailureKind, ToolFailure
@@ -41,6 +45,7 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     LimitReached: FailureKind.DENIED,
     TwinDiffers: FailureKind.DENIED,
     OutcomeWithheld: FailureKind.DENIED,
+    NotWrittenDown: FailureKind.DENIED,
     ConnectFailed: FailureKind.CONNECTION_ERROR,
     LoginNeeded: FailureKind.UNAVAILABLE,
     LoginFailed: FailureKind.UNAVAILABLE,
@@ -51,6 +56,9 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     PeerRefused: FailureKind.TOOL_ERROR,
     PoolTimeout: FailureKind.UNAVAILABLE,
     SandboxError: FailureKind.UNAVAILABLE,
+    WorkspaceError: FailureKind.UNAVAILABLE,
+    PathRefused: FailureKind.DENIED,
+    NoRoom: FailureKind.UNAVAILABLE,
     StoreError: FailureKind.UNAVAILABLE,
 }
 """Every class that can reach the runtime. A class that is missing here fails a test, not a user."""

@@ -129,6 +129,10 @@ SETTING_CHANGES = {
     "message_max": 4096,
     "store": "other.db",
     "screen": "refuse",
+    "workspace_root": "/srv/files",
+    "workspace_quota": 4096,
+    "audit_arguments": "full",
+    "anchor_every": 5,
 }
 
 

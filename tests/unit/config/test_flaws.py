@@ -157,6 +157,17 @@ def test_a_time_must_be_finite_and_above_zero(value: Any):
     assert paths(seconds_flaws("call", value)) == [("call",)]
 
 
+SETTINGS: dict[str, Any] = {
+    "links_max": 100,
+    "links_starting": 8,
+    "message_max": 2**23,
+    "store": None,
+    "workspace_root": None,
+    "workspace_quota": 2**30,
+    "anchor_every": 60,
+}
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -167,19 +178,21 @@ def test_a_time_must_be_finite_and_above_zero(value: Any):
         ("store", "postgresql://db"),
         ("store", "mysql://db/x"),
         ("store", ""),
+        ("workspace_root", ""),
+        ("workspace_root", "a\0b"),
+        ("workspace_quota", 0),
+        ("anchor_every", 0),
     ],
 )
 def test_settings_of_a_runtime_have_bounds(field: str, value: Any):
-    good: dict[str, Any] = {"links_max": 100, "links_starting": 8, "message_max": 2**23, "store": None}
-
-    assert paths(runtime_flaws(**good | {field: value})) == [(field,)]
+    assert paths(runtime_flaws(SETTINGS | {field: value})) == [(field,)]
 
 
 @pytest.mark.parametrize(
     "store", [None, "state.db", "/var/lib/bascule.db", "sqlite:///var/lib/bascule.db", "postgresql://me@db/x"]
 )
 def test_a_store_is_a_file_or_a_database(store: str | None):
-    assert list(runtime_flaws(links_max=1, links_starting=1, message_max=1024, store=store)) == []
+    assert list(runtime_flaws(SETTINGS | {"store": store})) == []
 
 
 def test_a_text_has_no_items():

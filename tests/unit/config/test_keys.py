@@ -52,9 +52,12 @@ def test_every_key_of_a_server_is_in_the_table():
     assert {name for name, key in SERVER_KEYS.items() if not key.available} == LATER
 
 
-def test_six_keys_beside_the_servers_are_available():
+def test_these_keys_beside_the_servers_are_available():
     available = {name for name, key in TOP_KEYS.items() if key.available}
-    assert available == {"links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"}
+    assert available == {
+        *("links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"),
+        *("workspace.root", "workspace.quota", "audit.arguments", "audit.anchor_every"),
+    }
 
 
 def test_the_tables_beside_the_servers_are_all_there():
@@ -87,6 +90,10 @@ def test_the_defaults_beside_the_servers_are_those_of_the_model():
     assert TOP_KEYS["links.starting"].default == runtime.links_starting
     assert TOP_KEYS["messages.max"].default == runtime.message_max
     assert TOP_KEYS["store"].default == runtime.store
+    assert TOP_KEYS["workspace.root"].default == runtime.workspace_root
+    assert TOP_KEYS["workspace.quota"].default == runtime.workspace_quota
+    assert TOP_KEYS["audit.arguments"].default == runtime.audit_arguments
+    assert TOP_KEYS["audit.anchor_every"].default == runtime.anchor_every
 
 
 def test_every_available_key_can_be_read():

@@ -1,0 +1,101 @@
+"""What one call has changed on our side, and can still be undone.
+
+Whoever keeps something that a failed call must not leave behind takes part: the state of an agent session, its
+workspace, and whatever a program registers. Most calls change nothing here, so a part begins with the first change.
+"""
+
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Protocol
+
+from bascule.core.errors import BasculeError
+
+
+class Undo(Protocol):
+    """What one participant has changed in one call. One of these is called, once, perhaps in another thread. Neither
+    may touch what other calls have changed."""
+
+    def commit(self) -> None:
+        """Keep the changes, and forget how to undo them."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo them, except where another call has changed the same thing since. Raises where it cannot."""
+        ...
+
+
+class Participant(Protocol):
+    """Takes part in every call of an agent session from its beginning. Must be hashable."""
+
+    def begin(self) -> Undo: ...
+
+
+class Ending(StrEnum):
+    """What became of a call's changes on our side."""
+
+    NOTHING = "nothing"
+    """There were none."""
+    KEPT = "kept"
+    RESTORED = "restored"
+    WAITING = "waiting"
+    """The server may still be at it. They are undone when its link has ended."""
+    FAILED = "failed"
+    """A participant could not undo them, or not keep them."""
+
+
+class Transaction:
+    """The changes of one call."""
+
+    __slots__ = ("_parts", "over")
+
+    def __init__(self) -> None:
+        self._parts: dict[Hashable, Undo] = {}
+        self.over = False
+        """Whether it has ended: what is changed now is nobody's to undo."""
+
+    def __bool__(self) -> bool:
+        """Whether anything has changed."""
+        return bool(self._parts)
+
+    def part(self, participant: Hashable, begin: Callable[[], Undo]) -> Undo:
+        """The part of this participant; it begins where it has not yet."""
+        undo = self._parts.get(participant)
+        if undo is None:
+            undo = self._parts[participant] = begin()
+        return undo
+
+    def commit(self) -> tuple[Ending, tuple[str, ...]]:
+        """Keep every change. With what went wrong about that, in words."""
+        return self._end(Ending.KEPT, [undo.commit for undo in self._parts.values()])
+
+    def rollback(self) -> tuple[Ending, tuple[str, ...]]:
+        """Undo every change, the last participant's first. With what could not be undone, in words."""
+        return self._end(Ending.RESTORED, [undo.rollback for undo in reversed(self._parts.values())])
+
+    def _end(self, ending: Ending, steps: list[Callable[[], None]]) -> tuple[Ending, tuple[str, ...]]:
+        self.over = True
+        problems = [problem for step in steps if (problem := _problem_of(step))]
+        if problems:
+            return Ending.FAILED, tuple(problems)
+        return ending if steps else Ending.NOTHING, ()
+
+
+def _problem_of(step: Callable[[], None]) -> str:
+    try:
+        step()
+    except BasculeError as error:
+        return error.message
+    except Exception as error:  # noqa: BLE001 -- a user's code: the others must have their turn all the same
+        return f"a participant raised {type(error).__name__}"
+    return ""
+
+
+CURRENT: ContextVar[Transaction | None] = ContextVar("bascule_transaction", default=None)
+"""The transaction of the call in whose course this code runs. Set by whoever carries the call out."""
+
+
+def current_transaction() -> Transaction | None:
+    """The one to which a change made here and now belongs, if there is one that has not ended."""
+    transaction = CURRENT.get()
+    return None if transaction is None or transaction.over else transaction
