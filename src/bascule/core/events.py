@@ -11,6 +11,7 @@ from bascule.core.outcome import Outcome, Result, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.transaction import Ending, Remote
 
 
 class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
@@ -29,6 +30,9 @@ class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     """Seconds since the epoch when the call ended."""
     findings: tuple[str, ...] = ()
     """What was odd about the reply and changed nothing, and whether the call was sent more than once."""
+    local: Ending = Ending.NOTHING
+    """What became of what the call changed on our side."""
+    remote: Remote = Remote.NONE
     source: Literal["mcp", "native"] = "mcp"
 
 
@@ -47,6 +51,22 @@ class RequestEnded(msgspec.Struct, frozen=True):
     steps: Mapping[str, float]
     at: float
     findings: tuple[str, ...] = ()
+    local: Ending = Ending.NOTHING
+    remote: Remote = Remote.NONE
+
+
+class CallUndone(msgspec.Struct, frozen=True):
+    """What a call had changed on our side was not undone when it failed, because its server might still have been at
+    it. Now that the link has ended, it was."""
+
+    tool: str
+    """The name the caller used."""
+    server: str
+    principal: Principal
+    local: Ending
+    problems: tuple[str, ...]
+    """What could not be undone."""
+    at: float
 
 
 class QuestionAnswered(msgspec.Struct, frozen=True):
@@ -137,6 +157,7 @@ class ConfigRejected(msgspec.Struct, frozen=True):
 Event = (
     ToolInvoked
     | RequestEnded
+    | CallUndone
     | QuestionAnswered
     | LevelChanged
     | LinkChanged

@@ -44,6 +44,15 @@ class Ending(StrEnum):
     """A participant could not undo them, or not keep them."""
 
 
+class Remote(StrEnum):
+    """What a call has done at the server, as far as we can tell. What was done there is never claimed undone."""
+
+    NONE = "none"
+    """Nothing: it never left us, or its tool only reads."""
+    DONE = "done"
+    UNKNOWN = "unknown"
+
+
 class Transaction:
     """The changes of one call."""
 

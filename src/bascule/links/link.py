@@ -176,6 +176,10 @@ class Link:
         """End the link and wait until nothing of it is left."""
         if not self._closing.done():
             self._closing.set_result(reason)
+        await self.over()
+
+    async def over(self) -> None:
+        """Wait until nothing of it is left."""
         if self._owner is not None:
             await asyncio.wait((self._owner,))
 

@@ -21,6 +21,7 @@ from bascule.core.outcome import Result, ToolFailure
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
+from bascule.core.transaction import CURRENT, Ending
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.pool import Pool
@@ -33,6 +34,7 @@ from bascule.runtime.repeating import in_time, to_repeat
 from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.trail import Trail
+from bascule.runtime.undoing import Undoing, settle
 from bascule.wire.input_required import INPUT_REQUIRED
 
 ROUNDS = 4
@@ -58,20 +60,28 @@ class Executor:
         self._terms = terms
         self._raising = terms.raising
         self._lease = terms.raising.fence.lease
+        self.undoing = Undoing(recorder.record, clock)
 
     async def carry(
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
     ) -> AnyResult | ToolFailure:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
         trail = Trail(call)
+        around = CURRENT.get()
+        CURRENT.set(trail.changes)
         try:
             outcome = await self._outcome(standing, operation, call, trail)
+            if trail.changes or trail.doubt is not None:
+                await self.undoing.end(standing.principal, trail, ok=outcome.ok)
         except BaseException as end:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
             self._terms.assume(standing, trail)
+            self.undoing.give_up(standing.principal, trail)
             self._tell(standing, operation, trail, trail.cut_short(end))
             raise
         finally:
+            CURRENT.set(around)
+            trail.changes.over = trail.local is not Ending.WAITING
             if trail.meter is not None:
                 trail.meter.leave()
         self._tell(standing, operation, trail, outcome)
@@ -88,6 +98,7 @@ class Executor:
                 await self._raising.begin(standing.principal)
             outcome = await self._carry_out(standing, operation, call, trail)
         except BasculeError as error:
+            settle(error, trail)
             told = await self._terms.learn(standing, error, trail)
             if isinstance(told, OutcomeWithheld):
                 trail.withholding = None
@@ -109,7 +120,8 @@ class Executor:
         while True:
             raw, prepared = await self._reply(standing, operation, target, (call, prepared), trail)
             trail.mark(("send", now()))
-            trail.unread = None
+            trail.unread = trail.doubt = None
+            trail.answered = True
             # Before the reply is judged: what it says of itself counts also when it breaks its promises.
             if "_meta" in raw:
                 await self._terms.take_in(standing, raw, trail)
@@ -140,13 +152,14 @@ class Executor:
             link, permit = way
             try:
                 request = self._request(standing, operation, target.spec, prepared, permit, trail)
+                self.undoing.begin(standing, target.spec, link, trail)
                 return await link.send(request), prepared
             except PermitLost:
-                trail.unread = None
+                trail.unread = trail.doubt = None
             except (ConnectionLost, ProtocolViolation) as error:
                 lost = error
                 if not error.sent:
-                    trail.unread = None
+                    trail.unread = trail.doubt = None
                 elif left:
                     # Once it may have been sent, sending it again could do its work twice.
                     prepared = to_repeat(standing, operation, target, prepared, trail, (link, error))
@@ -255,5 +268,7 @@ class Executor:
                 trail.steps,
                 self._clock(),
                 trail.findings,
+                trail.local,
+                trail.remote(ok=outcome.ok),
             )
         )

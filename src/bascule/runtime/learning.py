@@ -1,6 +1,7 @@
 """How private what a request brings may be: what raises before it is sent, and what is learned from how it ends."""
 
 from fnmatch import fnmatchcase
+from typing import TypeGuard
 
 from bascule.compliance.labels import labelled_level
 from bascule.config.model import ServerConfig
@@ -47,11 +48,20 @@ def learned_from(server: ServerConfig | None, error: BasculeError, trail: Trail)
     """What a failure tells of how private the request was, and by what. An answer that refuses is an answer: its labels
     count. Of one that never came, or could not be read, the worst is assumed, unless the request surely never left, or
     nobody looked at it."""
-    if isinstance(error, PeerRefused) and error.readable:
+    if is_answer(error):
         return (learned(server, error.data, trail) if server is not None and is_object(error.data) else None), LABEL
+    return (None if never_looked_at(error) else trail.unread), UNREAD
+
+
+def is_answer(error: BasculeError) -> TypeGuard[PeerRefused]:
+    """Whether a server has answered what it was asked, if only to refuse."""
+    return isinstance(error, PeerRefused) and error.readable
+
+
+def never_looked_at(error: BasculeError) -> bool:
+    """Whether a request surely never left, or nobody had the time for it."""
     turned_away = isinstance(error, PeerRefused) and error.status in TURNED_AWAY
-    never_left = isinstance(error, PeerError) and not error.sent
-    return (None if turned_away or never_left else trail.unread), UNREAD
+    return turned_away or (isinstance(error, PeerError) and not error.sent)
 
 
 def cause_of(by: str, trail: Trail) -> Cause:

@@ -178,6 +178,8 @@ class Runtime:
             self._watching = None
         if self._roster is not None:
             await self._roster.close()
+            if self._executor is not None:
+                await self._executor.undoing.close()
             self._config, self._reloading = self.config, None
             self._roster = self._executor = None
             self._sessions.clear()

@@ -20,12 +20,14 @@ from bascule.core.request import OnProgress
 from bascule.core.resource import ResourceSpec
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
+from bascule.core.transaction import Participant
 from bascule.identity.redirect import OnLogin
 from bascule.runtime.executor import Executor
 from bascule.runtime.raising import Raising
 from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
+from bascule.runtime.state import SessionState
 from bascule.runtime.tool_call import TOOL_CALL
 
 
@@ -38,6 +40,7 @@ class AgentSession:
         self._executor = executor
         self._raising = raising
         self._shelf = Shelf(standing, executor)
+        self._state = SessionState()
 
     @property
     def principal(self) -> Principal:
@@ -78,6 +81,17 @@ class AgentSession:
         check_dataset(name)
         await self.begin()
         await self._raising.raise_to(self.principal, sensitivity, Cause("dataset", dataset=name))
+
+    @property
+    def state(self) -> SessionState:
+        """What a program wants to keep with this agent session for as long as the runtime lives. What a call changes in
+        it is undone if the call fails."""
+        return self._state
+
+    def take_part(self, participant: Participant) -> None:
+        """Have it begin with each call of this agent session from now on, just before that is sent, and be told to keep
+        or to undo what came of it."""
+        self._standing.participants = (*self._standing.participants, participant)
 
     @property
     def toolbox(self) -> Toolbox:

@@ -27,6 +27,7 @@ from bascule.core.request import Request
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey, ToolStatus
+from bascule.core.transaction import Participant
 from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
@@ -69,6 +70,8 @@ class Standing:
         self.principal = principal
         self.roster = roster
         self.ratchet = roster.ratchets.of(principal)
+        self.participants: tuple[Participant, ...] = ()
+        """Who takes part in each of its calls from the beginning."""
         self._clock = clock
         self._meters: dict[str, Meter] = {}
         self._keys: dict[tuple[str, int], LinkKey] = {}

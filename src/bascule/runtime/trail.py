@@ -9,6 +9,8 @@ from bascule.core.events import shape_of
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.transaction import Ending, Remote, Transaction
+from bascule.links.link import Link
 from bascule.runtime.failures import aborted, broken, failure_of
 from bascule.runtime.meter import Meter
 from bascule.runtime.stopwatch import Steps
@@ -20,8 +22,12 @@ class Trail:
 
     __slots__ = (
         "agreed",
+        "answered",
+        "changes",
+        "doubt",
         "findings",
         "lane",
+        "local",
         "mark",
         "meter",
         "name",
@@ -32,6 +38,7 @@ class Trail:
         "tool",
         "unread",
         "withholding",
+        "writes",
     )
 
     def __init__(self, call: ToolCall | Inquiry) -> None:
@@ -48,9 +55,24 @@ class Trail:
         self.unread: DataSensitivity | None = None
         """Set while it has been sent and nothing readable has come: the level that this alone raises to."""
         self.withholding: Withholding | None = None
+        self.changes = Transaction()
+        """What it has changed on our side."""
+        self.doubt: Link | None = None
+        """Set while it has been sent and not answered: by which link. Its server may be at it."""
+        self.local = Ending.NOTHING
+        self.writes = False
+        """Whether it is about something that may change the world at its server."""
+        self.answered = False
+        """Whether its server has answered it, or a try of it."""
         self.steps = Steps()
         self.mark = self.steps.marks.append
         """Takes a step's name and the instant in which it ended."""
+
+    def remote(self, *, ok: bool) -> Remote:
+        """What it has done at its server."""
+        if not self.writes or not (self.answered or self.doubt is not None):
+            return Remote.NONE
+        return Remote.DONE if ok else Remote.UNKNOWN
 
     def failure(self, error: BasculeError) -> ToolFailure:
         """What went wrong. A reply that was read and not believed is kept beside it, whole."""

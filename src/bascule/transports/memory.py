@@ -3,7 +3,9 @@
 import asyncio
 import math
 from contextlib import suppress
-from typing import Any, cast
+from contextvars import Context, copy_context
+from types import TracebackType
+from typing import Any, Self, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -13,6 +15,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from bascule.core.errors import ConnectFailed, ConnectionLost
 from bascule.transports.dispatcher import may_write
+from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.stream import StreamDispatcher
 
 
@@ -35,10 +38,11 @@ class MemoryDispatcher(StreamDispatcher):
         self._unread = server_reads.clone()
         server_writes, from_server = anyio.create_memory_object_stream[Any](math.inf)
         self._tasks = [
-            asyncio.create_task(self._serve(lowlevel, server_reads, server_writes)),
+            asyncio.create_task(self._serve(lowlevel, _Told(server_reads), server_writes)),
             asyncio.create_task(self._listen(from_server)),
         ]
-        self.connect_output(self._write)
+        # What the server does for a request is done in the context of whoever asked, as if they had called it.
+        self._outbox = _AtOnce(self._write, self.leave)
 
     async def close(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
@@ -74,11 +78,10 @@ class MemoryDispatcher(StreamDispatcher):
     def _write(self, data: bytes) -> None:
         assert self._to_server is not None
         for line in data.splitlines():
-            self._to_server.send_nowait(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+            message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            self._to_server.send_nowait((copy_context(), message))
 
-    async def _serve(
-        self, lowlevel: "Server[Any]", reads: MemoryObjectReceiveStream[Any], writes: MemoryObjectSendStream[Any]
-    ) -> None:
+    async def _serve(self, lowlevel: "Server[Any]", reads: "_Told", writes: MemoryObjectSendStream[Any]) -> None:
         reason = "the server object stopped serving"
         try:
             async with reads, writes:
@@ -93,6 +96,50 @@ class MemoryDispatcher(StreamDispatcher):
             async for item in from_server:
                 message = cast("SessionMessage", item).message
                 self.feed(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+
+class _AtOnce(Outbox):
+    """Hands over each message in the step of whoever sends it. There is no system call to share."""
+
+    def put(self, message: Outgoing) -> None:
+        self._queue.append(message)
+        self._flush()
+
+
+class _Told:
+    """What the server reads. Beside each message it finds the context in which that was sent, under the name by which
+    the SDK looks for it."""
+
+    def __init__(self, inner: MemoryObjectReceiveStream[tuple[Context, SessionMessage]]) -> None:
+        self._inner = inner
+        self.last_context: Context | None = None
+
+    async def receive(self) -> SessionMessage:
+        self.last_context, message = await self._inner.receive()
+        return message
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
 
 
 def lowlevel_of(server: Any) -> "Server[Any]":

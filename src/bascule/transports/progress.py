@@ -1,6 +1,7 @@
 """Carries progress from a server to a caller's callback, one at a time, however fast it comes."""
 
 import asyncio
+from contextvars import copy_context
 from inspect import isawaitable
 
 from bascule.core.jsonvalue import JsonObject, as_object
@@ -14,10 +15,12 @@ class ProgressRelay:
     """Between one request's progress notifications and the caller. A newer value replaces one not yet delivered, so a
     storm costs one slot; the newest always arrives."""
 
-    __slots__ = ("_callback", "_next", "_task", "replaced")
+    __slots__ = ("_callback", "_context", "_next", "_task", "replaced")
 
     def __init__(self, callback: OnProgress) -> None:
         self._callback = callback
+        self._context = copy_context()
+        """Of whoever asked: what their callback does is a part of their call, although it runs beside it."""
         self._next: Progress | None = None
         self._task: asyncio.Task[None] | None = None
         self.replaced = 0
@@ -30,7 +33,7 @@ class ProgressRelay:
             self.replaced += 1
         self._next = progress
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._deliver())
+            self._task = asyncio.create_task(self._deliver(), context=self._context)
 
     async def settle(self, timeout: float) -> None:
         """Wait until what was offered has been delivered: progress comes before the result it led to.

@@ -7,6 +7,7 @@ import pytest
 from bascule.core.call import ToolCall
 from bascule.core.errors import OutcomeWithheld, ProtocolViolation, UnknownTool
 from bascule.core.outcome import FailureKind
+from bascule.core.transaction import Remote
 from bascule.runtime.trail import Trail
 from bascule.runtime.withholding import Withholding
 
@@ -59,3 +60,22 @@ def test_arguments_are_noted_by_shape_when_the_call_begins():
     trail = Trail(ToolCall("files_read", arguments))
     arguments["path"] = "/other"
     assert dict(trail.shapes) == {"path": "string[2]"}
+
+
+@pytest.mark.parametrize(
+    ("writes", "answered", "ok", "remote"),
+    [
+        (True, True, True, Remote.DONE),
+        (True, True, False, Remote.UNKNOWN),
+        (True, False, False, Remote.NONE),
+        (False, True, True, Remote.NONE),
+        (False, True, False, Remote.NONE),
+    ],
+)
+def test_what_it_did_at_its_server_is_unknown_as_soon_as_it_has_failed(
+    writes: bool, answered: bool, ok: bool, remote: Remote
+):
+    trail = far_along()
+    trail.writes, trail.answered = writes, answered
+
+    assert trail.remote(ok=ok) is remote

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import msgspec
@@ -25,12 +26,15 @@ from support.servers import opened
 from support.streams import a_request
 from support.waiting import fail_after
 
+WHO: ContextVar[str] = ContextVar("who", default="nobody")
+
 
 class Life(list[str]):
     """What a server object went through. `held` is set while one of its tools waits, for ever."""
 
     def __init__(self) -> None:
         self.held = asyncio.Event()
+        self.callers: list[str] = []
 
     @asynccontextmanager
     async def span(self, _: Any) -> AsyncGenerator[dict[str, Any]]:
@@ -41,6 +45,7 @@ class Life(list[str]):
             self.append("left")
 
     async def act(self, name: str, message: str = "") -> str:
+        self.callers.append(WHO.get())
         if name == "fail":
             raise ValueError("out of tea")
         if name == "hang":
@@ -273,3 +278,20 @@ async def test_nothing_is_left_open_for_the_collector_to_complain_about():
     async with talking(sdk(Life())):
         pass
     gc.collect()
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("era", ["new", "old"])
+async def test_a_server_object_acts_in_the_context_of_whoever_asks(make: Make, era: Era):
+    life = Life()
+    async with talking(make(life), era) as server:
+
+        async def ask_as(who: str) -> None:
+            WHO.set(who)
+            await server.call("echo", message=who)
+
+        async with asyncio.TaskGroup() as asking:
+            for who in ("alice", "bob", "carol"):
+                asking.create_task(ask_as(who))
+
+    assert sorted(life.callers) == ["alice", "bob", "carol"]

@@ -1,9 +1,12 @@
 import asyncio
 import gc
+from contextvars import ContextVar
 from typing import Any
 
 from bascule.transports.progress import ProgressRelay, with_token
 from support.waiting import fail_after
+
+WHO: ContextVar[str] = ContextVar("who")
 
 Told = list[tuple[float, float | None, str | None]]
 
@@ -136,3 +139,14 @@ def test_a_wish_for_progress_keeps_what_else_the_request_says():
     given = {"name": "x", "_meta": {"a": 1}}
     assert with_token(given, 7) == {"name": "x", "_meta": {"a": 1, "progressToken": 7}}
     assert given == {"name": "x", "_meta": {"a": 1}}
+
+
+async def test_the_callback_runs_in_the_context_of_whoever_asked():
+    told: list[str] = []
+    WHO.set("alice")
+    relay = ProgressRelay(lambda *_: told.append(WHO.get()))
+    WHO.set("the reader of the link")
+    offer(relay, 1)
+    await relay.settle(5.0)
+
+    assert told == ["alice"]

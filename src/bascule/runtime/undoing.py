@@ -1,0 +1,86 @@
+"""Keeps what a call has changed on our side if it went well, and undoes it if not: but never under a server that may
+still be at it."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from bascule.core.errors import BasculeError, UsageError
+from bascule.core.events import CallUndone
+from bascule.core.permission import Permission
+from bascule.core.principal import Principal
+from bascule.core.transaction import Ending, Participant, Undo
+from bascule.links.link import Link
+from bascule.runtime.learning import is_answer, never_looked_at
+from bascule.runtime.standing import Governed, Standing
+from bascule.runtime.trail import Trail
+
+IN_PROCESS = "memory"
+"""The kind of link whose server can change something on our side after we have stopped waiting for it."""
+
+
+class Undoing:
+    """The transactions of all calls of one runtime."""
+
+    def __init__(self, tell: Callable[[CallUndone], None], clock: Callable[[], float]) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    def begin(self, standing: Standing, spec: Governed, link: Link, trail: Trail) -> None:
+        """The request is sent in this step, so whoever wants to undo what comes of it begins here."""
+        for participant in standing.participants:
+            trail.changes.part(participant, partial(_begin, participant))
+        trail.doubt = link
+        trail.writes = Permission.WRITE in spec.permissions
+
+    async def end(self, principal: Principal, trail: Trail, *, ok: bool) -> None:
+        """Keep or undo. The caller waits for this: what they do next must find it done."""
+        if trail.doubt is not None and (trail.changes or trail.doubt.kind == IN_PROCESS):
+            self._undo_later(principal, trail)
+            return
+        trail.local, problems = await asyncio.to_thread(trail.changes.commit if ok else trail.changes.rollback)
+        trail.findings = (*trail.findings, *problems)
+
+    def give_up(self, principal: Principal, trail: Trail) -> None:
+        """Nobody waits for the call any more. What it has changed is undone without them."""
+        if trail.doubt is not None or trail.changes:
+            self._undo_later(principal, trail)
+
+    async def close(self) -> None:
+        """See to the end of what waits. All links have ended by now."""
+        while self._waiting:
+            await asyncio.wait(self._waiting)
+
+    def _undo_later(self, principal: Principal, trail: Trail) -> None:
+        trail.local = Ending.WAITING
+        task = asyncio.create_task(self._undo(principal, trail))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    async def _undo(self, principal: Principal, trail: Trail) -> None:
+        if trail.doubt is not None:
+            await trail.doubt.over()
+        ending, problems = await asyncio.to_thread(trail.changes.rollback)
+        if ending is not Ending.NOTHING:
+            self._tell(CallUndone(trail.name, trail.server, principal, ending, problems, self._clock()))
+
+
+def settle(error: BasculeError, trail: Trail) -> None:
+    """Take from an error that the server is done with what it was sent, or never was at it, where it tells that."""
+    if is_answer(error):
+        trail.doubt, trail.answered = None, True
+    elif never_looked_at(error):
+        trail.doubt = None
+
+
+def _begin(participant: Participant) -> Undo:
+    try:
+        return participant.begin()
+    except BasculeError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"the call was not sent: a participant could not begin, it raised {type(error).__name__}",
+            fix="mend the participant that was registered with AgentSession.take_part",
+        ) from error

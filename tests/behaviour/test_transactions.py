@@ -1,0 +1,243 @@
+"""What a failed call leaves on our side: nothing, and nothing of others is lost with it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from mcp.server import MCPServer
+
+from bascule import AgentSession, Runtime
+from bascule.config import InProcessTransport, ServerConfig, Timeouts
+from bascule.core.events import CallUndone
+from bascule.core.outcome import FailureKind
+from bascule.core.permission import Permission
+from bascule.core.sensitivity import DataSensitivity
+from bascule.core.transaction import Ending, Remote
+from support.runtime import Arrived, Events, at_work, bad, good, obeying
+from support.waiting import fail_after, until
+
+Act = Callable[[AgentSession, str, str], Awaitable[None]]
+REFUSES = {"error": {"code": -32000, "message": "no"}}
+
+
+async def no_more(_session: AgentSession, _name: str, _value: str) -> None:
+    """Nothing happens beside what the tool changes."""
+
+
+@asynccontextmanager
+async def writing(events: Events, act: Act = no_more, **config: object) -> AsyncGenerator[AgentSession]:
+    """A server in this process with a tool that writes into the agent session's state, and then does something."""
+    server = MCPServer("work", log_level="CRITICAL")
+    sessions: list[AgentSession] = []
+
+    @server.tool()
+    async def write(name: str, value: str) -> str:  # pyright: ignore[reportUnusedFunction] -- the server has it
+        sessions[0].state[name] = value
+        await act(sessions[0], name, value)
+        return "written"
+
+    timeouts = Timeouts(connect=15, list=10, call=10, close=1)
+    here = ServerConfig("work", InProcessTransport(server), **{"timeouts": timeouts, **config})  # pyright: ignore[reportArgumentType]
+    async with fail_after(20), Runtime.from_servers({"work": here}, sinks=[events.append]) as runtime:
+        sessions.append(runtime.session("alice", "s-1"))
+        yield sessions[0]
+
+
+async def fail_if_told(_session: AgentSession, _name: str, value: str) -> None:
+    if value == "bad":
+        raise ValueError("I do not like that")
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_what_a_failing_tool_has_changed_is_undone_and_its_effect_at_the_server_is_unknown(events: Events):
+    async with writing(events, fail_if_told) as session:
+        good(await session.call("work_write", {"name": "note", "value": "good"}))
+        bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
+        bad(await session.call("work_write", {"name": "other", "value": "bad"}), FailureKind.TOOL_ERROR)
+
+        assert dict(session.state) == {"note": "good"}
+    first, second, third = events.calls
+    assert (first.local, first.remote) == (Ending.KEPT, Remote.DONE)
+    assert {(event.local, event.remote) for event in (second, third)} == {(Ending.RESTORED, Remote.UNKNOWN)}
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_a_call_that_goes_well_beside_a_failing_one_keeps_what_it_changed(events: Events):
+    both, other = asyncio.Event(), asyncio.Event()
+
+    async def in_turn(session: AgentSession, name: str, value: str) -> None:
+        if value == "bad":
+            session.state["shared"] = "bad"
+            both.set()
+            await other.wait()
+            raise ValueError("no")
+        await both.wait()
+        session.state["shared"] = "good"
+
+    async with writing(events, in_turn) as session:
+        failing = asyncio.create_task(session.call("work_write", {"name": "a", "value": "bad"}))
+        good(await session.call("work_write", {"name": "b", "value": "good"}))
+        other.set()
+        bad(await failing, FailureKind.TOOL_ERROR)
+
+        assert dict(session.state) == {"b": "good", "shared": "good"}
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_after_a_timeout_nothing_is_undone_while_the_server_may_still_write(events: Events):
+    late = asyncio.Event()
+
+    async def linger(session: AgentSession, name: str, value: str) -> None:
+        while not late.is_set():
+            try:
+                await late.wait()
+            except asyncio.CancelledError:
+                # A server need not do as it is told.
+                continue
+        session.state["late"] = value
+
+    async with writing(events, linger) as session:
+        outcome = await session.call("work_write", {"name": "note", "value": "x"}, timeout=0.3)
+        bad(outcome, FailureKind.TIMEOUT)
+        assert dict(session.state) == {"note": "x"}
+        assert (events.call.local, events.call.remote) == (Ending.WAITING, Remote.UNKNOWN)
+
+        late.set()
+        await until(lambda: "late" in session.state)
+        await session.close()
+        await until(lambda: not session.state)
+    (undone,) = [event for event in events if isinstance(event, CallUndone)]
+    assert (undone.tool, undone.local, undone.problems) == ("work_write", Ending.RESTORED, ())
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_what_a_caller_gave_up_on_is_undone_too(events: Events):
+    written = asyncio.Event()
+
+    async def stay(_session: AgentSession, _name: str, _value: str) -> None:
+        written.set()
+        await asyncio.Event().wait()
+
+    async with writing(events, stay) as session:
+        waiting = asyncio.create_task(session.call("work_write", {"name": "note", "value": "x"}))
+        await written.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert events.call.local is Ending.WAITING
+        await session.close()
+        await until(lambda: not session.state)
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_the_level_is_never_undone(events: Events):
+    async with writing(events, fail_if_told, raises={"write": DataSensitivity.INTERNAL}) as session:
+        bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
+
+        assert (dict(session.state), session.sensitivity) == ({}, DataSensitivity.INTERNAL)
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_what_a_callback_of_the_call_changes_is_a_part_of_it(tmp_path: Path, events: Events):
+    async with at_work(obeying(tmp_path / "log"), events=events) as session:
+
+        def note(progress: float, _total: float | None, _message: str | None) -> None:
+            session.state["progress"] = progress
+
+        bad(await session.call("work_act", {"progress": [1], **REFUSES}, on_progress=note), FailureKind.TOOL_ERROR)
+
+        assert (events.call.local, dict(session.state)) == (Ending.RESTORED, {})
+
+
+class Ledger:
+    """A participant of a program's own: adds a line for each call, and takes it out again."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def begin(self) -> "Ledger":
+        self.lines.append("begun")
+        return self
+
+    def commit(self) -> None:
+        self.lines.append("kept")
+
+    def rollback(self) -> None:
+        self.lines.append("undone")
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_a_program_can_take_part(events: Events):
+    ledger = Ledger()
+    async with writing(events, fail_if_told) as session:
+        session.take_part(ledger)
+        good(await session.call("work_write", {"name": "note", "value": "good"}))
+        bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
+        bad(await session.call("work_write", {"name": "note"}), FailureKind.INVALID_ARGUMENTS)
+
+    assert ledger.lines == ["begun", "kept", "begun", "undone"]
+
+
+class Broken(Ledger):
+    """One that cannot."""
+
+    def begin(self) -> "Broken":
+        raise ZeroDivisionError
+
+    def rollback(self) -> None:
+        raise ZeroDivisionError
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_a_participant_that_cannot_begin_keeps_the_call_from_being_sent(events: Events):
+    async with writing(events) as session:
+        session.take_part(Broken())
+        failure = bad(await session.call("work_write", {"name": "note", "value": "x"}), FailureKind.INVALID_ARGUMENTS)
+
+        assert "ZeroDivisionError" in failure.message
+        assert (dict(session.state), events.call.remote) == ({}, Remote.NONE)
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_one_that_cannot_undo_is_told_and_the_rest_is_undone(events: Events):
+    class Late(Broken):
+        def begin(self) -> "Late":
+            return self
+
+    async with writing(events, fail_if_told) as session:
+        session.take_part(Late())
+        bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
+
+        assert dict(session.state) == {}
+    assert (events.call.local, events.call.findings) == (Ending.FAILED, ("a participant raised ZeroDivisionError",))
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_a_tool_that_only_reads_has_no_effect_at_its_server(tmp_path: Path, events: Events):
+    reads = {"act": frozenset({Permission.READ})}
+    async with at_work(obeying(tmp_path / "log", permissions=reads), events=events) as session:
+        good(await session.call("work_act"))
+        bad(await session.call("work_act", REFUSES), FailureKind.TOOL_ERROR)
+
+    assert [event.remote for event in events.calls] == [Remote.NONE, Remote.NONE]
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_a_server_that_dies_in_the_middle_has_done_nobody_knows_what(tmp_path: Path, events: Events):
+    arrived = Arrived()
+    async with at_work(obeying(tmp_path / "log"), events=events) as session:
+
+        def note(progress: float, total: float | None, message: str | None) -> None:
+            session.state["progress"] = progress
+            arrived(progress, total, message)
+
+        waiting = asyncio.create_task(session.call("work_act", {"silent": True, "progress": [1]}, on_progress=note))
+        await arrived.wait()
+        await session.close()
+        outcome = await waiting
+        assert not outcome.ok
+        await until(lambda: not session.state)
+
+    assert events.call.remote is Remote.UNKNOWN
