@@ -1,0 +1,234 @@
+"""A folder out of which no path leads. Everything here goes by keys such as `a/b`, from one open descriptor.
+
+What fails is an OSError, which names nothing of the host, or a refusal in our own words.
+"""
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+
+from bascule.workspace.engines import PATH_ONLY, Engine, best_engine
+from bascule.workspace.failures import linked_out, no_file
+from bascule.workspace.names import WORKSPACE
+from bascule.workspace.syscalls import exchange
+
+_CAREFULLY = os.O_NONBLOCK | os.O_NOCTTY
+"""A pipe without a writer would make us wait for one, and a terminal could become ours."""
+
+_TRIES = 16
+"""How often a path is looked at anew that changes while we look."""
+
+_MOST_LINKS = 40
+"""As many as Linux follows."""
+
+_SETTLED = 1.0
+"""Seconds after which a change of a file's links is surely dated before the moment in which we open it."""
+
+_GONE = " (deleted)"
+"""What Linux writes behind the name of an open file that has lost this name."""
+
+
+class ConfinedRoot:
+    """One folder, held open. It stays the one it is, whatever becomes of its name."""
+
+    __slots__ = ("_engine", "_fd")
+
+    def __init__(self, fd: int, engine: Engine | None = None) -> None:
+        """The descriptor is ours from here on."""
+        self._fd = fd
+        self._engine = engine or best_engine(fd)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def open_file(self, key: str, flags: int) -> tuple[int, os.stat_result]:
+        """A file that is no more than that, and of which there is no second name. Links inside are followed."""
+        for _ in range(_TRIES):
+            settled = time.time() - _SETTLED
+            try:
+                fd = self._engine.open(self._fd, key, flags | _CAREFULLY)
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+                key = self.real(key)
+            else:
+                status = self._checked(fd, key, settled)
+                if status is not None:
+                    return fd, status
+        raise OSError(errno.EAGAIN, "replaced again and again")
+
+    def create_file(self, key: str, flags: int) -> int:
+        """A new file. Links are not followed."""
+        return self._engine.open(self._fd, key, flags | os.O_CREAT | os.O_EXCL | os.O_NOCTTY, 0o666)
+
+    def _checked(self, fd: int, key: str, settled: float) -> os.stat_result | None:
+        """None if it was replaced while it was opened. The descriptor is closed unless all is well."""
+        try:
+            status = os.fstat(fd)
+            refuse_others(key, status)
+            # A file's own time moves with its links, and nobody can set it. What was as it is before we began was ours.
+            if status.st_nlink and (status.st_ctime < settled or self._still_named(fd, key, status)):
+                os.set_blocking(fd, True)
+                fd = -1
+                return status
+            return None
+        finally:
+            if fd >= 0:
+                os.close(fd)
+
+    def _still_named(self, fd: int, key: str, status: os.stat_result) -> bool:
+        """Whether the one link that was counted is the one by which it was opened.
+
+        Without this, whoever links a file from outside into the workspace, and takes the link away between the
+        opening and the counting, would have it counted as ours. The kernel knows for each open file whether the
+        name by which it was opened is gone, and a name that is gone does not come back as the same one.
+        """
+        try:
+            if not os.readlink(f"/proc/self/fd/{fd}").endswith(_GONE):  # noqa: PTH115 -- every reading takes this way
+                return True
+        except OSError:
+            pass  # without /proc the name itself has to do
+        found = self.status(key)
+        return found is not None and (found.st_ino, found.st_dev, found.st_nlink) == (status.st_ino, status.st_dev, 1)
+
+    def real(self, key: str, *, last: bool = True) -> str:
+        """The same without symbolic links. With `last` false, the last name may be one.
+
+        A link is followed if it stays inside, as an agent sees it: what begins with /workspace does too.
+        """
+        todo, done, links = key.split("/")[::-1], list[str](), 0
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                if not done:
+                    raise linked_out(key)
+                done.pop()
+            elif name and name != ".":
+                target = self.link("/".join([*done, name])) if todo or last else None
+                if target is None:
+                    done.append(name)
+                    continue
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, "too many links")
+                if target.startswith("/"):
+                    target = _seen_from_inside(key, target)
+                    done = []
+                todo.extend(reversed(target.split("/")))
+        return "/".join(done)
+
+    def link(self, key: str) -> str | None:
+        """Where the symbolic link leads that is there, if one is."""
+        try:
+            with self._parent(key) as (folder, name):
+                return os.readlink(name, dir_fd=folder)
+        except OSError as error:
+            if error.errno in {errno.EINVAL, errno.ENOENT, errno.ENOTDIR}:
+                return None
+            raise
+
+    def locate(self, key: str, *, follow: bool) -> tuple[str, os.stat_result | None]:
+        """Where it is when links are followed, and what is there. Without `follow`, the last name may be a link."""
+        for _ in range(_TRIES):
+            try:
+                status = self.status(key)
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+            else:
+                if not follow or status is None or not stat.S_ISLNK(status.st_mode):
+                    return key, status
+            key = self.real(key, last=follow)
+        raise OSError(errno.EAGAIN, "replaced again and again")
+
+    def status(self, key: str) -> os.stat_result | None:
+        """What is there now, itself and not what it may link to. None if nothing is."""
+        if not key:
+            return os.fstat(self._fd)
+        try:
+            with self._parent(key) as (folder, name):
+                return os.lstat(name, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+
+    def scan(self, key: str) -> Iterator[tuple[str, os.stat_result]]:
+        """The entries of a folder. Links on the way to it are not followed."""
+        fd = self._engine.open(self._fd, key, os.O_RDONLY | os.O_DIRECTORY | _CAREFULLY)
+        try:
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        yield entry.name, entry.stat(follow_symlinks=False)
+        finally:
+            os.close(fd)
+
+    def walk(self, key: str = "") -> Iterator[tuple[str, os.stat_result]]:
+        """Everything below, each folder before what is in it. What vanishes meanwhile is left out."""
+        todo = [key]
+        while todo:
+            folder = todo.pop()
+            with suppress(FileNotFoundError, NotADirectoryError):
+                for name, status in self.scan(folder):
+                    below = f"{folder}/{name}" if folder else name
+                    if stat.S_ISDIR(status.st_mode):
+                        todo.append(below)
+                    yield below, status
+
+    def make_folder(self, key: str, mode: int = 0o777) -> None:
+        with self._parent(key) as (folder, name):
+            os.mkdir(name, mode, dir_fd=folder)
+
+    def remove_folder(self, key: str) -> None:
+        with self._parent(key) as (folder, name):
+            os.rmdir(name, dir_fd=folder)
+
+    def unlink(self, key: str) -> None:
+        with self._parent(key) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+
+    def rename(self, key: str, to: str) -> None:
+        with self._parent(key) as (folder, name), self._parent(to) as (other_folder, other_name):
+            os.rename(name, other_name, src_dir_fd=folder, dst_dir_fd=other_folder)
+
+    def take_out(self, key: str, to: int, slot: str) -> None:
+        with self._parent(key) as (folder, name):
+            os.rename(name, slot, src_dir_fd=folder, dst_dir_fd=to)
+
+    def put_in(self, come_from: int, slot: str, key: str) -> None:
+        with self._parent(key) as (folder, name):
+            os.rename(slot, name, src_dir_fd=come_from, dst_dir_fd=folder)
+
+    def swap(self, other: int, slot: str, key: str) -> bool:
+        """False where the system cannot do it."""
+        with self._parent(key) as (folder, name):
+            return exchange(other, slot, folder, name)
+
+    @contextmanager
+    def _parent(self, key: str) -> Generator[tuple[int, str]]:
+        above, _, name = key.rpartition("/")
+        folder = self._engine.open(self._fd, above, PATH_ONLY | os.O_DIRECTORY)
+        try:
+            yield folder, name
+        finally:
+            os.close(folder)
+
+
+def refuse_others(key: str, status: os.stat_result) -> None:
+    """What is no file, or is outside as well as inside."""
+    if stat.S_ISDIR(status.st_mode):
+        raise OSError(errno.EISDIR, "a folder")
+    if not stat.S_ISREG(status.st_mode):
+        raise no_file(key, "a pipe, a socket or a device")
+    if status.st_nlink > 1:
+        raise no_file(key, "one of several hard links")
+
+
+def _seen_from_inside(key: str, target: str) -> str:
+    if target == WORKSPACE or target.startswith(WORKSPACE + "/"):
+        return target[len(WORKSPACE) :]
+    raise linked_out(key)

@@ -1,0 +1,102 @@
+"""Two ways to open what lies below a folder, and nothing else: by the kernel's own confinement, or step by step.
+
+Neither follows a symbolic link anywhere on the path. Whoever wants links followed reads them and asks again, so that
+the path of what is opened is always known, and a link that is put in place meanwhile is an error and not a way out.
+"""
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from typing import Protocol
+
+from bascule.workspace.syscalls import BENEATH, NO_MAGICLINKS, NO_SYMLINKS, NO_XDEV, openat2
+
+PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
+"""Open to look, or to go on from there. Linux can do that without opening anything."""
+
+_ALWAYS = os.O_CLOEXEC | os.O_NOFOLLOW
+_RESOLVE = BENEATH | NO_SYMLINKS | NO_MAGICLINKS | NO_XDEV
+"""What is mounted inside is refused too: it is nobody's own file, the quota would not count it, and nothing could be
+moved from there to where originals are kept."""
+
+_TRIES = 64
+"""The kernel asks to be asked again where something was renamed under it, or a signal came."""
+
+_AGAIN = {errno.EAGAIN, errno.EINTR}
+
+
+class Engine(Protocol):
+    """Opens below a folder. An error is an OSError that names nothing of the host."""
+
+    def open(self, root: int, key: str, flags: int, mode: int = 0) -> int: ...
+
+
+class KernelEngine:
+    """`openat2`: one call, and the kernel sees to it that it never leaves the folder."""
+
+    def open(self, root: int, key: str, flags: int, mode: int = 0) -> int:
+        path = key.encode("utf-8", "surrogateescape") or b"."
+        for _ in range(_TRIES):
+            try:
+                return openat2(root, path, flags | _ALWAYS, mode, _RESOLVE)
+            except OSError as error:
+                if error.errno not in _AGAIN:
+                    raise
+        raise OSError(errno.EAGAIN, "renamed again and again")
+
+
+class WalkEngine:
+    """One folder after the other, each opened in the one before, and no link followed."""
+
+    def open(self, root: int, key: str, flags: int, mode: int = 0) -> int:
+        if not key:
+            return os.open(".", flags | _ALWAYS, dir_fd=root)
+        *folders, name = key.split("/")
+        here = root
+        try:
+            for folder in folders:
+                below = _entered(here, folder)
+                _left(here, root)
+                here = below
+            fd = _opened(here, name, flags | _ALWAYS, mode)
+        finally:
+            _left(here, root)
+        return _on_the_same_disk(fd, root)
+
+
+def best_engine(root: int) -> Engine:
+    """The kernel's, where it answers. Systems without it, and boxes that forbid it, get the other one."""
+    kernel = KernelEngine()
+    with suppress(OSError):
+        os.close(kernel.open(root, "", PATH_ONLY | os.O_DIRECTORY))
+        return kernel
+    return WalkEngine()
+
+
+def _entered(folder: int, name: str) -> int:
+    fd = _opened(folder, name, PATH_ONLY | os.O_DIRECTORY | _ALWAYS, 0)
+    return _on_the_same_disk(fd, folder)
+
+
+def _opened(folder: int, name: str, flags: int, mode: int) -> int:
+    try:
+        return os.open(name, flags, mode, dir_fd=folder)
+    except OSError as error:
+        number = error.errno
+    # Where a folder is wanted a link is called "no folder"; it has to be told apart.
+    if number == errno.ENOTDIR and stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
+        number = errno.ELOOP
+    raise OSError(number or errno.EIO, "not opened")
+
+
+def _on_the_same_disk(fd: int, folder: int) -> int:
+    if os.fstat(fd).st_dev == os.fstat(folder).st_dev:
+        return fd
+    os.close(fd)
+    raise OSError(errno.EXDEV, "on another disk")
+
+
+def _left(folder: int, root: int) -> None:
+    if folder != root:
+        os.close(folder)

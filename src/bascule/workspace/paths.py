@@ -1,0 +1,35 @@
+"""Between paths as agents see them and paths of this machine, for showing and for mounting only.
+
+Whoever opens a file goes through a `Workspace`: what these give is a name, and a name can come to mean another file.
+"""
+
+from contextvars import ContextVar
+
+from bascule.core.errors import UsageError
+from bascule.workspace.workspace import AnyPath, Workspace
+
+CURRENT: ContextVar[Workspace | None] = ContextVar("bascule_workspace", default=None)
+"""The workspace of the agent session on whose behalf this code runs. Set by whoever carries its request out."""
+
+
+def current_workspace() -> Workspace | None:
+    return CURRENT.get()
+
+
+def workspace_to_host_path(path: AnyPath, workspace: Workspace | None = None) -> str:
+    """Where this file of an agent lies on this machine."""
+    return _meant(workspace).host_path(path)
+
+
+def host_to_workspace_path(host_path: AnyPath, workspace: Workspace | None = None) -> str:
+    """How the agent names this file. What lies outside of its workspace is refused."""
+    return _meant(workspace).path_of(host_path)
+
+
+def _meant(workspace: Workspace | None) -> Workspace:
+    found = workspace or CURRENT.get()
+    if found is None:
+        raise UsageError(
+            "it is not known whose workspace is meant", fix="pass workspace=…, or ask in the course of a request"
+        )
+    return found

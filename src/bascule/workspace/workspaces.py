@@ -1,0 +1,37 @@
+"""The workspaces of all agent sessions of one runtime."""
+
+from pathlib import Path
+from threading import Lock
+
+from bascule.core.principal import Principal
+from bascule.workspace.workspace import QUOTA, Workspace
+
+
+class Workspaces:
+    """One workspace for each principal, made when it is first asked for: two would not know of each other's changes."""
+
+    def __init__(self, root: Path, *, quota: int = QUOTA) -> None:
+        self._root = root
+        self._quota = quota
+        self._lock = Lock()
+        self._open: dict[Principal, Workspace] = {}
+
+    @classmethod
+    def at(cls, root: str | None, state_folder: Path, *, quota: int = QUOTA) -> "Workspaces":
+        """In the folder that the config names, or in the state folder."""
+        return cls(Path(root).expanduser() if root else state_folder / "workspaces", quota=quota)
+
+    def of(self, principal: Principal) -> Workspace:
+        with self._lock:
+            found = self._open.get(principal)
+            if found is None:
+                found = self._open[principal] = Workspace.of(principal, self._root, quota=self._quota)
+            return found
+
+    def close(self, principal: Principal | None = None) -> None:
+        """That one's, or all of them. Files stay; asking again opens it anew."""
+        with self._lock:
+            chosen = tuple(self._open) if principal is None else (principal,)
+            closing = [self._open.pop(each) for each in chosen if each in self._open]
+        for workspace in closing:
+            workspace.close()
