@@ -18,109 +18,139 @@ from bascule.core.transaction import Ending, Remote
 from support.runtime import Arrived, Events, at_work, bad, good, obeying
 from support.waiting import fail_after, until
 
-Act = Callable[[AgentSession, str, str], Awaitable[None]]
+Act = Callable[["Kept", str, str], Awaitable[None]]
 REFUSES = {"error": {"code": -32000, "message": "no"}}
 
 
-async def no_more(_session: AgentSession, _name: str, _value: str) -> None:
+async def no_more(_kept: "Kept", _name: str, _value: str) -> None:
     """Nothing happens beside what the tool changes."""
 
 
+class Kept:
+    """What an agent session keeps under names: in its state, or in files of its workspace."""
+
+    def __init__(self, session: AgentSession, kind: str) -> None:
+        self._session, self._kind = session, kind
+
+    def __setitem__(self, name: str, value: str) -> None:
+        if self._kind == "state":
+            self._session.state[name] = value
+        else:
+            self._session.workspace.write_text(f"/workspace/{name}.txt", value)
+
+    @property
+    def now(self) -> dict[str, str]:
+        if self._kind == "state":
+            return dict(self._session.state)
+        files = self._session.workspace
+        return {entry.name.removesuffix(".txt"): files.read_text(entry.name) for entry in files.list()}
+
+
+@pytest.fixture(params=["state", "files"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @asynccontextmanager
-async def writing(events: Events, act: Act = no_more, **config: object) -> AsyncGenerator[AgentSession]:
-    """A server in this process with a tool that writes into the agent session's state, and then does something."""
+async def writing(
+    events: Events, kind: str, act: Act = no_more, **config: object
+) -> AsyncGenerator[tuple[AgentSession, Kept]]:
+    """A server in this process with a tool that keeps something in the agent session, and then does something."""
     server = MCPServer("work", log_level="CRITICAL")
-    sessions: list[AgentSession] = []
+    sessions: list[tuple[AgentSession, Kept]] = []
 
     @server.tool()
     async def write(name: str, value: str) -> str:  # pyright: ignore[reportUnusedFunction] -- the server has it
-        sessions[0].state[name] = value
-        await act(sessions[0], name, value)
+        sessions[0][1][name] = value
+        await act(sessions[0][1], name, value)
         return "written"
 
     timeouts = Timeouts(connect=15, list=10, call=10, close=1)
     here = ServerConfig("work", InProcessTransport(server), **{"timeouts": timeouts, **config})  # pyright: ignore[reportArgumentType]
     async with fail_after(20), Runtime.from_servers({"work": here}, sinks=[events.append]) as runtime:
-        sessions.append(runtime.session("alice", "s-1"))
+        session = runtime.session("alice", "s-1")
+        sessions.append((session, Kept(session, kind)))
         yield sessions[0]
 
 
-async def fail_if_told(_session: AgentSession, _name: str, value: str) -> None:
+async def fail_if_told(_kept: Kept, _name: str, value: str) -> None:
     if value == "bad":
         raise ValueError("I do not like that")
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_what_a_failing_tool_has_changed_is_undone_and_its_effect_at_the_server_is_unknown(events: Events):
-    async with writing(events, fail_if_told) as session:
+async def test_what_a_failing_tool_has_changed_is_undone_and_its_effect_at_the_server_is_unknown(
+    events: Events, kind: str
+):
+    async with writing(events, kind, fail_if_told) as (session, kept):
         good(await session.call("work_write", {"name": "note", "value": "good"}))
         bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
         bad(await session.call("work_write", {"name": "other", "value": "bad"}), FailureKind.TOOL_ERROR)
 
-        assert dict(session.state) == {"note": "good"}
+        assert kept.now == {"note": "good"}
     first, second, third = events.calls
     assert (first.local, first.remote) == (Ending.KEPT, Remote.DONE)
     assert {(event.local, event.remote) for event in (second, third)} == {(Ending.RESTORED, Remote.UNKNOWN)}
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_a_call_that_goes_well_beside_a_failing_one_keeps_what_it_changed(events: Events):
+async def test_a_call_that_goes_well_beside_a_failing_one_keeps_what_it_changed(events: Events, kind: str):
     both, other = asyncio.Event(), asyncio.Event()
 
-    async def in_turn(session: AgentSession, name: str, value: str) -> None:
+    async def in_turn(kept: Kept, name: str, value: str) -> None:
         if value == "bad":
-            session.state["shared"] = "bad"
+            kept["shared"] = "bad"
             both.set()
             await other.wait()
             raise ValueError("no")
         await both.wait()
-        session.state["shared"] = "good"
+        kept["shared"] = "good"
 
-    async with writing(events, in_turn) as session:
+    async with writing(events, kind, in_turn) as (session, kept):
         failing = asyncio.create_task(session.call("work_write", {"name": "a", "value": "bad"}))
         good(await session.call("work_write", {"name": "b", "value": "good"}))
         other.set()
         bad(await failing, FailureKind.TOOL_ERROR)
 
-        assert dict(session.state) == {"b": "good", "shared": "good"}
+        assert kept.now == {"b": "good", "shared": "good"}
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_after_a_timeout_nothing_is_undone_while_the_server_may_still_write(events: Events):
+async def test_after_a_timeout_nothing_is_undone_while_the_server_may_still_write(events: Events, kind: str):
     late = asyncio.Event()
 
-    async def linger(session: AgentSession, name: str, value: str) -> None:
+    async def linger(kept: Kept, name: str, value: str) -> None:
         while not late.is_set():
             try:
                 await late.wait()
             except asyncio.CancelledError:
                 # A server need not do as it is told.
                 continue
-        session.state["late"] = value
+        kept["late"] = value
 
-    async with writing(events, linger) as session:
+    async with writing(events, kind, linger) as (session, kept):
         outcome = await session.call("work_write", {"name": "note", "value": "x"}, timeout=0.3)
         bad(outcome, FailureKind.TIMEOUT)
-        assert dict(session.state) == {"note": "x"}
+        assert kept.now == {"note": "x"}
         assert (events.call.local, events.call.remote) == (Ending.WAITING, Remote.UNKNOWN)
 
         late.set()
-        await until(lambda: "late" in session.state)
+        await until(lambda: "late" in kept.now)
         await session.close()
-        await until(lambda: not session.state)
+        await until(lambda: not kept.now)
     (undone,) = [event for event in events if isinstance(event, CallUndone)]
     assert (undone.tool, undone.local, undone.problems) == ("work_write", Ending.RESTORED, ())
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_what_a_caller_gave_up_on_is_undone_too(events: Events):
+async def test_what_a_caller_gave_up_on_is_undone_too(events: Events, kind: str):
     written = asyncio.Event()
 
-    async def stay(_session: AgentSession, _name: str, _value: str) -> None:
+    async def stay(_kept: Kept, _name: str, _value: str) -> None:
         written.set()
         await asyncio.Event().wait()
 
-    async with writing(events, stay) as session:
+    async with writing(events, kind, stay) as (session, kept):
         waiting = asyncio.create_task(session.call("work_write", {"name": "note", "value": "x"}))
         await written.wait()
         waiting.cancel()
@@ -128,15 +158,15 @@ async def test_what_a_caller_gave_up_on_is_undone_too(events: Events):
             await waiting
         assert events.call.local is Ending.WAITING
         await session.close()
-        await until(lambda: not session.state)
+        await until(lambda: not kept.now)
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_the_level_is_never_undone(events: Events):
-    async with writing(events, fail_if_told, raises={"write": DataSensitivity.INTERNAL}) as session:
+async def test_the_level_is_never_undone(events: Events, kind: str):
+    async with writing(events, kind, fail_if_told, raises={"write": DataSensitivity.INTERNAL}) as (session, kept):
         bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
 
-        assert (dict(session.state), session.sensitivity) == ({}, DataSensitivity.INTERNAL)
+        assert (kept.now, session.sensitivity) == ({}, DataSensitivity.INTERNAL)
 
 
 @pytest.mark.requirement("EXE-5")
@@ -169,9 +199,9 @@ class Ledger:
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_a_program_can_take_part(events: Events):
+async def test_a_program_can_take_part(events: Events, kind: str):
     ledger = Ledger()
-    async with writing(events, fail_if_told) as session:
+    async with writing(events, kind, fail_if_told) as (session, _):
         session.take_part(ledger)
         good(await session.call("work_write", {"name": "note", "value": "good"}))
         bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
@@ -191,26 +221,26 @@ class Broken(Ledger):
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_a_participant_that_cannot_begin_keeps_the_call_from_being_sent(events: Events):
-    async with writing(events) as session:
+async def test_a_participant_that_cannot_begin_keeps_the_call_from_being_sent(events: Events, kind: str):
+    async with writing(events, kind) as (session, kept):
         session.take_part(Broken())
         failure = bad(await session.call("work_write", {"name": "note", "value": "x"}), FailureKind.INVALID_ARGUMENTS)
 
         assert "ZeroDivisionError" in failure.message
-        assert (dict(session.state), events.call.remote) == ({}, Remote.NONE)
+        assert (kept.now, events.call.remote) == ({}, Remote.NONE)
 
 
 @pytest.mark.requirement("EXE-5")
-async def test_one_that_cannot_undo_is_told_and_the_rest_is_undone(events: Events):
+async def test_one_that_cannot_undo_is_told_and_the_rest_is_undone(events: Events, kind: str):
     class Late(Broken):
         def begin(self) -> "Late":
             return self
 
-    async with writing(events, fail_if_told) as session:
+    async with writing(events, kind, fail_if_told) as (session, kept):
         session.take_part(Late())
         bad(await session.call("work_write", {"name": "note", "value": "bad"}), FailureKind.TOOL_ERROR)
 
-        assert dict(session.state) == {}
+        assert kept.now == {}
     assert (events.call.local, events.call.findings) == (Ending.FAILED, ("a participant raised ZeroDivisionError",))
 
 

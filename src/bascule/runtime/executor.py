@@ -36,6 +36,7 @@ from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.trail import Trail
 from bascule.runtime.undoing import Undoing, settle
 from bascule.wire.input_required import INPUT_REQUIRED
+from bascule.workspace.paths import CURRENT as WORKSPACE
 
 ROUNDS = 4
 """How often a request is decided anew before it is given up. A round is lost when the agent session changed, or the
@@ -67,8 +68,10 @@ class Executor:
     ) -> AnyResult | ToolFailure:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
         trail = Trail(call)
-        around = CURRENT.get()
+        # Whatever is done in the course of this call, here or in a server object, is a part of it.
+        around, beside = CURRENT.get(), WORKSPACE.get()
         CURRENT.set(trail.changes)
+        WORKSPACE.set(standing.workspace)
         try:
             outcome = await self._outcome(standing, operation, call, trail)
             if trail.changes or trail.doubt is not None:
@@ -81,6 +84,7 @@ class Executor:
             raise
         finally:
             CURRENT.set(around)
+            WORKSPACE.set(beside)
             trail.changes.over = trail.local is not Ending.WAITING
             if trail.meter is not None:
                 trail.meter.leave()

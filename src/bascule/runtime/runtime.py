@@ -36,6 +36,7 @@ from bascule.store.interface import Store
 from bascule.store.unkept import Unkept
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins
+from bascule.workspace.workspaces import Workspaces
 
 
 class Runtime:
@@ -76,6 +77,7 @@ class Runtime:
         self._reloading: Reloading | None = None
         self._watched: Path | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._workspaces: Workspaces | None = None
         self._sessions: dict[Principal, AgentSession] = {}
         self._standings: dict[Principal, Standing] = {}
 
@@ -131,6 +133,7 @@ class Runtime:
 
     async def __aenter__(self) -> Self:
         folder = state_folder(os.environ)
+        self._workspaces = Workspaces.at(self.config.workspace_root, folder, quota=self.config.workspace_quota)
         self._store = store_at(self.config.store, folder)
         await self._store.open()
         # Servers of one name in two configs are two servers; a config made in code is told by where it runs.
@@ -188,6 +191,9 @@ class Runtime:
             await self._raising.close()
             self._raising = None
         await self._log.close()
+        if self._workspaces is not None:
+            self._workspaces.close()
+            self._workspaces = None
         if self._store is not None:
             await self._store.close()
             self._store = None
@@ -221,7 +227,8 @@ class Runtime:
         principal = Principal(user_id, session_id)
         session = self._sessions.get(principal)
         if session is None:
-            standing = self._standings[principal] = Standing(principal, self._roster)
+            standing = Standing(principal, self._roster, workspaces=self._workspaces)
+            self._standings[principal] = standing
             session = self._sessions[principal] = AgentSession(standing, self._executor, self._raising)
         return session
 

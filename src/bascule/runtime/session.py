@@ -29,6 +29,7 @@ from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
 from bascule.runtime.tool_call import TOOL_CALL
+from bascule.workspace.workspace import Workspace
 
 
 class AgentSession:
@@ -87,6 +88,13 @@ class AgentSession:
         """What a program wants to keep with this agent session for as long as the runtime lives. What a call changes in
         it is undone if the call fails."""
         return self._state
+
+    @property
+    def workspace(self) -> Workspace:
+        """Its files, which an agent sees under `/workspace`. What a call changes there is undone if the call fails.
+        Raises `WorkspaceError` where they cannot be opened."""
+        assert self._standing.workspace is not None
+        return self._standing.workspace()
 
     def take_part(self, participant: Participant) -> None:
         """Have it begin with each call of this agent session from now on, just before that is sent, and be told to keep

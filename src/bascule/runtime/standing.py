@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import partial
 from time import perf_counter
 from typing import Protocol
 
@@ -40,6 +41,7 @@ from bascule.runtime.meter import Meter
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.report import REMOVED
 from bascule.runtime.roster import Roster
+from bascule.workspace.workspaces import Workspaces
 
 EVERYTHING = Exposure.of(None)
 """For what the operator's `tools` setting does not speak of."""
@@ -66,8 +68,16 @@ class Governed(Protocol):
 class Standing:
     """One principal before the configured servers. The executor asks it everything that differs between principals."""
 
-    def __init__(self, principal: Principal, roster: Roster, clock: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self,
+        principal: Principal,
+        roster: Roster,
+        clock: Callable[[], float] = perf_counter,
+        workspaces: Workspaces | None = None,
+    ) -> None:
         self.principal = principal
+        self.workspace = partial(workspaces.of, principal) if workspaces is not None else None
+        """Gives its files. They are opened when somebody asks for them."""
         self.roster = roster
         self.ratchet = roster.ratchets.of(principal)
         self.participants: tuple[Participant, ...] = ()

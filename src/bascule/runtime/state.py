@@ -70,7 +70,7 @@ class SessionState(MutableMapping[str, Any]):
 
     def rollback(self, changes: "_Changes") -> None:
         with self._lock:
-            for name, original in self._layers.rollback(changes):
+            for name, original in self._layers.rollback(changes)[0].items():
                 if original is None:
                     self._values.pop(name, None)
                 else:

@@ -217,7 +217,7 @@ class History:
     def commit(self, owner: Owner) -> None:
         with self.lock:
             owner.over = True
-            keys = tuple(owner.keys)
+            keys = self._layers.keys(owner)
             self._layers.commit(owner)
             if self._debts:
                 self._put_back({})

@@ -1,10 +1,11 @@
-"""Who has changed which path, in which order, and what was there before: the bookkeeping of undoing.
+"""Who has changed which path, what was there before, and where that lies now: the bookkeeping of undoing.
 
-Each path has a stack. A call that changes a path, and is not the one that did so last, puts a layer on top, which says
-what it found. Nothing is touched here.
+Nothing is touched here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from bascule.core.layers import Layers as Piles
 
 
 class Original:
@@ -33,48 +34,40 @@ State = Original | Folder | None
 
 
 class Owner:
-    """Whose changes they are: those of one call. It has a layer on each of these paths."""
+    """Whose changes they are: those of one call."""
 
-    __slots__ = ("keys", "over")
+    __slots__ = ("over",)
 
     def __init__(self) -> None:
-        self.keys: dict[str, None] = {}
         self.over = False
-
-
-class Layer:
-    """What one owner found on one path when it began to change it."""
-
-    __slots__ = ("found", "owner")
-
-    def __init__(self, owner: Owner, found: State) -> None:
-        self.owner = owner
-        self.found = found
+        """Whether the call has ended."""
 
 
 class Layers:
-    """All stacks of one workspace."""
+    """What each call has found on each path of one workspace, and where it lies."""
 
     def __init__(self, drop: Callable[[str], None]) -> None:
         """`drop` is given each slot that nobody needs any more."""
         self._drop = drop
-        self._stacks: dict[str, list[Layer]] = {}
+        self._piles: Piles[str, State] = Piles()
         self._living: dict[str, Original] = {}
         """Originals that lie in the workspace, by where."""
 
     def __bool__(self) -> bool:
-        return bool(self._stacks)
+        return bool(self._piles)
 
     def last_is(self, owner: Owner | None, key: str) -> bool:
         """Whether what is there now is this owner's doing, so that what was before is kept already."""
-        stack = self._stacks.get(key)
-        return owner is not None and bool(stack) and stack[-1].owner is owner
+        return owner is not None and self._piles.on_top(owner, key)
 
     def push(self, owner: Owner, key: str, found: State) -> None:
         if isinstance(found, Original):
             found.refs += 1
-        self._stacks.setdefault(key, []).append(Layer(owner, found))
-        owner.keys[key] = None
+        self._piles.keep(owner, key, found)
+
+    def keys(self, owner: Owner) -> tuple[str, ...]:
+        """The paths that it has changed, and may still undo."""
+        return self._piles.places(owner)
 
     def living(self, key: str) -> Original | None:
         """The original that lies here in the workspace, if one does. Before it is changed it has to be moved."""
@@ -90,50 +83,17 @@ class Layers:
 
     def void(self, key: str) -> None:
         """Somebody has changed this for good: what was before is not to come back."""
-        for layer in self._stacks.pop(key, ()):
-            layer.owner.keys.pop(key, None)
-            self.release(layer.found)
+        self._release_all(self._piles.settle(key))
 
     def commit(self, owner: Owner) -> None:
         """Its changes stay. Where others had changed the same path before, theirs are behind it for good."""
-        for key in tuple(owner.keys):
-            stack = self._stacks[key]
-            last = max(at for at, layer in enumerate(stack) if layer.owner is owner)
-            self._replace(key, stack[last + 1 :], stack[: last + 1])
-            for layer in stack[: last + 1]:
-                self.release(layer.found)
-        owner.keys.clear()
+        self._release_all(self._piles.commit(owner))
 
     def withdraw(self, owner: Owner) -> dict[str, State]:
         """What has to be put back, by path. Where others have changed a path since, they inherit what it had found."""
-        back: dict[str, State] = {}
-        for key in tuple(owner.keys):
-            stack = self._stacks[key]
-            rest, top, found = list[Layer](), True, False
-            for layer in reversed(stack):
-                if layer.owner is not owner:
-                    rest.append(layer)
-                    top = False
-                elif top:
-                    if found:
-                        self.release(back[key])
-                    back[key], found = layer.found, True
-                else:
-                    self.release(rest[-1].found)
-                    rest[-1].found = layer.found
-            self._replace(key, rest[::-1], [])
-        owner.keys.clear()
+        back, dropped = self._piles.rollback(owner)
+        self._release_all(dropped)
         return back
-
-    def _replace(self, key: str, stack: list[Layer], gone: list[Layer]) -> None:
-        if stack:
-            self._stacks[key] = stack
-        else:
-            del self._stacks[key]
-        remaining = {id(layer.owner) for layer in stack}
-        for layer in gone:
-            if id(layer.owner) not in remaining:
-                layer.owner.keys.pop(key, None)
 
     def release(self, found: State) -> None:
         """One layer less speaks of it."""
@@ -146,3 +106,7 @@ class Layers:
             self._living.pop(found.key, None)
         else:
             self._drop(found.slot)
+
+    def _release_all(self, dropped: Iterable[State]) -> None:
+        for found in dropped:
+            self.release(found)

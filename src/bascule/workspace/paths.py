@@ -3,17 +3,21 @@
 Whoever opens a file goes through a `Workspace`: what these give is a name, and a name can come to mean another file.
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from bascule.core.errors import UsageError
 from bascule.workspace.workspace import AnyPath, Workspace
 
-CURRENT: ContextVar[Workspace | None] = ContextVar("bascule_workspace", default=None)
-"""The workspace of the agent session on whose behalf this code runs. Set by whoever carries its request out."""
+CURRENT: ContextVar[Callable[[], Workspace] | None] = ContextVar("bascule_workspace", default=None)
+"""Gives the workspace of the agent session on whose behalf this code runs. Set by whoever carries its request out; most
+requests never ask for it, so it is opened by the first who does."""
 
 
 def current_workspace() -> Workspace | None:
-    return CURRENT.get()
+    """The one of the agent session in the course of whose request this code runs, if it does."""
+    source = CURRENT.get()
+    return source() if source is not None else None
 
 
 def workspace_to_host_path(path: AnyPath, workspace: Workspace | None = None) -> str:
@@ -27,7 +31,7 @@ def host_to_workspace_path(host_path: AnyPath, workspace: Workspace | None = Non
 
 
 def _meant(workspace: Workspace | None) -> Workspace:
-    found = workspace or CURRENT.get()
+    found = workspace or current_workspace()
     if found is None:
         raise UsageError(
             "it is not known whose workspace is meant", fix="pass workspace=…, or ask in the course of a request"

@@ -42,8 +42,7 @@ class Played:
             self.layers.commit(owner)
             return
         self.history = [change for change in self.history if change[0] != owner]
-        for restored, value in self.layers.rollback(owner):
-            self.values[restored] = value
+        self.values |= self.layers.rollback(owner)[0]
 
     def change(self, owner: str, place: str) -> None:
         if not owner:
@@ -78,9 +77,12 @@ def test_when_all_have_ended_nothing_is_kept():
     layers.keep("B", "x", 2)
     layers.keep("A", "y", 3)
 
-    assert layers.commit("A") == [1, 3] or layers.commit("A") == [3, 1]
-    assert layers.rollback("B") == [("x", 2)]
-    assert (layers._piles, layers._places) == ({}, {})
+    assert layers.places("A") == ("x", "y")
+    assert layers.commit("A") == [1, 3]
+    assert layers
+    assert layers.rollback("B") == ({"x": 2}, [])
+    assert not layers
+    assert (layers.places("A"), layers._places) == ((), {})
 
 
 def test_originals_that_a_later_change_has_made_useless_are_given_back():
@@ -89,7 +91,17 @@ def test_originals_that_a_later_change_has_made_useless_are_given_back():
     layers.keep("B", "x", 2)
 
     assert layers.commit("B") == [1, 2]
-    assert layers.rollback("A") == []
+    assert layers.rollback("A") == ({}, [])
     layers.keep("A", "x", 3)
     assert layers.settle("x") == [3]
     assert layers.settle("x") == []
+
+
+def test_so_are_those_that_stand_for_what_is_undone():
+    layers: Layers[str, int] = Layers()
+    layers.keep("A", "x", 1)
+    layers.keep("B", "x", 2)
+    layers.keep("A", "x", 3)
+
+    assert layers.rollback("B") == ({}, [3])
+    assert layers.rollback("A") == ({"x": 1}, [2])
