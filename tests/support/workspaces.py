@@ -10,6 +10,8 @@ from bascule.workspace.engines import Engine, KernelEngine, WalkEngine
 
 ENGINES: tuple[type[Engine], ...] = (KernelEngine, WalkEngine)
 SECRET = "the canary sings"
+OUTSIDE_ONLY = "canary.cage"
+"""The name of a file that is outside, and never inside."""
 
 
 @contextmanager
@@ -38,6 +40,7 @@ def canary(folder: Path) -> dict[str, str | None]:
     """Something outside, with names that look at home."""
     folder.mkdir()
     (folder / "secret.txt").write_text(SECRET)
+    (folder / OUTSIDE_ONLY).write_text("")
     (folder / "sub").mkdir()
     (folder / "sub" / "f").write_text(SECRET)
     return tree(folder)

@@ -71,7 +71,7 @@ class ConfinedRoot:
         try:
             status = os.fstat(fd)
             refuse_others(key, status)
-            # A file's own time moves with its links, and nobody can set it. What was as it is before we began was ours.
+            # A file's own time moves with its links, and nobody can set it: this one has had no other since we began.
             if status.st_nlink and (status.st_ctime < settled or self._still_named(fd, key, status)):
                 os.set_blocking(fd, True)
                 fd = -1
@@ -85,16 +85,17 @@ class ConfinedRoot:
         """Whether the one link that was counted is the one by which it was opened.
 
         Without this, whoever links a file from outside into the workspace, and takes the link away between the
-        opening and the counting, would have it counted as ours. The kernel knows for each open file whether the
-        name by which it was opened is gone, and a name that is gone does not come back as the same one.
+        opening and the counting, would have it counted as ours.
         """
         try:
-            if not os.readlink(f"/proc/self/fd/{fd}").endswith(_GONE):  # noqa: PTH115 -- every reading takes this way
-                return True
-        except OSError:
-            pass  # without /proc the name itself has to do
-        found = self.status(key)
-        return found is not None and (found.st_ino, found.st_dev, found.st_nlink) == (status.st_ino, status.st_dev, 1)
+            with self._parent(key) as (folder, name):
+                _wait_for_changes(folder, name)
+                where = None if name.endswith(_GONE) else _where(fd)
+                if where is not None:
+                    return where == f"{_where(folder)}/{name}"
+                return _unchanged(status, os.lstat(name, dir_fd=folder))
+        except FileNotFoundError:
+            return False
 
     def real(self, key: str, *, last: bool = True) -> str:
         """The same without symbolic links. With `last` false, the last name may be one.
@@ -216,6 +217,35 @@ class ConfinedRoot:
             yield folder, name
         finally:
             os.close(folder)
+
+
+def _wait_for_changes(folder: int, name: str) -> None:
+    """Until nobody is in the midst of taking away a name in this folder, where the link may be counted no more and the
+    name still be there. To rename something to what it is called does nothing, but waits for its turn to do it."""
+    try:
+        os.rename(name, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        if error.errno != errno.EROFS:  # where nobody can take away a name
+            raise
+
+
+def _where(fd: int) -> str | None:
+    """The name by which it was opened, wherever that was moved; the kernel says so too if the name is gone. A name that
+    is gone does not come back as the same one. None where there is no /proc."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115 -- text is compared with text
+    except OSError:
+        return None
+
+
+def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
+    """The same file with the same links, as far as its times tell."""
+    return (before.st_ino, before.st_dev, before.st_nlink, before.st_ctime_ns) == (
+        after.st_ino,
+        after.st_dev,
+        after.st_nlink,
+        after.st_ctime_ns,
+    )
 
 
 def refuse_others(key: str, status: os.stat_result) -> None:

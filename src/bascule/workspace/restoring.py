@@ -1,5 +1,6 @@
 """Putting back what a call has changed, on all paths where it was the last to do so."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -64,8 +65,11 @@ class Restoring:
     def _status(self, key: str) -> os.stat_result | None:
         try:
             return self._root.status(key)
-        except NotADirectoryError:
-            return None
+        except OSError as error:
+            # Something else, or a link, is where a folder was.
+            if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+                return None
+            raise
 
     def _discard(self, key: str) -> None:
         living = self._layers.living(key)
