@@ -20,6 +20,7 @@ SUITES = (
     "starting",
     "resync",
     "parsing",
+    "workspace",
     "idle_links",
     "command",
 )

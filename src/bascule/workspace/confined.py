@@ -34,12 +34,13 @@ _GONE = " (deleted)"
 class ConfinedRoot:
     """One folder, held open. It stays the one it is, whatever becomes of its name."""
 
-    __slots__ = ("_engine", "_fd")
+    __slots__ = ("_engine", "_fd", "_path")
 
     def __init__(self, fd: int, engine: Engine | None = None) -> None:
         """The descriptor is ours from here on."""
         self._fd = fd
         self._engine = engine or best_engine(fd)
+        self._path = _where(fd)
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -87,15 +88,21 @@ class ConfinedRoot:
         Without this, whoever links a file from outside into the workspace, and takes the link away between the
         opening and the counting, would have it counted as ours.
         """
+        above, _, name = key.rpartition("/")
         try:
-            with self._parent(key) as (folder, name):
-                _wait_for_changes(folder, name)
-                where = None if name.endswith(_GONE) else _where(fd)
-                if where is not None:
-                    return where == f"{_where(folder)}/{name}"
+            folder = self._engine.open(self._fd, above, PATH_ONLY | os.O_DIRECTORY)
+        except OSError:
+            return False
+        try:
+            _wait_for_changes(folder, name)
+            where = None if name.endswith(_GONE) else _where(fd)
+            if where is None:
                 return _unchanged(status, os.lstat(name, dir_fd=folder))
+            return where == f"{self._path}/{key}" or where == f"{_where(folder)}/{name}"
         except FileNotFoundError:
             return False
+        finally:
+            os.close(folder)
 
     def real(self, key: str, *, last: bool = True) -> str:
         """The same without symbolic links. With `last` false, the last name may be one.

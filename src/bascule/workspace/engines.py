@@ -39,7 +39,7 @@ class KernelEngine:
         path = key.encode("utf-8", "surrogateescape") or b"."
         for _ in range(_TRIES):
             try:
-                return openat2(root, path, flags | _ALWAYS, mode, _RESOLVE)
+                return openat2(root, path, flags | os.O_CLOEXEC, mode, _RESOLVE)
             except OSError as error:
                 if error.errno not in _AGAIN:
                     raise
