@@ -30,6 +30,12 @@ class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     findings: tuple[str, ...] = ()
     """What was odd about the reply and changed nothing, and whether the call was sent more than once."""
     source: Literal["mcp", "native"] = "mcp"
+    seconds: float = 0.0
+    """From the call until it ended."""
+    rule: str = ""
+    """The rule that refused it, if one did."""
+    noted: int = 0
+    """The number of the record in the audit log that was written before it was sent, if one was."""
 
 
 class RequestEnded(msgspec.Struct, frozen=True):
@@ -47,6 +53,9 @@ class RequestEnded(msgspec.Struct, frozen=True):
     steps: Mapping[str, float]
     at: float
     findings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    rule: str = ""
+    noted: int = 0
 
 
 class QuestionAnswered(msgspec.Struct, frozen=True):
@@ -87,6 +96,8 @@ class LinkChanged(msgspec.Struct, frozen=True):
     state: str
     reason: str
     at: float
+    code: str = ""
+    """That of the failure, if it ended by one."""
 
 
 class CatalogChanged(msgspec.Struct, frozen=True):
@@ -101,6 +112,16 @@ class CatalogChanged(msgspec.Struct, frozen=True):
     """What its new and changed texts hide, or say to the model."""
     kind: Literal["tools", "resources", "prompts"] = "tools"
     """What was listed."""
+
+
+class ToolsQuarantined(msgspec.Struct, frozen=True):
+    """Tools of a server are no longer as they were approved, or are so again. By the server's own names."""
+
+    server: str
+    tools: tuple[str, ...]
+    """Those that agents neither see nor call from now on."""
+    released: tuple[str, ...]
+    at: float
 
 
 class RefreshFailed(msgspec.Struct, frozen=True):
@@ -141,6 +162,7 @@ Event = (
     | LevelChanged
     | LinkChanged
     | CatalogChanged
+    | ToolsQuarantined
     | RefreshFailed
     | ConfigApplied
     | ConfigRejected

@@ -18,6 +18,7 @@ from bascule.core.errors import (
 )
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Result, ToolFailure
+from bascule.core.permission import READING
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
@@ -28,7 +29,7 @@ from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
 from bascule.runtime.input_rounds import next_round
 from bascule.runtime.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
-from bascule.runtime.prepared import Prepared, with_own_arguments
+from bascule.runtime.prepared import Prepared, values_of, with_own_arguments
 from bascule.runtime.repeating import in_time, to_repeat
 from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.terms import Terms, withheld
@@ -53,6 +54,7 @@ class Executor:
     ) -> None:
         self._links = links
         self._record = recorder.record
+        self._audit = recorder.audit
         self._clock = clock
         self._answering = answering
         self._terms = terms
@@ -139,6 +141,8 @@ class Executor:
                 continue
             link, permit = way
             try:
+                # Nothing is awaited from here to the write.
+                self._write_down(standing, target.spec, prepared, trail)
                 request = self._request(standing, operation, target.spec, prepared, permit, trail)
                 return await link.send(request), prepared
             except PermitLost:
@@ -209,6 +213,16 @@ class Executor:
             raise
         return link
 
+    def _write_down(self, standing: Standing, spec: Governed, prepared: Prepared, trail: Trail) -> None:
+        """Once, however many rounds it takes. What may change something, or reach out, is in the audit log before it is
+        sent. Raises `NotWrittenDown`."""
+        audit = self._audit
+        if audit is None or trail.noted:
+            return
+        values = standing.mask_of(trail.server).value(values_of(prepared)) if audit.whole else None
+        first = not spec.permissions <= READING
+        trail.noted = audit.sending(standing.principal, trail, prepared.method, first=first, values=values)
+
     def _request(
         self,
         standing: Standing,
@@ -229,7 +243,7 @@ class Executor:
         trail.mark(("resolve", now()))
         if call.timeout is not None and not 0 < call.timeout < inf:
             raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
-        prepared = operation.prepare(target, call)
+        prepared = trail.prepared = operation.prepare(target, call)
         trail.mark(("validate", now()))
         return prepared
 
@@ -244,6 +258,10 @@ class Executor:
         return standing.link_key(server, lane)
 
     def _tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
+        audit, prepared = self._audit, trail.prepared
+        if audit is not None and audit.whole and not trail.noted and prepared is not None:
+            values = standing.mask_of(trail.server).value(values_of(prepared))
+            trail.noted = audit.asked(standing.principal, trail, prepared.method, values)
         self._record(
             operation.event(
                 trail.name,
@@ -255,5 +273,8 @@ class Executor:
                 trail.steps,
                 self._clock(),
                 trail.findings,
+                seconds=trail.steps.so_far(),
+                rule=trail.rule,
+                noted=trail.noted,
             )
         )

@@ -13,6 +13,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.operator import LONGEST_REASON, Operator
 from bascule.store.levels import LevelStore, SessionRecord
+from support.auditing import Notes
 from support.level_stores import Place, place_at
 from support.links import ALICE, BOB
 from support.waiting import fail_after
@@ -37,8 +38,13 @@ def clock() -> Callable[[], float]:
 
 
 @pytest.fixture
-def operator(store: LevelStore) -> Operator:
-    return Operator(store, "ada", clock())
+def audit() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def operator(store: LevelStore, audit: Notes) -> Operator:
+    return Operator(store, "ada", clock(), audit)
 
 
 async def test_a_raise_leaves_a_receipt_in_the_operators_name(operator: Operator, store: LevelStore):

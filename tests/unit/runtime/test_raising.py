@@ -15,6 +15,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.raising import Raising, in_words
 from bascule.store.levels import LevelStore
+from support.auditing import Notes
 from support.level_stores import Place, place_at
 from support.waiting import until
 
@@ -44,7 +45,8 @@ class Scene:
     def __init__(self, store: LevelStore) -> None:
         self.ratchets = Ratchets()
         self.events: list[LevelChanged] = []
-        self.raising = Raising(store, self.ratchets, self.events.append, lambda: 7.0)
+        self.audit = Notes()
+        self.raising = Raising(store, self.ratchets, self.events.append, lambda: 7.0, self.audit)
         self.raising.gates = self.gates = Gates(self.ratchets)
         self.store = store
 

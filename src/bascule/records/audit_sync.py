@@ -1,0 +1,44 @@
+"""Has what was written to the audit log on disk: in a thread, one at a time, many records together."""
+
+import asyncio
+import os
+
+from bascule.records.audit_file import AuditFile, sync_data
+
+
+class AuditSync:
+    """One file's way to the disk."""
+
+    def __init__(self, file: AuditFile) -> None:
+        self._file = file
+        self._durable = 0
+        self._running: asyncio.Task[None] | None = None
+
+    async def all(self) -> None:
+        """Everything that was written before this was called is on disk when it returns. Raises `OSError`."""
+        wanted = self._file.appends
+        while self._durable < wanted:
+            if self._running is None:
+                self._running = asyncio.create_task(self._sync(), name="audit sync")
+                self._running.add_done_callback(self._done)
+            # Who came while another one ran shares the next. One who gives up stops nobody.
+            await asyncio.shield(self._running)
+
+    async def _sync(self) -> None:
+        appends, descriptor = self._file.appends, self._file.duplicate()
+        if descriptor is not None:
+            await asyncio.to_thread(_sync_and_close, descriptor)
+        self._durable = appends
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._running = None
+        if not task.cancelled():
+            # Told to whoever waits; nobody may.
+            task.exception()
+
+
+def _sync_and_close(descriptor: int) -> None:
+    try:
+        sync_data(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,61 @@
+"""The audit log as tests have it: a list of what would be written, a real one on disk, and what stands in it."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bascule.core.errors import NotWrittenDown
+from bascule.core.principal import Principal
+from bascule.core.receipt import Receipt
+from bascule.core.sensitivity import DataSensitivity
+from bascule.records.audit import Audit
+from bascule.store.sqlite import SqliteStore
+
+
+class Notes:
+    """Takes changes of levels in place of a log. With `full`, it has no room for them."""
+
+    def __init__(self) -> None:
+        self.deeds: list[tuple[Principal, str, DataSensitivity | None, str]] = []
+        self.changes: list[Receipt | None] = []
+        self.full = False
+
+    async def deed(self, principal: Principal, change: str, to: DataSensitivity | None, by: str) -> None:
+        self._check()
+        self.deeds.append((principal, change, to, by))
+
+    async def level_changed(self, receipt: Receipt | None) -> None:
+        self._check()
+        self.changes.append(receipt)
+
+    def _check(self) -> None:
+        if self.full:
+            raise NotWrittenDown("no room", rule="written_down_first", evidence="ENOSPC", fix="make room")
+
+
+@asynccontextmanager
+async def opened(state: Path, *, every: float = 600, whole: bool = False) -> AsyncGenerator[Audit]:
+    """A log that is written, with its anchors in a database beside it."""
+    store = SqliteStore(state / "bascule.db", state)
+    await store.open()
+    audit = Audit(lambda: 7.0)
+    try:
+        await audit.open(state, store.anchors, every=every, whole=whole)
+        try:
+            yield audit
+        finally:
+            await audit.close()
+    finally:
+        await store.close()
+
+
+def logged(state: Path, *kinds: str) -> list[dict[str, Any]]:
+    """What stands in the log of this state folder, slot by slot; of these kinds alone, if any are named."""
+    paths = sorted(
+        (state / "audit").glob("*.log"), key=lambda path: (path.name[:4], path.name.count(".") < 2, path.name)
+    )
+    lines = [line for path in paths for line in path.read_bytes().splitlines()]
+    records: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    return [record for record in records if not kinds or record["kind"] in kinds]
