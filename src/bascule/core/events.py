@@ -29,13 +29,13 @@ class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     """Seconds since the epoch when the call ended."""
     findings: tuple[str, ...] = ()
     """What was odd about the reply and changed nothing, and whether the call was sent more than once."""
-    source: Literal["mcp", "native"] = "mcp"
     seconds: float = 0.0
     """From the call until it ended."""
     rule: str = ""
     """The rule that refused it, if one did."""
     noted: int = 0
     """The number of the record in the audit log that was written before it was sent, if one was."""
+    source: Literal["mcp", "native"] = "mcp"
 
 
 class RequestEnded(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from bascule.core.errors import NotWrittenDown, StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
+from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.records.audit_alias import Aliases
 from bascule.records.audit_events import record_of
@@ -31,6 +32,7 @@ from bascule.records.audit_slot import Slot, take_slot
 from bascule.records.audit_sync import AuditSync
 from bascule.records.audit_tending import Tending
 from bascule.records.audit_writer import AuditWriter
+from bascule.records.written_first import WrittenFirst
 from bascule.store.anchors import Anchor, AnchorStore, read_anchor, seal_anchor
 from bascule.store.audit_key import audit_key
 from bascule.store.key_files import FOLDER as KEYS
@@ -118,26 +120,43 @@ class Audit:
     def sending(
         self, principal: Principal, request: Request, method: str, *, first: bool, values: Mapping[str, Any] | None
     ) -> int:
-        """Write down that a request is about to be sent. `first` says that it may not be sent without that: then the
-        record is in the file when this returns. Its number, 0 if there is none. Raises `NotWrittenDown`."""
-        opened = self._usable()
+        """Write down that a request is about to be sent. `first` says that it may not be sent without that: its permit
+        has to be one of `permit`. The record's number, 0 if there is none. Raises `NotWrittenDown`."""
+        opened = self._open or self._usable()
         writer = opened.writer
         if not first and values is None:
-            if writer.full:
+            if writer.trouble is not None and writer.full:
                 raise self._not_written(writer)
             return 0
         record = self._asked(Sending, opened, principal, request, method, values)
-        if first:
-            try:
-                number = writer.put_now(record)
-            except Unwritten:
-                raise self._not_written(writer) from None
-            self._wake()
-            return number
-        if writer.full:
+        if writer.trouble is None:
+            self._put(opened, record)
+            return record.seq
+        if not first and writer.full:
             raise self._not_written(writer)
+        try:
+            # Now or never: what is refused is not to fill the memory too.
+            return writer.put_now(record)
+        except Unwritten:
+            if first:
+                raise self._not_written(writer) from None
         self._put(opened, record)
         return record.seq
+
+    def permit(self, permit: Permit, number: int) -> Permit:
+        """The same permit, which holds only once the record of this number is in the file. Where bytes are handed over
+        it is asked, and writes all records that wait: many requests that leave together share one write."""
+        opened = self._open or self._usable()
+        return WrittenFirst(permit, opened.writer, number)
+
+    def ensure(self, number: int) -> None:
+        """Raises `NotWrittenDown` where the record of this number is not in the file, and cannot be."""
+        writer = self._usable().writer
+        if number >= writer.first_kept:
+            try:
+                writer.write()
+            except Unwritten:
+                raise self._not_written(writer) from None
 
     def asked(self, principal: Principal, request: Request, method: str, values: Mapping[str, Any]) -> int:
         """Write down, whole, the arguments of a request that was not sent."""
@@ -206,12 +225,10 @@ class Audit:
         if recorded is None:
             return
         writer = opened.writer
-        if writer.overfull or (writer.full and not recorded.sent):
+        if writer.trouble is not None and (writer.overfull or (writer.full and not recorded[1])):
             self._left_out += 1
             return
-        self._put(opened, recorded.record)
-        if recorded.now:
-            self._write()
+        self._put(opened, recorded[0])
 
     # The rest is its own affair
 

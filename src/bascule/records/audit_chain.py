@@ -8,6 +8,7 @@ import msgspec
 MAC_BYTES = 32
 
 _BEFORE, _AFTER = b',"mac":"', b'"}'
+_AFTER_AND_END = _AFTER + b"\n"
 _TAIL = len(_BEFORE) + 2 * MAC_BYTES + len(_AFTER)
 """Bytes at the end of each line that its MAC does not cover, because they hold it."""
 
@@ -26,17 +27,19 @@ _HEAD = msgspec.json.Decoder(Head)
 
 
 class Macs:
-    """Makes the MACs of one chain. The key is taken in once: that is half of the work."""
+    """Makes the MACs of one chain: HMAC-SHA256. The key is taken in once, which is half of the work."""
 
-    __slots__ = ("_keyed", "first")
+    __slots__ = ("first", "keyed")
 
     def __init__(self, key: bytes, writer: str) -> None:
-        self._keyed = hmac.new(key, digestmod="sha256")
+        made = hmac.new(key, digestmod="sha256")
+        # Within Python's object is OpenSSL's, which does the same and is copied in two thirds of the time.
+        self.keyed = getattr(made, "_hmac", None) or made
         self.first = self.over(b"", _FIRST + writer.encode())
         """What stands in place of a MAC before the first record: so the chain of one writer is never another's."""
 
     def over(self, before: bytes, body: bytes) -> bytes:
-        mac = self._keyed.copy()
+        mac = self.keyed.copy()
         mac.update(before + body)
         return mac.digest()
 
@@ -44,18 +47,29 @@ class Macs:
 class Chain:
     """One chain, and where it ends."""
 
-    __slots__ = ("_over", "mac", "sequence")
+    __slots__ = ("_keyed", "mac", "sequence")
 
     def __init__(self, macs: Macs, sequence: int = 0, mac: bytes | None = None) -> None:
-        self._over = macs.over
+        self._keyed = macs.keyed
         self.sequence = sequence
         self.mac = macs.first if mac is None else mac
 
-    def add(self, body: bytes) -> bytes:
-        """The line of a record, which is the chain's end from now on. The record carries the next number."""
-        self.mac = mac = self._over(self.mac, body)
-        self.sequence += 1
-        return b"%b%b%b%b\n" % (body[:-1], _BEFORE, hexlify(mac), _AFTER)
+    def add(self, bodies: bytes) -> bytes:
+        """The lines of records that are given as lines of JSON. The last of them is the chain's end from now on. They
+        carry the next numbers."""
+        copy, mac = self._keyed.copy, self.mac
+        lines: list[bytes] = []
+        found = bodies.split(b"\n")
+        found.pop()
+        for body in found:
+            # As in `Macs.over`, without the detour: every call takes this way twice.
+            made = copy()
+            made.update(mac + body)
+            mac = made.digest()
+            lines += (body[:-1], _BEFORE, hexlify(mac), _AFTER_AND_END)
+        self.mac = mac
+        self.sequence += len(found)
+        return b"".join(lines)
 
 
 def split(line: bytes) -> tuple[bytes, bytes] | None:

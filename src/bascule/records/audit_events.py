@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from bascule.core.events import (
     CatalogChanged,
     ConfigApplied,
@@ -35,18 +33,14 @@ MOST_NAMED = 100
 PASSING = frozenset({"configured", "connecting"})
 """States on the way to another, which tells it all."""
 
+NONE: Mapping[str, str] = {}
+
 UNSENT = frozenset({FailureKind.DENIED, FailureKind.INVALID_ARGUMENTS, FailureKind.UNKNOWN_TOOL})
 """Failures of requests that were stopped here."""
 
 
-class Recorded(msgspec.Struct, frozen=True, gc=False):
-    """A record, and how urgent it is."""
-
-    record: Record
-    sent: bool = False
-    """Whether it is of a request that was sent: it must not be lost."""
-    now: bool = False
-    """Whether it is written at once."""
+Recorded = tuple[Record, bool]
+"""A record, and whether it is of a request that was sent: then it must not be lost."""
 
 
 def record_of(event: object, seq: int, aliases: Aliases) -> Recorded | None:
@@ -56,18 +50,22 @@ def record_of(event: object, seq: int, aliases: Aliases) -> Recorded | None:
 
 
 def _tool(event: ToolInvoked, seq: int, aliases: Aliases) -> Recorded:
-    return _ended(event, event.outcome.tool, "", seq, aliases)
+    outcome = event.outcome
+    if type(outcome) is ToolFailure:
+        return _failed(event, outcome, seq, aliases, outcome.tool, "")
+    return _ended(event, seq, aliases, outcome.tool, ""), True
 
 
 def _request(event: RequestEnded, seq: int, aliases: Aliases) -> Recorded:
-    return _ended(event, event.subject, event.method, seq, aliases)
+    outcome = event.outcome
+    if type(outcome) is ToolFailure:
+        return _failed(event, outcome, seq, aliases, outcome.tool if event.server else event.subject, event.method)
+    return _ended(event, seq, aliases, aliases.subject(event.method, event.subject), event.method), True
 
 
-def _ended(event: ToolInvoked | RequestEnded, subject: str, method: str, seq: int, aliases: Aliases) -> Recorded:
-    outcome, principal = event.outcome, event.principal
-    # What led to no server is the caller's word alone, and may be anything.
-    tool = aliases.subject(method, subject) if event.server else aliases.of(subject)
-    record = Ended(
+def _ended(event: ToolInvoked | RequestEnded, seq: int, aliases: Aliases, tool: str, method: str) -> Ended:
+    principal, noted = event.principal, event.noted
+    return Ended(
         seq,
         event.at,
         principal.user_id,
@@ -77,71 +75,62 @@ def _ended(event: ToolInvoked | RequestEnded, subject: str, method: str, seq: in
         event.lane,
         "ok",
         event.seconds,
-        aliases.shapes(event.arguments),
-        event.noted,
+        noted,
+        NONE if noted else aliases.shapes(event.arguments),
         method,
+        findings=len(event.findings),
     )
-    sent = True
-    if type(outcome) is ToolFailure:
-        record.outcome, record.code, record.rule = outcome.kind, outcome.code, event.rule
-        record.tool_code, record.status = short_code(outcome.tool_code), outcome.status
-        sent = event.noted > 0 or outcome.kind not in UNSENT
-        if outcome.kind is FailureKind.INVALID_ARGUMENTS or not event.server:
-            record.arguments = aliases.nameless(event.arguments)
-    if event.findings:
-        record.findings = len(event.findings)
-    return Recorded(record, sent, event.noted > 0)
+
+
+def _failed(
+    event: ToolInvoked | RequestEnded, failure: ToolFailure, seq: int, aliases: Aliases, subject: str, method: str
+) -> Recorded:
+    # What led to no server is the caller's word alone, and may be anything.
+    tool = aliases.subject(method, subject) if event.server else aliases.of(subject)
+    record = _ended(event, seq, aliases, tool, method)
+    record.outcome, record.code, record.rule = failure.kind, failure.code, event.rule
+    record.tool_code, record.status = short_code(failure.tool_code), failure.status
+    if record.arguments and (failure.kind is FailureKind.INVALID_ARGUMENTS or not event.server):
+        record.arguments = aliases.nameless(event.arguments)
+    return record, event.noted > 0 or failure.kind not in UNSENT
 
 
 def _catalog(event: CatalogChanged, seq: int, _aliases: Aliases) -> Recorded:
     counts = (len(event.added), len(event.changed), len(event.removed), len(event.findings))
-    return Recorded(CatalogRecord(seq, event.at, event.server, event.kind, *counts))
+    return CatalogRecord(seq, event.at, event.server, event.kind, *counts), False
 
 
 def _quarantine(event: ToolsQuarantined, seq: int, _aliases: Aliases) -> Recorded:
-    return Recorded(QuarantineRecord(seq, event.at, event.server, _named(event.tools), _named(event.released)))
+    return QuarantineRecord(seq, event.at, event.server, _named(event.tools), _named(event.released)), False
 
 
 def _link(event: LinkChanged, seq: int, _aliases: Aliases) -> Recorded | None:
     if event.state in PASSING:
         return None
     who = event.principal
-    return Recorded(
-        LinkRecord(
-            seq, event.at, event.server, event.lane, who.user_id, who.session_id, str(event.state), code=event.code
-        )
-    )
+    told = (who.user_id, who.session_id, str(event.state), event.code)
+    return LinkRecord(seq, event.at, event.server, event.lane, *told), False
 
 
 def _refresh(event: RefreshFailed, seq: int, _aliases: Aliases) -> Recorded:
     who = event.principal
-    return Recorded(RefreshRecord(seq, event.at, event.server, event.lane, who.user_id, who.session_id))
+    return RefreshRecord(seq, event.at, event.server, event.lane, who.user_id, who.session_id), False
 
 
 def _question(event: QuestionAnswered, seq: int, aliases: Aliases) -> Recorded:
     who = event.principal
     method = event.method if event.method in ASKED else aliases.of(event.method)
-    return Recorded(
-        QuestionRecord(seq, event.at, method, event.server, who.user_id, who.session_id, event.lane, event.answer)
-    )
+    told = (who.user_id, who.session_id, event.lane, event.answer)
+    return QuestionRecord(seq, event.at, method, event.server, *told), False
 
 
 def _applied(event: ConfigApplied, seq: int, _aliases: Aliases) -> Recorded:
-    return Recorded(
-        ConfigRecord(
-            seq,
-            event.at,
-            applied=True,
-            added=event.added,
-            removed=event.removed,
-            restarted=event.restarted,
-            retuned=event.retuned,
-        )
-    )
+    names = (event.added, event.removed, event.restarted, event.retuned)
+    return ConfigRecord(seq, event.at, True, *names), False  # noqa: FBT003 -- whether it was applied
 
 
 def _rejected(event: ConfigRejected, seq: int, _aliases: Aliases) -> Recorded:
-    return Recorded(ConfigRecord(seq, event.at, applied=False, code=event.error.code))
+    return ConfigRecord(seq, event.at, applied=False, code=event.error.code), False
 
 
 def _named(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -68,9 +68,9 @@ class Ended(Record, tag="ended"):
     outcome: str
     """`ok`, or the kind of failure."""
     seconds: float
-    arguments: Mapping[str, str]
     call: int = 0
-    """The number of the record that was written before it was sent."""
+    """The number of the record that was written before it was sent. Its arguments stand there."""
+    arguments: Mapping[str, str] = {}
     method: str = ""
     code: str = ""
     rule: str = ""

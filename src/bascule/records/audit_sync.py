@@ -20,21 +20,25 @@ class AuditSync:
         while self._durable < wanted:
             if self._running is None:
                 self._running = asyncio.create_task(self._sync(), name="audit sync")
-                self._running.add_done_callback(self._done)
+                self._running.add_done_callback(_heard)
             # Who came while another one ran shares the next. One who gives up stops nobody.
             await asyncio.shield(self._running)
 
     async def _sync(self) -> None:
-        appends, descriptor = self._file.appends, self._file.duplicate()
-        if descriptor is not None:
-            await asyncio.to_thread(_sync_and_close, descriptor)
-        self._durable = appends
+        try:
+            appends, descriptor = self._file.appends, self._file.duplicate()
+            if descriptor is not None:
+                await asyncio.to_thread(_sync_and_close, descriptor)
+            self._durable = appends
+        finally:
+            # In this very step: who comes in the next would wait for what is over, again and again.
+            self._running = None
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._running = None
-        if not task.cancelled():
-            # Told to whoever waits; nobody may.
-            task.exception()
+
+def _heard(task: asyncio.Task[None]) -> None:
+    """What went wrong is told to whoever waits. Nobody may."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _sync_and_close(descriptor: int) -> None:

@@ -19,7 +19,7 @@ from bascule.core.errors import (
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Result, ToolFailure
 from bascule.core.permission import READING
-from bascule.core.request import Request
+from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
 from bascule.links.key import LinkKey
@@ -141,9 +141,8 @@ class Executor:
                 continue
             link, permit = way
             try:
-                # Nothing is awaited from here to the write.
-                self._write_down(standing, target.spec, prepared, trail)
-                request = self._request(standing, operation, target.spec, prepared, permit, trail)
+                written = self._write_down(standing, target.spec, prepared, permit, trail)
+                request = self._request(standing, operation, target.spec, prepared, written, trail)
                 return await link.send(request), prepared
             except PermitLost:
                 trail.unread = None
@@ -213,15 +212,21 @@ class Executor:
             raise
         return link
 
-    def _write_down(self, standing: Standing, spec: Governed, prepared: Prepared, trail: Trail) -> None:
-        """Once, however many rounds it takes. What may change something, or reach out, is in the audit log before it is
-        sent. Raises `NotWrittenDown`."""
-        audit = self._audit
-        if audit is None or trail.noted:
-            return
+    def _write_down(
+        self, standing: Standing, spec: Governed, prepared: Prepared, permit: EpochPermit, trail: Trail
+    ) -> Permit:
+        """Once, however many rounds it takes. What may change something, or reach out, is in the audit log before its
+        bytes are handed over: its permit sees to that. Raises `NotWrittenDown`."""
+        audit, first = self._audit, not spec.permissions <= READING
+        if audit is None:
+            return permit
+        if trail.noted:
+            if first:
+                audit.ensure(trail.noted)
+            return permit
         values = standing.mask_of(trail.server).value(values_of(prepared)) if audit.whole else None
-        first = not spec.permissions <= READING
         trail.noted = audit.sending(standing.principal, trail, prepared.method, first=first, values=values)
+        return audit.permit(permit, trail.noted) if first else permit
 
     def _request(
         self,
@@ -229,7 +234,7 @@ class Executor:
         operation: AnyOperation,
         spec: Governed,
         prepared: Prepared,
-        permit: EpochPermit,
+        permit: Permit,
         trail: Trail,
     ) -> Request:
         """What is sent. From here on it may bring private data, also if nothing of it can be read."""
@@ -273,8 +278,8 @@ class Executor:
                 trail.steps,
                 self._clock(),
                 trail.findings,
-                seconds=trail.steps.so_far(),
-                rule=trail.rule,
-                noted=trail.noted,
+                trail.steps.so_far(),
+                trail.rule,
+                trail.noted,
             )
         )
