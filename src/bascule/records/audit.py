@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from bascule.core.errors import NotWrittenDown, StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
@@ -128,6 +130,8 @@ class Audit:
             if writer.trouble is not None and writer.full:
                 raise self._not_written(writer)
             return 0
+        if first and opened.sync.trouble is not None:
+            raise self._not_written(writer, opened.sync.trouble)
         record = self._asked(Sending, opened, principal, request, method, values)
         if writer.trouble is None:
             self._put(opened, record)
@@ -177,7 +181,7 @@ class Audit:
             principal.session_id,
             change,
             to.name.lower() if to is not None else "",
-            by,
+            _said(by),
         )
         try:
             opened.writer.put_now(record)
@@ -199,7 +203,7 @@ class Audit:
                 receipt.change,
                 receipt.before.name.lower(),
                 receipt.after.name.lower(),
-                cause.by,
+                _said(cause.by),
                 cause.server,
                 cause.tool if _is_name(cause.tool) else opened.aliases.uri(cause.tool),
                 opened.aliases.of(cause.dataset) if cause.dataset else "",
@@ -251,7 +255,7 @@ class Audit:
             request.server,
             aliases.subject(method, request.tool),
             request.lane,
-            aliases.shapes(request.shapes) if values is None else values,
+            aliases.shapes(request.shapes) if values is None else _whole(values) or aliases.shapes(request.shapes),
             method,
         )
 
@@ -351,6 +355,19 @@ def _prepare(folder: AuditFolder, state: Path) -> tuple[str, bytes]:
 def _own(writer: str, anchor: Anchor | None) -> Anchor | None:
     """A true anchor of another chain, put in this one's place, is none."""
     return anchor if anchor is not None and anchor.writer == writer else None
+
+
+def _whole(values: Mapping[str, Any]) -> Any:
+    """Values as they are written, whatever becomes of them later. None if JSON has no way to say them."""
+    try:
+        return msgspec.Raw(msgspec.json.encode(values))
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return None
+
+
+def _said(text: str) -> str:
+    """A name of this machine, which need not be text."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _is_name(tool: str) -> bool:

@@ -14,7 +14,7 @@ from bascule.core.events import (
     ToolInvoked,
     ToolsQuarantined,
 )
-from bascule.core.outcome import FailureKind, ToolFailure
+from bascule.core.outcome import FailureKind, PromptResult, ToolFailure
 from bascule.records.audit_alias import LONGEST_NAME, Aliases, short_code
 from bascule.records.audit_record import (
     CatalogRecord,
@@ -60,7 +60,8 @@ def _request(event: RequestEnded, seq: int, aliases: Aliases) -> Recorded:
     outcome = event.outcome
     if type(outcome) is ToolFailure:
         return _failed(event, outcome, seq, aliases, outcome.tool if event.server else event.subject, event.method)
-    return _ended(event, seq, aliases, aliases.subject(event.method, event.subject), event.method), True
+    name = outcome.prompt if isinstance(outcome, PromptResult) else event.subject
+    return _ended(event, seq, aliases, aliases.subject(event.method, name), event.method), True
 
 
 def _ended(event: ToolInvoked | RequestEnded, seq: int, aliases: Aliases, tool: str, method: str) -> Ended:

@@ -12,6 +12,8 @@ class AuditSync:
     def __init__(self, file: AuditFile) -> None:
         self._file = file
         self._durable = 0
+        self.trouble: OSError | None = None
+        """Why the last attempt failed; None if it did not."""
         self._running: asyncio.Task[None] | None = None
 
     async def all(self) -> None:
@@ -30,6 +32,10 @@ class AuditSync:
             if descriptor is not None:
                 await asyncio.to_thread(_sync_and_close, descriptor)
             self._durable = appends
+            self.trouble = None
+        except OSError as error:
+            self.trouble = error
+            raise
         finally:
             # In this very step: who comes in the next would wait for what is over, again and again.
             self._running = None
