@@ -3,15 +3,31 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bascule.core.errors import NotWrittenDown
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
-from bascule.core.sensitivity import DataSensitivity
+from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.records.audit import Audit
+from bascule.records.audit_check import check_log
+from bascule.records.audit_damage import AuditCheck
+from bascule.records.audit_folder import AuditFolder
+from bascule.store.anchors import Anchor
 from bascule.store.sqlite import SqliteStore
+from support.links import ALICE
+
+
+@dataclass
+class Asked:
+    """A request as the log is told of it."""
+
+    server: str = "files"
+    tool: str = "write"
+    lane: Lane = Lane.OPEN
+    shapes: dict[str, str] = field(default_factory=lambda: {"path": "string[4]"})
 
 
 class Notes:
@@ -49,6 +65,27 @@ async def opened(state: Path, *, every: float = 600, whole: bool = False) -> Asy
             await audit.close()
     finally:
         await store.close()
+
+
+def fill(audit: Audit, count: int, principal: Principal = ALICE) -> list[int]:
+    """So many records of requests about to be sent."""
+    return [audit.sending(principal, Asked(), "tools/call", first=True, values=None) for _ in range(count)]
+
+
+async def checked(state: Path, *given: Anchor) -> AuditCheck:
+    """The log of this state folder, verified."""
+    folder = AuditFolder(state)
+    slots = list(folder.files())
+    store = SqliteStore(state / "bascule.db", state)
+    try:
+        sealed = await store.anchors.sealed()
+    finally:
+        await store.close()
+    return check_log(folder, slots, (state / "keys" / "audit.key").read_bytes(), sealed, given)
+
+
+def log_file(state: Path, slot: str = "0001") -> Path:
+    return state / "audit" / f"{slot}.log"
 
 
 def logged(state: Path, *kinds: str) -> list[dict[str, Any]]:

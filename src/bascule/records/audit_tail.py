@@ -65,7 +65,7 @@ def _last_lines(path: Path, count: int) -> tuple[list[bytes], int]:
             data = file.read(step) + data
     whole, end, rest = data.rpartition(b"\n")
     lines = whole.split(b"\n") if end else []
-    if start and lines:
-        # The beginning of this one was not read.
-        del lines[0]
+    if start:
+        # The beginning of this one was not read. Where there is no other, nothing here can be believed.
+        lines = lines[1:] or [b""]
     return lines[-count:], len(rest)
