@@ -88,11 +88,10 @@ def log_file(state: Path, slot: str = "0001") -> Path:
     return state / "audit" / f"{slot}.log"
 
 
-def logged(state: Path, *kinds: str) -> list[dict[str, Any]]:
-    """What stands in the log of this state folder, slot by slot; of these kinds alone, if any are named."""
-    paths = sorted(
-        (state / "audit").glob("*.log"), key=lambda path: (path.name[:4], path.name.count(".") < 2, path.name)
-    )
-    lines = [line for path in paths for line in path.read_bytes().splitlines()]
+def logged(state: Path, *kinds: str, slot: str = "") -> list[dict[str, Any]]:
+    """The whole records in the log of this state folder, slot by slot; of these kinds and this slot alone, if named."""
+    files = AuditFolder(state).files()
+    paths = [path for name, found in files.items() if slot in {"", name} for path in found]
+    lines = [line for path in paths for line in path.read_bytes().split(b"\n")[:-1]]
     records: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return [record for record in records if not kinds or record["kind"] in kinds]

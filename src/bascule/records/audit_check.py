@@ -86,6 +86,8 @@ def _along(folder: AuditFolder, slot: str, walk: Walk) -> tuple[tuple[str, ...],
                 elif name == folder.current(slot).name:
                     unfinished = len(line)
                 else:
+                    # Only the newest file can be in the making. Behind this one another has gone on.
+                    walk.add("altered", "the end of this line is missing", walk.expected, (name, number))
                     walk.step(name, number, line)
     walk.end()
     return tuple(files), unfinished

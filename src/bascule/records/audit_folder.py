@@ -44,6 +44,8 @@ class AuditFolder:
             text = (self.path / ID).read_text("ascii", "replace").strip()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise unusable(self.path, error) from error
         return text if _ID.fullmatch(text) else None
 
     def files(self) -> dict[str, list[Path]]:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bascule.core.call import ToolCall
-from bascule.core.errors import OutcomeWithheld, ProtocolViolation, UnknownTool
+from bascule.core.errors import OutcomeWithheld, ProtocolViolation, Refused, UnknownTool
 from bascule.core.outcome import FailureKind
 from bascule.runtime.trail import Trail
 from bascule.runtime.withholding import Withholding
@@ -59,3 +59,9 @@ def test_arguments_are_noted_by_shape_when_the_call_begins():
     trail = Trail(ToolCall("files_read", arguments))
     arguments["path"] = "/other"
     assert dict(trail.shapes) == {"path": "string[2]"}
+
+
+def test_the_rule_that_refused_is_kept():
+    trail = far_along()
+    trail.failure(Refused("no", rule="no_connect"))
+    assert trail.rule == "no_connect"
