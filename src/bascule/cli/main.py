@@ -19,6 +19,7 @@ _NAMES = (
     "up",
     "logs",
     "sessions",
+    "audit",
     "login",
     "logout",
 )

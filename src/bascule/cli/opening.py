@@ -13,12 +13,15 @@ from bascule.cli.explain import legible
 from bascule.cli.level_words import raised
 from bascule.cli.terminal import person_at_the_terminal
 from bascule.config.load import load_file
-from bascule.config.locate import locate
+from bascule.config.locate import find, locate
 from bascule.config.model import RuntimeConfig
+from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.events import LevelChanged, Sink
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+from bascule.store.choose import store_at
+from bascule.store.interface import Store
 
 
 @asynccontextmanager
@@ -38,6 +41,19 @@ async def agent_session(
     async with made as runtime:
         user, session = acting_for(options)
         yield runtime.session(user, session)
+
+
+@asynccontextmanager
+async def store_of(options: argparse.Namespace) -> AsyncGenerator[tuple[Store, RuntimeConfig]]:
+    """Where state is kept: by the config, if there is one. No server of it is started."""
+    path = find(options.config, os.environ)
+    config = load_file(path, os.environ) if path is not None else RuntimeConfig({})
+    store = store_at(config.store, state_folder(os.environ))
+    await store.open()
+    try:
+        yield store, config
+    finally:
+        await store.close()
 
 
 def read_config(options: argparse.Namespace) -> RuntimeConfig:

@@ -49,6 +49,13 @@ _SESSIONS_EXAMPLES = """examples:
   bascule sessions declassify --user alice --session s-1 --to public --reason "test data, after all"
   bascule sessions end --user alice --session s-1                   nothing more is done on its behalf, for good"""
 
+_AUDIT_EXAMPLES = """examples:
+  bascule audit show --last 20          what was done last, by every runtime on this machine
+  bascule audit show --user alice --since 2h
+  bascule audit verify                  whether the log is what was written; exits with 1 if it is not
+  bascule audit verify --anchor WRITER:SEQUENCE:MAC        against an anchor that was kept elsewhere, too
+  bascule audit export --format csv --since 2026-11-01 audit.csv"""
+
 _LOGIN_EXAMPLES = """examples:
   bascule login github                  opens your browser, or prints the address where there is none
   bascule login github --no-browser     prints the address; the browser has to run on this machine
@@ -81,7 +88,9 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name in {"logs", "sessions"}:
+        if name == "audit":
+            _add_config(command)
+        elif name in {"logs", "sessions"}:
             _add_filters(command)
         else:
             _add_common(command)
@@ -106,6 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("up", "link to every server, show how each stands, and follow edits of the config", _UP_EXAMPLES)
     _add_logs(add("logs", "show what a server said on stderr, and how its links fared", _LOGS_EXAMPLES))
     _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
+    _add_audit(add("audit", "show what was done, verify that nobody has changed the log of it", _AUDIT_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
@@ -155,6 +165,32 @@ def _add_sessions(command: argparse.ArgumentParser) -> None:
         deed.add_argument("--reason", metavar="TEXT", default="", required=deed is lower, help="kept in the receipt")
     for deed in (lower, end):
         deed.add_argument("--yes", action="store_true", help="do not ask first")
+
+
+def _add_audit(command: argparse.ArgumentParser) -> None:
+    deeds = command.add_subparsers(dest="deed", metavar="DEED", required=True)
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        deed = deeds.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        told = "the config file, which may say where anchors are kept"
+        deed.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help=told)
+        deed.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+        return deed
+
+    show = add("show", "show what was done, of all runtimes, in order of time")
+    export = add("export", "copy the log to a file, as lines of JSON or as a table")
+    verify = add("verify", "verify that the log is what was written, and nothing of it is missing")
+    for deed in (show, export):
+        deed.add_argument("--user", metavar="ID", help="only what is of this user")
+        deed.add_argument("--session", metavar="ID", help="only what is of this agent session")
+        deed.add_argument("--server", metavar="NAME", help="only what is of this server")
+        deed.add_argument("--since", metavar="TIME", help="30s, 10m, 2h, 7d, 2026-11-01 or 2026-11-01T08:30, here")
+    show.add_argument("--last", type=count, default=100, metavar="N", help="how many; default: 100")
+    export.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
+    export.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, which is stdout")
+    verify.add_argument(
+        "--anchor", metavar="WRITER:SEQUENCE:MAC", action="append", default=[], help="one that was kept elsewhere"
+    )
 
 
 def _add_call(command: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from bascule.catalog.suggest import nearest_names
 from bascule.cli import exit_codes
 from bascule.cli.consent import consent_at_the_terminal
 from bascule.cli.explain import explain, json_line, legible
-from bascule.cli.opening import this_user
+from bascule.cli.opening import store_of, this_user
 from bascule.cli.sessions_views import (
     deed_shape,
     deed_text,
@@ -23,14 +23,14 @@ from bascule.cli.sessions_views import (
     shown_shape,
     shown_text,
 )
-from bascule.config.load import load_file
-from bascule.config.locate import find
+from bascule.config.model import RuntimeConfig
 from bascule.config.state import state_folder
 from bascule.config.word import level_named
 from bascule.core.errors import StoreError, UsageError
 from bascule.core.principal import Principal
+from bascule.records.audit import Audit
 from bascule.runtime.operator import Deed, Operator
-from bascule.store.choose import store_at
+from bascule.store.interface import Store
 from bascule.store.levels import LevelStore, SessionRecord
 
 ALL = 1 << 31
@@ -38,21 +38,24 @@ ALL = 1 << 31
 
 
 async def run(options: argparse.Namespace) -> int:
-    async with levels(options) as store:
-        return await _DEEDS[options.deed](options, store)
+    async with store_of(options) as (store, config):
+        look = _LOOKS.get(options.deed)
+        if look is not None:
+            return await look(options, store.levels)
+        async with _written_down(store, config) as audit:
+            operator = Operator(store.levels, this_user(), time.time, audit)
+            return await _DEEDS[options.deed](options, store.levels, operator)
 
 
 @asynccontextmanager
-async def levels(options: argparse.Namespace) -> AsyncGenerator[LevelStore]:
-    """Where levels are kept: by the config, if there is one. No server of it is started."""
-    path = find(options.config, os.environ)
-    config = load_file(path, os.environ) if path is not None else None
-    store = store_at(config.store if config is not None else None, state_folder(os.environ))
-    await store.open()
+async def _written_down(store: Store, config: RuntimeConfig) -> AsyncGenerator[Audit]:
+    audit = Audit(time.time)
+    whole = config.audit_arguments == "full"
+    await audit.open(state_folder(os.environ), store.anchors, every=config.anchor_every, whole=whole)
     try:
-        yield store.levels
+        yield audit
     finally:
-        await store.close()
+        await audit.close()
 
 
 async def _list(options: argparse.Namespace, store: LevelStore) -> int:
@@ -90,11 +93,9 @@ async def _show(options: argparse.Namespace, store: LevelStore) -> int:
     return exit_codes.OK
 
 
-async def _raise(options: argparse.Namespace, store: LevelStore) -> int:
+async def _raise(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
     principal = _principal(options)
-    deed = await _operator(store).raise_to(
-        principal, level_named(options.to), dataset=options.dataset, reason=options.reason
-    )
+    deed = await operator.raise_to(principal, level_named(options.to), dataset=options.dataset, reason=options.reason)
     if deed.began:
         # Also a mistyped id can be raised, and then the one that was meant is not.
         known = [record.principal for record in await store.sessions() if record.principal != principal]
@@ -104,24 +105,24 @@ async def _raise(options: argparse.Namespace, store: LevelStore) -> int:
     return exit_codes.OK
 
 
-async def _declassify(options: argparse.Namespace, store: LevelStore) -> int:
+async def _declassify(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
     level = level_named(options.to)
     question = f"Lower it to {level.name}? What it has seen may leave from then on."
     return await _if_agreed(
-        options, store, question, lambda it, principal: it.declassify(principal, level, options.reason)
+        options, store, question, lambda principal: operator.declassify(principal, level, options.reason)
     )
 
 
-async def _end(options: argparse.Namespace, store: LevelStore) -> int:
+async def _end(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
     question = "End it? There is no way back."
-    return await _if_agreed(options, store, question, lambda it, principal: it.end(principal, options.reason))
+    return await _if_agreed(options, store, question, lambda principal: operator.end(principal, options.reason))
 
 
-Doing = Callable[[Operator, Principal], Coroutine[Any, Any, Deed]]
+Doing = Callable[[Principal], Coroutine[Any, Any, Deed]]
 
 
 async def _if_agreed(options: argparse.Namespace, store: LevelStore, question: str, doing: Doing) -> int:
-    record, operator = await _wanted(options, store), _operator(store)
+    record = await _wanted(options, store)
     if not options.yes:
         if not await _agreed(record, question, options.deed):
             print("nothing was changed", file=sys.stderr)
@@ -133,7 +134,7 @@ async def _if_agreed(options: argparse.Namespace, store: LevelStore, question: s
                 evidence=f"it was {record.level.name}, and is {now.level.name}{', ended' if now.ended else ''}",
                 fix="look at it again, then decide again",
             )
-    _tell(options, await doing(operator, record.principal))
+    _tell(options, await doing(record.principal))
     return exit_codes.OK
 
 
@@ -150,10 +151,6 @@ async def _agreed(record: SessionRecord, question: str, deed: str) -> bool:
 
 def _tell(options: argparse.Namespace, deed: Deed) -> None:
     print(json_line(deed_shape(deed)) if options.json else deed_text(deed))
-
-
-def _operator(store: LevelStore) -> Operator:
-    return Operator(store, this_user(), time.time)
 
 
 def _principal(options: argparse.Namespace) -> Principal:
@@ -182,4 +179,5 @@ def _did_you_mean(principal: Principal, known: Iterable[Principal]) -> str:
     return f"; did you mean {' or '.join(nearest)}?" if nearest else ""
 
 
-_DEEDS = {None: _list, "show": _show, "raise": _raise, "declassify": _declassify, "end": _end}
+_LOOKS = {None: _list, "show": _show}
+_DEEDS = {"raise": _raise, "declassify": _declassify, "end": _end}

@@ -33,6 +33,12 @@ class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     local: Ending = Ending.NOTHING
     """What became of what the call changed on our side."""
     remote: Remote = Remote.NONE
+    seconds: float = 0.0
+    """From the call until it ended."""
+    rule: str = ""
+    """The rule that refused it, if one did."""
+    noted: int = 0
+    """The number of the record in the audit log that was written before it was sent, if one was."""
     source: Literal["mcp", "native"] = "mcp"
 
 
@@ -53,6 +59,9 @@ class RequestEnded(msgspec.Struct, frozen=True):
     findings: tuple[str, ...] = ()
     local: Ending = Ending.NOTHING
     remote: Remote = Remote.NONE
+    seconds: float = 0.0
+    rule: str = ""
+    noted: int = 0
 
 
 class CallUndone(msgspec.Struct, frozen=True):
@@ -107,6 +116,8 @@ class LinkChanged(msgspec.Struct, frozen=True):
     state: str
     reason: str
     at: float
+    code: str = ""
+    """That of the failure, if it ended by one."""
 
 
 class CatalogChanged(msgspec.Struct, frozen=True):
@@ -121,6 +132,16 @@ class CatalogChanged(msgspec.Struct, frozen=True):
     """What its new and changed texts hide, or say to the model."""
     kind: Literal["tools", "resources", "prompts"] = "tools"
     """What was listed."""
+
+
+class ToolsQuarantined(msgspec.Struct, frozen=True):
+    """Tools of a server are no longer as they were approved, or are so again. By the server's own names."""
+
+    server: str
+    tools: tuple[str, ...]
+    """Those that agents neither see nor call from now on."""
+    released: tuple[str, ...]
+    at: float
 
 
 class RefreshFailed(msgspec.Struct, frozen=True):
@@ -162,6 +183,7 @@ Event = (
     | LevelChanged
     | LinkChanged
     | CatalogChanged
+    | ToolsQuarantined
     | RefreshFailed
     | ConfigApplied
     | ConfigRejected

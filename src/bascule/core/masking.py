@@ -82,8 +82,8 @@ class Mask:
         """A tool's own error without the secrets."""
         if not self._secrets:
             return failure
-        message, cause = self.text(failure.message), self.value(failure.cause)
-        return msgspec.structs.replace(failure, message=message, cause=cause)
+        message, cause, code = self.text(failure.message), self.value(failure.cause), self.value(failure.tool_code)
+        return msgspec.structs.replace(failure, message=message, cause=cause, tool_code=code)
 
 
 def _parts(secrets: Iterable[str]) -> set[str]:

@@ -11,5 +11,8 @@ class Permission(StrEnum):
     CONNECT = "connect"
 
 
+READING = frozenset({Permission.READ})
+"""What changes nothing and reaches nobody."""
+
 UNDECLARED = frozenset({Permission.WRITE, Permission.CONNECT})
 """What a tool counts as until an operator says otherwise. A server's silence must not make its tools harmless."""

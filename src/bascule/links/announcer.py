@@ -15,4 +15,6 @@ class Announcer:
 
     def __call__(self, link: Link) -> None:
         key, condition = link.key, link.condition
-        self._tell(LinkChanged(key.server, key.lane, key.principal, condition.state, condition.reason, self._clock()))
+        code = condition.error.code if condition.error is not None else ""
+        told = (condition.state, condition.reason, self._clock(), code)
+        self._tell(LinkChanged(key.server, key.lane, key.principal, *told))

@@ -5,20 +5,24 @@ from collections.abc import Iterable
 
 from bascule.core.events import Event, LinkChanged, Sink
 from bascule.core.principal import Principal
+from bascule.records.audit import Audit
 from bascule.records.server_log import ServerLog
 
 _log = logging.getLogger("bascule.records")
 
 
 class Recorder:
-    """The sinks of one runtime, and the log of its servers. A sink that raises is logged and the others still hear the
-    event."""
+    """The audit log of one runtime, which hears everything first, the log of its servers, and its sinks. A sink that
+    raises is logged and the others still hear the event."""
 
-    def __init__(self, sinks: Iterable[Sink] = (), log: ServerLog | None = None) -> None:
+    def __init__(self, sinks: Iterable[Sink] = (), log: ServerLog | None = None, audit: Audit | None = None) -> None:
         self._sinks = tuple(sinks)
         self._servers = log
+        self.audit = audit
 
     def record(self, event: Event) -> None:
+        if self.audit is not None:
+            self.audit.note(event)
         if type(event) is LinkChanged and self._servers is not None:
             self._servers.note(event)
         for sink in self._sinks:

@@ -18,7 +18,8 @@ from bascule.core.errors import (
 )
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Result, ToolFailure
-from bascule.core.request import Request
+from bascule.core.permission import READING
+from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
 from bascule.core.transaction import CURRENT, Ending
@@ -29,7 +30,7 @@ from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
 from bascule.runtime.input_rounds import next_round
 from bascule.runtime.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
-from bascule.runtime.prepared import Prepared, with_own_arguments
+from bascule.runtime.prepared import Prepared, values_of, with_own_arguments
 from bascule.runtime.repeating import in_time, to_repeat
 from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.terms import Terms, withheld
@@ -56,6 +57,7 @@ class Executor:
     ) -> None:
         self._links = links
         self._record = recorder.record
+        self._audit = recorder.audit
         self._clock = clock
         self._answering = answering
         self._terms = terms
@@ -155,7 +157,8 @@ class Executor:
                 continue
             link, permit = way
             try:
-                request = self._request(standing, operation, target.spec, prepared, permit, trail)
+                written = self._write_down(standing, target.spec, prepared, permit, trail)
+                request = self._request(standing, operation, target.spec, prepared, written, trail)
                 self.undoing.begin(standing, target.spec, link, trail)
                 return await link.send(request), prepared
             except PermitLost:
@@ -226,13 +229,29 @@ class Executor:
             raise
         return link
 
+    def _write_down(
+        self, standing: Standing, spec: Governed, prepared: Prepared, permit: EpochPermit, trail: Trail
+    ) -> Permit:
+        """Once, however many rounds it takes. What may change something, or reach out, is in the audit log before its
+        bytes are handed over: its permit sees to that. Raises `NotWrittenDown`."""
+        audit, first = self._audit, not spec.permissions <= READING
+        if audit is None:
+            return permit
+        if trail.noted:
+            if first:
+                audit.ensure(trail.noted)
+            return permit
+        values = standing.mask_of(trail.server).value(values_of(prepared)) if audit.whole else None
+        trail.noted = audit.sending(standing.principal, trail, prepared.method, first=first, values=values)
+        return audit.permit(permit, trail.noted) if first else permit
+
     def _request(
         self,
         standing: Standing,
         operation: AnyOperation,
         spec: Governed,
         prepared: Prepared,
-        permit: EpochPermit,
+        permit: Permit,
         trail: Trail,
     ) -> Request:
         """What is sent. From here on it may bring private data, also if nothing of it can be read."""
@@ -246,7 +265,7 @@ class Executor:
         trail.mark(("resolve", now()))
         if call.timeout is not None and not 0 < call.timeout < inf:
             raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
-        prepared = operation.prepare(target, call)
+        prepared = trail.prepared = operation.prepare(target, call)
         trail.mark(("validate", now()))
         return prepared
 
@@ -261,6 +280,10 @@ class Executor:
         return standing.link_key(server, lane)
 
     def _tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
+        audit, prepared = self._audit, trail.prepared
+        if audit is not None and audit.whole and not trail.noted and prepared is not None:
+            values = standing.mask_of(trail.server).value(values_of(prepared))
+            trail.noted = audit.asked(standing.principal, trail, prepared.method, values)
         self._record(
             operation.event(
                 trail.name,
@@ -274,5 +297,8 @@ class Executor:
                 trail.findings,
                 trail.local,
                 trail.remote(ok=outcome.ok),
+                trail.steps.so_far(),
+                trail.rule,
+                trail.noted,
             )
         )

@@ -1,6 +1,7 @@
 """What each server has listed, and for whom: the catalog of a runtime, kept true to its config."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,7 +14,7 @@ from bascule.catalog.removed import Removed
 from bascule.catalog.server_listing import ServerListing, catalog_listing, exposed_tools, rejudged
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.core.events import CatalogChanged
+from bascule.core.events import CatalogChanged, ToolsQuarantined
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
 from bascule.links.key import SHARED
@@ -23,6 +24,7 @@ from bascule.runtime.judging import judge_of
 from bascule.runtime.lock_file import lock_path
 from bascule.runtime.locking import Locking
 from bascule.runtime.memory import ListingMemory
+from bascule.runtime.quarantine import Quarantine
 from bascule.runtime.toolboxes import Toolboxes
 
 LARGE_LISTING = 256 * 1024
@@ -40,7 +42,9 @@ class Clocked(Protocol):
 class Listings:
     """The listings of all servers. `version` moves whenever what an agent session can see may have changed."""
 
-    def __init__(self, config: RuntimeConfig, memory: ListingMemory, tell: Callable[[CatalogChanged], None]) -> None:
+    def __init__(
+        self, config: RuntimeConfig, memory: ListingMemory, tell: Callable[[CatalogChanged | ToolsQuarantined], None]
+    ) -> None:
         self.servers = config.servers
         self.memory = memory
         self.version = 0
@@ -51,6 +55,7 @@ class Listings:
         self.locking = Locking(config.lock, lock_path(config.path))
         self.exposures = _exposures(config.servers)
         self._tell = tell
+        self._quarantine = Quarantine(tell, time.time)
         self._toolboxes = Toolboxes(refuse=self.refuse)
         self._removed: dict[Whose, Removed] = {}
         self._known: dict[Whose, ServerListing] = {}
@@ -105,6 +110,8 @@ class Listings:
             self._known = {whose: anew[listing] for whose, listing in self._known.items()}
             self._latest = {name: anew[listing] for name, listing in self._latest.items()}
             self.version += 1
+            for listing in self._latest.values():
+                self._quarantine.follow(listing)
 
     async def read_twin(self, link: Link, pages: Pages, original: ServerListing) -> ServerListing:
         """What a twin has listed. Its tools count as approved where the server's own are: nobody approves a twin."""
@@ -143,6 +150,7 @@ class Listings:
         listing = listing if self.locking.lock is lock else rejudged(listing, self._judge(name))
         changed = self.show(link, listing)
         self._latest[name] = listing
+        self._quarantine.follow(listing)
         clocked.catalogued(principal, name, pages.ttl)
         change = await self.memory.note(link.key.lane, listing)
         if change is not None:
@@ -174,6 +182,7 @@ class Listings:
         """All that was known of a server says nothing any more."""
         self.editions[server] += 1
         self._latest.pop(server, None)
+        self._quarantine.forget(server)
         self.memory.changes.pop(server, None)
         for known in (self._known, self._capabilities, self._removed):
             for key in [key for key in known if key[1] == server]:

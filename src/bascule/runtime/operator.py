@@ -2,15 +2,17 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import msgspec
 
 from bascule.compliance.dataset import check_dataset
 from bascule.compliance.fence import Fence
-from bascule.core.errors import StoreError, UsageError
+from bascule.core.errors import NotWrittenDown, StoreError, UsageError
 from bascule.core.principal import Principal
-from bascule.core.receipt import Cause, Receipt
+from bascule.core.receipt import Cause, Change, Receipt
 from bascule.core.sensitivity import DataSensitivity
+from bascule.runtime.raising import LevelAudit
 from bascule.store.levels import LevelStore, SessionRecord
 
 LONGEST_REASON = 1000
@@ -32,13 +34,22 @@ class Deed(msgspec.Struct, frozen=True):
     """Whether there was no such agent session before."""
 
 
+class DeedAudit(LevelAudit, Protocol):
+    """Where what an operator does is written down."""
+
+    async def deed(self, principal: Principal, change: Change, to: DataSensitivity | None, by: str) -> None:
+        """What is about to be done. On disk when this returns. Raises `NotWrittenDown`."""
+        ...
+
+
 class Operator:
     """One person who answers for levels, by name. Needs no servers and no runtime: those that run hear of it."""
 
-    def __init__(self, store: LevelStore, name: str, clock: Callable[[], float]) -> None:
+    def __init__(self, store: LevelStore, name: str, clock: Callable[[], float], audit: DeedAudit) -> None:
         self._store = store
         self._by = f"operator {name}"
         self._clock = clock
+        self._audit = audit
         # Not opened: nobody has to wait for one who writes to no lane.
         self._fence = Fence(store, _follow_nothing)
 
@@ -65,11 +76,15 @@ class Operator:
                 "a level is lowered only for a reason, which its receipt keeps",
                 fix="say why the data that was seen may leave from now on",
             )
-        return await self._done(*await self._store.lower_level(principal, level, self._cause(reason), self._clock()))
+        cause = self._cause(reason)
+        await self._audit.deed(principal, "declassify", level, self._by)
+        return await self._done(*await self._store.lower_level(principal, level, cause, self._clock()))
 
     async def end(self, principal: Principal, reason: str = "") -> Deed:
         """Let nothing be done any more on behalf of an agent session. There is no way back."""
-        return await self._done(*await self._store.end_session(principal, self._cause(reason), self._clock()))
+        cause = self._cause(reason)
+        await self._audit.deed(principal, "end", None, self._by)
+        return await self._done(*await self._store.end_session(principal, cause, self._clock()))
 
     def _cause(self, reason: str, dataset: str = "") -> Cause:
         if len(reason) > LONGEST_REASON:
@@ -77,7 +92,14 @@ class Operator:
         return Cause(self._by, dataset=dataset, reason=reason.strip())
 
     async def _done(self, record: SessionRecord, receipt: Receipt | None, *, began: bool = False) -> Deed:
-        """Wait for the fence, and say so in the receipt. That is no part of the promise: its failure is only logged."""
+        """Write it down, wait for the fence, and say so in the receipt. The last is no part of the promise: its failure
+        is only logged."""
+        unwritten = None
+        try:
+            await self._audit.level_changed(receipt)
+        except NotWrittenDown as error:
+            # It is done nevertheless, and nobody may write past it.
+            unwritten = error
         fenced = await self._fence.settle(receipt.number if receipt is not None else None)
         if receipt is not None:
             receipt = msgspec.structs.replace(receipt, fence=fenced)
@@ -85,6 +107,8 @@ class Operator:
                 await self._store.complete_receipt(receipt.number, (), {}, fenced)
             except StoreError as error:
                 _log.warning("receipt %d could not be completed: %s", receipt.number, error.message)
+        if unwritten is not None:
+            raise unwritten
         return Deed(record, receipt, fenced, began)
 
 

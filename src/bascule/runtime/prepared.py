@@ -43,6 +43,12 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     """Set once it was sent, where it is to be sent again."""
 
 
+def values_of(prepared: Prepared) -> JsonObject:
+    """What travels for the caller, whole: a tool's arguments, or all that another request says."""
+    arguments = prepared.params.get("arguments")
+    return msgspec.json.decode(arguments) if isinstance(arguments, msgspec.Raw) else prepared.params
+
+
 def with_own_arguments(call: AnyCall) -> AnyCall:
     """The same call, out of the caller's reach. What JSON cannot say stays as it is, and is refused when checked."""
     try:

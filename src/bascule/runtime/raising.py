@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bascule.compliance.fence import Fence
 from bascule.compliance.ratchet import Ratchet, Ratchets
-from bascule.core.errors import BasculeError, ConnectionLost, OutcomeWithheld, StoreError
+from bascule.core.errors import BasculeError, ConnectionLost, NotWrittenDown, OutcomeWithheld, StoreError
 from bascule.core.events import LevelChanged
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
@@ -29,6 +29,14 @@ class Gates(Protocol):
         ...
 
 
+class LevelAudit(Protocol):
+    """Where every change of a level is written down."""
+
+    async def level_changed(self, receipt: Receipt | None) -> None:
+        """On disk when this returns, with every change before it. Raises `NotWrittenDown`."""
+        ...
+
+
 class Raising:
     """The levels of all agent sessions of one runtime."""
 
@@ -38,10 +46,12 @@ class Raising:
         ratchets: Ratchets,
         tell: Callable[[LevelChanged], None],
         clock: Callable[[], float],
+        audit: LevelAudit,
     ) -> None:
         self._store = store
         self._ratchets = ratchets
         self._tell = tell
+        self._audit = audit
         self._clock = clock
         self.gates: Gates | None = None
         """Set before the first agent session begins."""
@@ -117,11 +127,24 @@ class Raising:
             raise _withheld(error) from error
         ratchet.follow(record, in_words(cause))
         self._datasets[principal] = record.datasets
+        unwritten = await self._write_down(receipt)
+        # Whatever became of the record: the level holds, and nobody may write past it.
         fenced = await self.fence.settle(receipt.number if receipt is not None else None)
         ratchet.let_go(level)
-        ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
+        if unwritten is None:
+            ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
         if receipt is not None:
             await self._complete(receipt, closed, fenced)
+        if unwritten is not None:
+            raise _unseen(unwritten) from unwritten
+
+    async def _write_down(self, receipt: Receipt | None) -> NotWrittenDown | None:
+        """Have the change in the audit log, on disk. Why it is not, if so."""
+        try:
+            await self._audit.level_changed(receipt)
+        except NotWrittenDown as error:
+            return error
+        return None
 
     async def _complete(self, receipt: Receipt, closed: tuple[str, ...], fenced: str) -> None:
         """Say what was done. That is no part of the promise, so its failure is only logged."""
@@ -187,4 +210,13 @@ def _withheld(error: StoreError) -> OutcomeWithheld:
         rule="nothing_before_it_is_learned",
         evidence=error.message,
         fix=error.fix or "make the store writable again; this agent session counts as SECRET until then",
+    )
+
+
+def _unseen(error: NotWrittenDown) -> OutcomeWithheld:
+    return OutcomeWithheld(
+        "the outcome is withheld: that it raised a level could not be written down in the audit log",
+        rule=error.rule,
+        evidence=error.evidence,
+        fix=error.fix,
     )

@@ -16,6 +16,7 @@ from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
 from bascule.core.principal import Principal
 from bascule.identity.redirect import OnLogin
+from bascule.records.audit import Audit
 from bascule.records.log_file import log_folder
 from bascule.records.recorder import Recorder
 from bascule.records.server_log import ServerLog
@@ -69,7 +70,8 @@ class Runtime:
         self._respondent = Respondent(on_elicit, on_sample)
         self._on_login = on_login
         self._log = ServerLog(time.time)
-        self._recorder = Recorder(sinks, self._log)
+        self._audit = Audit(time.time)
+        self._recorder = Recorder(sinks, self._log, self._audit)
         self._prove_required = prove_required
         self._store: Store | None = None
         self._roster: Roster | None = None
@@ -136,6 +138,12 @@ class Runtime:
         self._workspaces = Workspaces.at(self.config.workspace_root, folder, quota=self.config.workspace_quota)
         self._store = store_at(self.config.store, folder)
         await self._store.open()
+        try:
+            whole = self.config.audit_arguments == "full"
+            await self._audit.open(folder, self._store.anchors, every=self.config.anchor_every, whole=whole)
+        except BaseException:
+            await self.close()
+            raise
         # Servers of one name in two configs are two servers; a config made in code is told by where it runs.
         home = str((self.config.path or Path()).absolute())
         memory = ListingMemory(self._store, home, time.time)
@@ -143,7 +151,9 @@ class Runtime:
         logins = Logins(Vault(folder), self._on_login, time.time)
         self._log.open(log_folder(folder, Path(home)))
         self._ratchets = Ratchets()
-        self._raising = raising = Raising(self._store.levels, self._ratchets, self._recorder.record, time.time)
+        self._raising = raising = Raising(
+            self._store.levels, self._ratchets, self._recorder.record, time.time, self._audit
+        )
         within = (self._ratchets, raising.fence.lease)
         self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, logins, *within)
         self._roster.listings.locking.watch(self._roster.listings.follow_lock)
@@ -194,6 +204,8 @@ class Runtime:
         if self._workspaces is not None:
             self._workspaces.close()
             self._workspaces = None
+        # Last of all that happens: whatever was done until here is written down.
+        await self._audit.close()
         if self._store is not None:
             await self._store.close()
             self._store = None

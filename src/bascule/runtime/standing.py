@@ -9,7 +9,6 @@ from typing import Protocol
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
-from bascule.compliance.ratchet import EpochPermit
 from bascule.config.model import ServerConfig
 from bascule.core.errors import (
     BasculeError,
@@ -24,7 +23,7 @@ from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
 from bascule.core.rendering import Style
-from bascule.core.request import Request
+from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey, ToolStatus
@@ -229,7 +228,7 @@ class Standing:
             return given
         return self.config(prepared.server).timeouts.call
 
-    def request(self, prepared: Prepared, permit: EpochPermit, meter: Meter | None = None) -> Request:
+    def request(self, prepared: Prepared, permit: Permit, meter: Meter | None = None) -> Request:
         """What is sent. One that goes round again has what is left of its time."""
         server = self.config(prepared.server)
         rounds = prepared.rounds

@@ -14,6 +14,10 @@ class Steps(Mapping[str, float]):
         self._started = perf_counter()
         self.marks: list[tuple[str, float]] = []
 
+    def so_far(self) -> float:
+        """Seconds since the beginning."""
+        return perf_counter() - self._started
+
     def __getitem__(self, step: str) -> float:
         return self._sums()[step]
 

@@ -84,6 +84,7 @@ class Terms:
             trail.agreed = True
             return facts.lane, True
         if isinstance(verdict, Refusal):
+            trail.rule = verdict.rule
             raise _refused(standing, facts, verdict)
         return verdict.lane, trail.agreed
 

@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 
 from bascule.core.call import Inquiry, ToolCall
-from bascule.core.errors import BasculeError, OutcomeWithheld, UnknownTool
+from bascule.core.errors import BasculeError, OutcomeWithheld, Refused, UnknownTool
 from bascule.core.events import shape_of
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import ToolFailure
@@ -13,6 +13,7 @@ from bascule.core.transaction import Ending, Remote, Transaction
 from bascule.links.link import Link
 from bascule.runtime.failures import aborted, broken, failure_of
 from bascule.runtime.meter import Meter
+from bascule.runtime.prepared import Prepared
 from bascule.runtime.stopwatch import Steps
 from bascule.runtime.withholding import Withholding
 
@@ -31,7 +32,10 @@ class Trail:
         "mark",
         "meter",
         "name",
+        "noted",
+        "prepared",
         "raw",
+        "rule",
         "server",
         "shapes",
         "steps",
@@ -64,6 +68,12 @@ class Trail:
         """Whether it is about something that may change the world at its server."""
         self.answered = False
         """Whether its server has answered it, or a try of it."""
+        self.rule = ""
+        """The rule that refused it."""
+        self.prepared: Prepared | None = None
+        """What will travel, once that was checked."""
+        self.noted = 0
+        """The number of its record in the audit log, once there is one."""
         self.steps = Steps()
         self.mark = self.steps.marks.append
         """Takes a step's name and the instant in which it ended."""
@@ -76,6 +86,8 @@ class Trail:
 
     def failure(self, error: BasculeError) -> ToolFailure:
         """What went wrong. A reply that was read and not believed is kept beside it, whole."""
+        if isinstance(error, Refused):
+            self.rule = error.rule
         if isinstance(error, UnknownTool):
             # How far the call had come would tell a tool the caller may not know of from one that is not there.
             return failure_of(error, "", self.name, Lane.OPEN, {})

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from bascule.store.anchors import AnchorStore
 from bascule.store.levels import LevelStore
 
 
@@ -28,6 +29,8 @@ class Store(Protocol):
 
     @property
     def levels(self) -> LevelStore: ...
+    @property
+    def anchors(self) -> AnchorStore: ...
 
     async def open(self) -> None: ...
 

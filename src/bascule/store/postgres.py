@@ -8,6 +8,7 @@ import msgspec
 
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.key_files import FOLDER, KeyFiles
+from bascule.store.postgres_anchors import PostgresAnchors
 from bascule.store.postgres_bell import PostgresBell
 from bascule.store.postgres_connection import Database, PostgresAddress, PostgresConnection, rows
 from bascule.store.postgres_levels import PostgresLevels
@@ -25,6 +26,7 @@ class PostgresStore:
         self._changes = PostgresConnection(self._address, self._greet, durable=True)
         self._looks = PostgresConnection(self._address, self._greet, durable=False)
         self.levels = PostgresLevels(self._changes, self._looks, PostgresBell(self._address))
+        self.anchors = PostgresAnchors(self._changes, self._looks)
 
     async def open(self) -> None:
         await self._changes.open()

@@ -2,13 +2,14 @@
 
 import asyncio
 import hmac
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from bascule.core.errors import StoreError
+from bascule.store import postgres_anchors
 from bascule.store.key_files import KeyFiles
 from bascule.store.level_key import NAME, level_key
 from bascule.store.postgres_connection import Database, rows
-
-SCHEMA_VERSION = 1
 
 LOCKS, SESSION_LOCKS = 0x62617363, 0x62617364
 """First halves of the names of our advisory locks: other programs may use the same database."""
@@ -57,30 +58,57 @@ CREATE TABLE bascule.runtimes (id text COLLATE "C" PRIMARY KEY, acked bigint NOT
 miss rows that are there, and an agent session that is not found would begin anew. What may be of any length is found by
 its hash, its `place`: an index takes no more than some 2,700 bytes."""
 
+_MIGRATIONS = (_SCHEMA, postgres_anchors.SCHEMA)
+"""Each leads from the version that is its place to the next."""
+
+SCHEMA_VERSION = len(_MIGRATIONS)
+
 
 async def greet(db: Database, shown: str, keys: KeyFiles) -> bytes:
     """Make the tables, or see that they are ours to use; give the key for them. Done on each new connection, since by
     now another server may answer."""
     await _refuse_unfit(db, shown)
-    about = await _about(db)
-    if about is None:
-        async with db.transaction():
-            # Taken before anything is looked at: two runtimes may be the first ones at the same time.
-            await db.execute(b"SELECT pg_advisory_xact_lock(%s, %s)", (LOCKS, MIGRATING))
-            about = await _about(db)
-            if about is None:
-                check = _check(await asyncio.to_thread(level_key, keys))
-                await db.execute(_SCHEMA)
-                about = (SCHEMA_VERSION, check)
-                await db.execute(b"INSERT INTO bascule.about (version, key_check) VALUES (%s, %s)", about)
-    version, check = about
+    version, check = await _about(db) or await _made(db, keys)
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"the database {shown} was written by a newer Bascule",
             evidence=f"schema {version}, this version knows {SCHEMA_VERSION}",
             fix="update Bascule, or name another database as `store`",
         )
-    return await _fitting(check, shown, keys)
+    key = await _fitting(check, shown, keys)
+    if version < SCHEMA_VERSION:
+        await _migrate(db)
+    return key
+
+
+async def _made(db: Database, keys: KeyFiles) -> tuple[int, bytes]:
+    """The tables, made by us, or by one who was faster."""
+    async with _alone(db):
+        about = await _about(db)
+        if about is None:
+            about = (SCHEMA_VERSION, _check(await asyncio.to_thread(level_key, keys)))
+            for step in _MIGRATIONS:
+                await db.execute(step)
+            await db.execute(b"INSERT INTO bascule.about (version, key_check) VALUES (%s, %s)", about)
+    return about
+
+
+async def _migrate(db: Database) -> None:
+    async with _alone(db):
+        about = await _about(db)
+        assert about is not None  # it was there a moment ago
+        for step in _MIGRATIONS[about[0] :]:
+            await db.execute(step)
+        await db.execute(b"UPDATE bascule.about SET version = greatest(version, %s)", (SCHEMA_VERSION,))
+
+
+@asynccontextmanager
+async def _alone(db: Database) -> AsyncGenerator[None]:
+    """A transaction in which no other runtime makes or changes tables."""
+    async with db.transaction():
+        # Taken before anything is looked at: two runtimes may be the first ones at the same time.
+        await db.execute(b"SELECT pg_advisory_xact_lock(%s, %s)", (LOCKS, MIGRATING))
+        yield
 
 
 async def _fitting(check: bytes, shown: str, keys: KeyFiles) -> bytes:

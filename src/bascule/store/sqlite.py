@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from bascule.core.errors import StoreError
-from bascule.store import sqlite_levels
+from bascule.store import sqlite_anchors, sqlite_levels
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.key_files import FOLDER, KeyFiles
+from bascule.store.sqlite_anchors import SqliteAnchors
 from bascule.store.sqlite_levels import SqliteLevels
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ CREATE TABLE tool_digests (
 ) WITHOUT ROWID;
 """
 
-_MIGRATIONS = (_LISTINGS, sqlite_levels.SCHEMA)
+_MIGRATIONS = (_LISTINGS, sqlite_levels.SCHEMA, sqlite_anchors.SCHEMA)
 """Each leads from the version that is its place to the next."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)
@@ -55,6 +56,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._turn = threading.Lock()
         self.levels = SqliteLevels(path, KeyFiles((state_folder or path.parent) / FOLDER), self._do)
+        self.anchors = SqliteAnchors(self._do)
 
     async def open(self) -> None:
         await self._do(lambda _: None)

@@ -9,6 +9,7 @@ from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
+from bascule.store.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey
 
 
@@ -64,11 +65,22 @@ class UnkeptLevels:
         raise _unkept()
 
 
+class UnkeptAnchors:
+    """There is no audit log of what is only tried, and so nothing to anchor."""
+
+    async def keep(self, anchor: Anchor, sealed: bytes) -> bool:
+        return False
+
+    async def sealed(self) -> dict[str, object]:
+        return {}
+
+
 class Unkept:
     """Every listing is the first, and none is kept."""
 
     def __init__(self) -> None:
         self.levels = UnkeptLevels()
+        self.anchors = UnkeptAnchors()
 
     async def open(self) -> None:
         """There is nothing to open."""

@@ -76,3 +76,9 @@ def test_what_another_mask_hid_is_hidden_as_long_as_the_next_one_lasts():
     second.learn("learned-later")
     assert second.text("first-secret learned-later") == "*** ***"
     assert third.text("first-secret second-secret third-secret") == "first-secret *** ***"
+
+
+def test_a_code_of_the_tool_that_holds_a_secret_is_told_without_it():
+    failure = ToolFailure(FailureKind.TOOL_ERROR, "BSC-700", "no", tool_code="hunter-2222")
+
+    assert Mask(["hunter-2222"]).failure(failure).tool_code == "***"

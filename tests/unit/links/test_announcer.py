@@ -27,7 +27,7 @@ async def test_an_event_says_which_link_is_how_and_since_when():
     link.condition = failed(ConnectFailed("no API key"))
     Announcer(told.append, lambda: 8.0)(link)
 
-    assert told == [LinkChanged("files", Lane.PROXIED, BOB, LinkState.FAILED, "no API key", 8.0)]
+    assert told == [LinkChanged("files", Lane.PROXIED, BOB, LinkState.FAILED, "no API key", 8.0, "BSC-401")]
 
 
 async def test_the_whole_life_of_a_link_is_told():

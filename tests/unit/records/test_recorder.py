@@ -11,6 +11,7 @@ from bascule.records.log_file import log_path
 from bascule.records.log_tail import LogTail
 from bascule.records.recorder import Recorder
 from bascule.records.server_log import ServerLog
+from support.auditing import logged, opened
 
 EVENT = LinkChanged("files", Lane.OPEN, Principal("alice", "s-1"), "ready", "", 1.0)
 
@@ -72,3 +73,18 @@ async def test_the_log_of_servers_hears_of_links_and_of_what_is_said(tmp_path: P
 
 def test_without_a_log_what_is_said_is_let_be():
     Recorder([]).said("files", EVENT.principal, 7, "hello")
+
+
+async def test_the_audit_log_hears_everything_first(tmp_path: Path):
+    waiting: list[int] = []
+
+    async with opened(tmp_path) as audit:
+
+        def look(_: Any) -> None:
+            assert audit._open is not None
+            waiting.append(audit._open.writer.kept)
+
+        Recorder([look], None, audit).record(EVENT)
+
+    assert waiting == [1]
+    assert logged(tmp_path, "link")[0]["state"] == "ready"

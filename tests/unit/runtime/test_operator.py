@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from bascule.compliance.fence import Fence
-from bascule.core.errors import StoreError, UsageError
+from bascule.core.errors import NotWrittenDown, StoreError, UsageError
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.operator import LONGEST_REASON, Operator
 from bascule.store.levels import LevelStore, SessionRecord
+from support.auditing import Notes
 from support.level_stores import Place, place_at
 from support.links import ALICE, BOB
 from support.waiting import fail_after
@@ -37,8 +38,13 @@ def clock() -> Callable[[], float]:
 
 
 @pytest.fixture
-def operator(store: LevelStore) -> Operator:
-    return Operator(store, "ada", clock())
+def audit() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def operator(store: LevelStore, audit: Notes) -> Operator:
+    return Operator(store, "ada", clock(), audit)
 
 
 async def test_a_raise_leaves_a_receipt_in_the_operators_name(operator: Operator, store: LevelStore):
@@ -145,3 +151,39 @@ async def test_a_deed_is_done_also_where_its_receipt_cannot_be_completed(
         deed = await operator.raise_to(ALICE, SECRET)
     assert deed.record.level is SECRET
     assert "could not be completed: the disk is full" in caplog.text
+
+
+async def test_what_an_operator_does_is_written_down(operator: Operator, audit: Notes, store: LevelStore):
+    await operator.raise_to(ALICE, SECRET)
+    await operator.declassify(ALICE, PUBLIC, "a mistake")
+    await operator.end(ALICE)
+
+    assert audit.deeds == [
+        (ALICE, "declassify", PUBLIC, "operator ada"),
+        (ALICE, "end", None, "operator ada"),
+    ]
+    assert [change.change for change in audit.changes if change is not None] == ["raise", "declassify", "end"]
+
+
+async def test_what_cannot_be_written_down_is_not_lowered_and_not_ended(
+    operator: Operator, audit: Notes, store: LevelStore
+):
+    await operator.raise_to(ALICE, SECRET)
+    audit.full = True
+    with pytest.raises(NotWrittenDown):
+        await operator.declassify(ALICE, PUBLIC, "a mistake")
+    with pytest.raises(NotWrittenDown):
+        await operator.end(ALICE)
+
+    record = await store.begin(ALICE, 9.0)
+    assert (record.level, record.ended) == (SECRET, False)
+
+
+async def test_a_raise_holds_also_where_it_cannot_be_written_down(operator: Operator, audit: Notes, store: LevelStore):
+    audit.full = True
+    with pytest.raises(NotWrittenDown):
+        await operator.raise_to(ALICE, SECRET)
+
+    assert (await store.begin(ALICE, 9.0)).level is SECRET
+    (receipt,) = await store.receipts(ALICE)
+    assert receipt.fence == "no other runtime had to be waited for"

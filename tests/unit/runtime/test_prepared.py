@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from bascule.core.call import Inquiry, ToolCall
-from bascule.runtime.prepared import with_own_arguments
+from bascule.runtime.prepared import Prepared, values_of, with_own_arguments
 
 
 def test_arguments_of_its_own_do_not_change_with_the_callers():
@@ -30,3 +31,11 @@ def test_every_kind_of_request_keeps_what_else_it_has():
     own = with_own_arguments(Inquiry("notes://1", {"a": "b"}, 3.0, server="notes"))
 
     assert (own.name, own.arguments, own.timeout, own.server) == ("notes://1", {"a": "b"}, 3.0, "notes")
+
+
+def test_what_travels_for_the_caller_can_be_looked_at_whole():
+    call = Prepared("tools/call", "work", {"name": "act", "arguments": msgspec.Raw(b'{"a":1}')})
+    read = Prepared("resources/read", "work", {"uri": "note://1"})
+
+    assert values_of(call) == {"a": 1}
+    assert values_of(read) == {"uri": "note://1"}

@@ -15,6 +15,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.raising import Raising, in_words
 from bascule.store.levels import LevelStore
+from support.auditing import Notes
 from support.level_stores import Place, place_at
 from support.waiting import until
 
@@ -44,7 +45,8 @@ class Scene:
     def __init__(self, store: LevelStore) -> None:
         self.ratchets = Ratchets()
         self.events: list[LevelChanged] = []
-        self.raising = Raising(store, self.ratchets, self.events.append, lambda: 7.0)
+        self.audit = Notes()
+        self.raising = Raising(store, self.ratchets, self.events.append, lambda: 7.0, self.audit)
         self.raising.gates = self.gates = Gates(self.ratchets)
         self.store = store
 
@@ -201,3 +203,30 @@ async def test_a_caller_who_gives_up_stops_no_raise(scene: Scene, place: Place):
 )
 def test_what_raised_a_level_is_told_in_words(cause: Cause, words: str):
     assert in_words(cause) == words
+
+
+async def test_a_raise_is_written_down_before_it_is_over(scene: Scene):
+    await scene.raising.begin(ALICE)
+    await scene.raising.raise_to(ALICE, SECRET, LABEL)
+    await scene.raising.raise_to(ALICE, SECRET, LABEL)
+
+    (receipt,) = scene.audit.changes
+    assert receipt is not None
+    assert (receipt.principal, receipt.after, receipt.cause) == (ALICE, SECRET, LABEL)
+
+
+async def test_what_raised_a_level_is_withheld_where_that_cannot_be_written_down(scene: Scene):
+    await scene.raising.begin(ALICE)
+    scene.audit.full = True
+    with pytest.raises(OutcomeWithheld):
+        await scene.raising.raise_to(ALICE, CONFIDENTIAL, LABEL)
+    with pytest.raises(OutcomeWithheld, match="could not be written down") as caught:
+        await scene.raising.raise_to(ALICE, CONFIDENTIAL, LABEL)
+    assert (caught.value.rule, caught.value.evidence, caught.value.fix) == ("written_down_first", "ENOSPC", "make room")
+    # The level holds all the same, and is no higher than what was learned.
+    assert (scene.ratchet().level, scene.ratchet().settled) == (CONFIDENTIAL, PUBLIC)
+    assert (await scene.store.begin(ALICE, 9.0)).level is CONFIDENTIAL
+    scene.audit.full = False
+    await scene.raising.raise_to(ALICE, CONFIDENTIAL, LABEL)
+
+    assert (scene.ratchet().settled, scene.audit.changes) == (CONFIDENTIAL, [None])

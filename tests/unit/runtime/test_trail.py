@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bascule.core.call import ToolCall
-from bascule.core.errors import OutcomeWithheld, ProtocolViolation, UnknownTool
+from bascule.core.errors import OutcomeWithheld, ProtocolViolation, Refused, UnknownTool
 from bascule.core.outcome import FailureKind
 from bascule.core.transaction import Remote
 from bascule.runtime.trail import Trail
@@ -79,3 +79,9 @@ def test_what_it_did_at_its_server_is_unknown_as_soon_as_it_has_failed(
     trail.writes, trail.answered = writes, answered
 
     assert trail.remote(ok=ok) is remote
+
+
+def test_the_rule_that_refused_is_kept():
+    trail = far_along()
+    trail.failure(Refused("no", rule="no_connect"))
+    assert trail.rule == "no_connect"

@@ -9,6 +9,7 @@ from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
+from bascule.store.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey, Store
 from bascule.store.levels import LevelStore
 from bascule.store.unkept import Unkept
@@ -50,3 +51,10 @@ async def test_nobody_has_a_level_that_is_not_kept(name: str):
 
 def test_ringing_there_wakes_nobody_and_fails_nobody():
     Unkept().levels.ring()
+
+
+async def test_no_anchor_is_kept_there():
+    anchors = Unkept().anchors
+
+    assert not await anchors.keep(Anchor("w", 1, "", 1.0), b"sealed")
+    assert await anchors.sealed() == {}

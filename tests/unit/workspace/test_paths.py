@@ -18,7 +18,7 @@ def test_a_path_goes_there_and_back(workspace: Workspace, files: Path):
 
 def test_without_a_workspace_the_one_of_the_request_is_meant(workspace: Workspace, files: Path):
     assert current_workspace() is None
-    token = CURRENT.set(workspace)
+    token = CURRENT.set(lambda: workspace)
     try:
         assert current_workspace() is workspace
         assert workspace_to_host_path("a") == str(files / "a")

@@ -1,0 +1,175 @@
+"""The records of the audit log. They hold no argument values, no words of servers, and no secrets, unless asked for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class Record(msgspec.Struct, omit_defaults=True, tag_field="kind", gc=False):
+    """What every record begins with: its kind, its number in the chain, and when it was made."""
+
+    seq: int
+    at: float
+    """Seconds since the epoch."""
+
+
+class Began(Record, tag="began"):
+    """The first record of a chain."""
+
+    pid: int
+    passed: tuple[str, ...] = ()
+    """Chains that were free and are not continued, because what they end with cannot be believed."""
+
+
+class Resumed(Record, tag="resumed"):
+    """A chain is continued by another runtime."""
+
+    pid: int
+    cut: int = 0
+    """Bytes of a last record that was never whole. Whoever wrote it was killed in the middle of that."""
+    passed: tuple[str, ...] = ()
+
+
+class Anchored(Record, tag="anchored"):
+    """An anchor of this very record is kept in the store, unless that failed."""
+
+    closing: bool = False
+    """Whether the runtime ended in good order here."""
+
+
+class Sending(Record, tag="sending"):
+    """A request is about to be sent, or, with `asked`, would have been."""
+
+    user: str
+    session: str
+    server: str
+    tool: str
+    """The server's own name for it; for what is no name, an alias."""
+    lane: str
+    arguments: Mapping[str, Any]
+    """Each by its shape; whole, if the operator wants that."""
+    method: str = ""
+    """If it is another request than a tool call."""
+
+
+class Asked(Sending, tag="asked"):
+    """The arguments, whole, of a request that was not sent."""
+
+
+class Ended(Record, tag="ended"):
+    """A request ended, whichever way."""
+
+    user: str
+    session: str
+    server: str
+    tool: str
+    lane: str
+    outcome: str
+    """`ok`, or the kind of failure."""
+    seconds: float
+    call: int = 0
+    """The number of the record that was written before it was sent. Its arguments stand there."""
+    arguments: Mapping[str, str] = {}
+    method: str = ""
+    code: str = ""
+    rule: str = ""
+    """The rule that refused it."""
+    tool_code: str | int | float | None = None
+    status: int | None = None
+    findings: int = 0
+
+
+class LevelRecord(Record, tag="level"):
+    """The level of an agent session was changed."""
+
+    user: str
+    session: str
+    change: str
+    before: str
+    after: str
+    by: str
+    server: str = ""
+    tool: str = ""
+    dataset: str = ""
+    """Its alias."""
+    receipt: int = 0
+
+
+class DeedRecord(Record, tag="deed"):
+    """An operator is about to lower a level, or to end an agent session."""
+
+    user: str
+    session: str
+    change: str
+    to: str
+    by: str
+
+
+class QuarantineRecord(Record, tag="quarantine"):
+    """Tools are not as they were approved, or are again."""
+
+    server: str
+    tools: tuple[str, ...]
+    released: tuple[str, ...] = ()
+
+
+class CatalogRecord(Record, tag="catalog"):
+    """A server's listing became another one. How many of each."""
+
+    server: str
+    listed: str
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    findings: int = 0
+
+
+class LinkRecord(Record, tag="link"):
+    """A link came up, or ended."""
+
+    server: str
+    lane: str
+    user: str
+    session: str
+    state: str
+    code: str = ""
+    """What kind of failure ended it."""
+
+
+class RefreshRecord(Record, tag="refresh"):
+    """A server's tools could not be listed anew."""
+
+    server: str
+    lane: str
+    user: str
+    session: str
+
+
+class QuestionRecord(Record, tag="question"):
+    """A server asked something in the middle of a request."""
+
+    method: str
+    server: str
+    user: str
+    session: str
+    lane: str
+    answer: str
+
+
+class ConfigRecord(Record, tag="config"):
+    """The config's file was edited."""
+
+    applied: bool
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
+    retuned: tuple[str, ...] = ()
+    code: str = ""
+    """Why it cannot be used."""
+
+
+class LeftOut(Record, tag="left_out"):
+    """So many records could not be kept while nothing could be written. None of them is of a request that was sent."""
+
+    count: int

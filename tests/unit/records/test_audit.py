@@ -1,0 +1,445 @@
+"""The audit log of a runtime: what is written down when, and what is refused where it cannot be."""
+
+import asyncio
+import errno
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bascule.core.errors import NotWrittenDown, StoreError
+from bascule.core.events import ToolInvoked
+from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
+from bascule.core.receipt import Cause, Receipt
+from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.records import audit as audit_module
+from bascule.records import audit_sync, audit_writer
+from bascule.records.audit import Audit
+from support.auditing import Asked, checked, fill, log_file, logged, opened
+from support.links import ALICE
+from support.waiting import fail_after, until
+
+DONE = ToolResult({}, "files", "write", Lane.OPEN, {})
+REFUSED = ToolFailure(FailureKind.DENIED, "BSC-300", "no", "files", "write")
+RECEIPT = Receipt(
+    4,
+    "raise",
+    ALICE,
+    5.0,
+    DataSensitivity.PUBLIC,
+    DataSensitivity.SECRET,
+    1,
+    Cause("label", "files", "read", "payroll"),
+)
+
+
+def ended(noted: int = 0, outcome: Any = DONE) -> ToolInvoked:
+    return ToolInvoked("files_write", "files", ALICE, Lane.OPEN, outcome, {}, {}, 5.0, noted=noted)
+
+
+class Permit:
+    """Always valid."""
+
+    def valid(self) -> bool:
+        return True
+
+
+class Full:
+    """A disk without room, for as long as `on`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.on = False
+        self._write = os.write
+        monkeypatch.setattr(os, "write", self.write)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if self.on:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._write(descriptor, data)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Full]:
+    full = Full(monkeypatch)
+    yield full
+    full.on = False
+
+
+def kinds(state: Path) -> list[str]:
+    return [record["kind"] for record in logged(state)]
+
+
+# Its life
+
+
+async def test_a_log_begins_is_continued_and_can_be_verified(tmp_path: Path):
+    for _ in range(3):
+        async with opened(tmp_path) as audit:
+            fill(audit, 2)
+
+    once = ["sending", "sending", "anchored"]
+    assert kinds(tmp_path) == ["began", *once, "resumed", *once, "resumed", *once]
+    assert [record["seq"] for record in logged(tmp_path)] == [*range(1, 13)]
+    assert logged(tmp_path, "began")[0]["pid"] == os.getpid()
+    assert [record["closing"] for record in logged(tmp_path, "anchored")] == [True] * 3
+    check = await checked(tmp_path)
+    assert (check.ok, check.writers[0].after) == (True, 0)
+    names = {path.name for path in (tmp_path / "audit").iterdir()}
+    assert names == {"id", "0001.log", "0001.lock"}
+
+
+async def test_several_at_once_write_to_slots_of_their_own(tmp_path: Path):
+    async with opened(tmp_path) as first, opened(tmp_path) as second:
+        fill(first, 1)
+        fill(second, 2)
+    async with opened(tmp_path):
+        pass
+
+    check = await checked(tmp_path)
+    assert check.ok
+    assert [one.records for one in check.writers] == [5, 4]
+
+
+async def test_a_torn_end_is_cut_off_and_told(tmp_path: Path):
+    async with opened(tmp_path) as audit:
+        fill(audit, 2)
+    with log_file(tmp_path).open("ab") as file:
+        file.write(b'{"kind":"torn')
+    async with opened(tmp_path):
+        pass
+
+    (resumed,) = logged(tmp_path, "resumed")
+    assert resumed["cut"] == 13
+    assert (await checked(tmp_path)).ok
+
+
+async def test_a_slot_that_somebody_was_at_is_left_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    async with opened(tmp_path) as audit:
+        fill(audit, 5)
+    cut = log_file(tmp_path).read_bytes().splitlines(keepends=True)[:3]
+    log_file(tmp_path).write_bytes(b"".join(cut))
+    with caplog.at_level(logging.WARNING):
+        async with opened(tmp_path) as audit:
+            fill(audit, 1)
+
+    assert "the audit log is damaged in 0001" in caplog.text
+    assert log_file(tmp_path).read_bytes() == b"".join(cut)
+    assert logged(tmp_path, "began")[1]["passed"] == ["0001"]
+    check = await checked(tmp_path)
+    assert [one.damages for one in check.writers] == [1, 0]
+
+
+async def test_without_its_key_a_log_is_not_continued(tmp_path: Path):
+    async with opened(tmp_path):
+        pass
+    (tmp_path / "keys" / "audit.key").unlink()
+    with pytest.raises(StoreError, match="key"):
+        async with opened(tmp_path):
+            pass
+
+    assert not (tmp_path / "keys" / "audit.key").exists()
+
+
+@pytest.mark.parametrize("place", ["audit", "audit/id", "audit/0001.lock"])
+async def test_a_log_that_cannot_be_written_is_a_failed_start(tmp_path: Path, place: str):
+    if place == "audit":
+        (tmp_path / place).write_text("a file")
+    else:
+        (tmp_path / place).mkdir(parents=True, mode=0o700)
+    with pytest.raises(StoreError, match="audit log") as caught:
+        async with opened(tmp_path):
+            pass
+
+    assert "BASCULE_HOME" in caught.value.fix
+
+
+async def test_a_start_that_fails_leaves_the_slot_to_others(tmp_path: Path, disk: Full):
+    disk.on = True
+    with pytest.raises(StoreError):
+        async with opened(tmp_path):
+            pass
+    disk.on = False
+    async with opened(tmp_path):
+        pass
+
+    assert [path.name for path in (tmp_path / "audit").glob("*.log")] == ["0001.log"]
+    assert (await checked(tmp_path)).ok
+
+
+async def test_from_the_first_record_on_a_chain_has_an_anchor(tmp_path: Path):
+    async with opened(tmp_path):
+        check = await checked(tmp_path)
+
+        assert check.ok
+        assert check.writers[0].proven is not None
+        assert check.writers[0].proven.sequence == 0
+
+
+async def test_it_is_anchored_every_now_and_then(tmp_path: Path):
+    async with opened(tmp_path, every=0.01) as audit:
+        await until(lambda: len(logged(tmp_path, "anchored")) == 1)
+        fill(audit, 3)
+        await until(lambda: len(logged(tmp_path, "anchored")) == 2)
+        async with fail_after(10, "an anchor"):
+            while (await checked(tmp_path)).writers[0].after:  # noqa: ASYNC110 -- the store tells nobody
+                await asyncio.sleep(0.01)
+        # Nothing was written since, so nothing has to be anchored.
+        await asyncio.sleep(0.1)
+        assert len(logged(tmp_path, "anchored")) == 2
+
+
+async def test_what_comes_while_it_is_closed_is_refused_or_let_go(tmp_path: Path):
+    audit = Audit(lambda: 1.0)
+    audit.note(ended())
+    await audit.close()
+    for doing in (
+        lambda: audit.sending(ALICE, Asked(), "tools/call", first=True, values=None),
+        lambda: audit.sending(ALICE, Asked(), "tools/call", first=False, values=None),
+        lambda: audit.permit(Permit(), 1),
+        lambda: audit.ensure(1),
+    ):
+        with pytest.raises(NotWrittenDown, match="closed"):
+            doing()
+    assert audit.asked(ALICE, Asked(), "tools/call", {}) == 0
+    with pytest.raises(NotWrittenDown):
+        await audit.level_changed(None)
+    assert not (tmp_path / "audit").exists()
+
+
+# Before it is done
+
+
+async def test_a_request_is_in_the_file_once_its_permit_is_asked(tmp_path: Path):
+    async with opened(tmp_path) as audit:
+        numbers = fill(audit, 3)
+        permits = [audit.permit(Permit(), number) for number in numbers]
+        assert logged(tmp_path, "sending") == []
+        assert permits[0].valid()
+        written = logged(tmp_path, "sending")
+
+        assert [record["seq"] for record in written] == numbers
+        assert written[0] == {
+            "kind": "sending",
+            "seq": 2,
+            "at": 7.0,
+            "user": "alice",
+            "session": "s-1",
+            "server": "files",
+            "tool": "write",
+            "lane": "open",
+            "arguments": {"path": "string[4]"},
+            "mac": written[0]["mac"],
+        }
+
+
+async def test_a_request_that_only_reads_needs_no_record_before(tmp_path: Path):
+    async with opened(tmp_path) as audit:
+        assert audit.sending(ALICE, Asked(), "tools/call", first=False, values=None) == 0
+        audit.note(ended())
+        assert logged(tmp_path, "ended") == []
+        await asyncio.sleep(0)
+
+        assert len(logged(tmp_path, "ended")) == 1
+
+
+async def test_records_stand_in_the_order_in_which_things_happened(tmp_path: Path):
+    async with opened(tmp_path) as audit:
+        audit.note(ended())
+        (number,) = fill(audit, 1)
+        audit.note(ended(number))
+        audit.note(ended())
+        fill(audit, 1)
+
+    assert kinds(tmp_path)[1:-1] == ["ended", "sending", "ended", "ended", "sending"]
+    assert logged(tmp_path, "ended")[1]["call"] == number
+
+
+async def test_arguments_are_whole_if_that_is_asked_for(tmp_path: Path):
+    async with opened(tmp_path, whole=True) as audit:
+        audit.sending(ALICE, Asked(), "tools/call", first=True, values={"path": "/a"})
+        audit.sending(ALICE, Asked(), "tools/call", first=False, values={"path": "/b"})
+        audit.asked(ALICE, Asked(), "tools/call", {"path": "/c"})
+        audit.sending(ALICE, Asked(), "prompts/get", first=True, values={"name": "\ud800"})
+
+    found = [(record["kind"], record["arguments"]) for record in logged(tmp_path, "sending", "asked")]
+    assert found == [
+        ("sending", {"path": "/a"}),
+        ("sending", {"path": "/b"}),
+        ("asked", {"path": "/c"}),
+        ("sending", {"path": "string[4]"}),
+    ]
+
+
+async def test_a_change_of_a_level_is_on_disk_before_anybody_hears_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[list[str]] = []
+    real = audit_sync.sync_data
+
+    def watching(descriptor: int) -> None:
+        seen.append(kinds(tmp_path))
+        real(descriptor)
+
+    async with opened(tmp_path) as audit:
+        monkeypatch.setattr(audit_sync, "sync_data", watching)
+        await audit.level_changed(RECEIPT)
+        assert seen[-1][-1] == "level"
+        await audit.level_changed(None)
+        await audit.deed(ALICE, "declassify", DataSensitivity.PUBLIC, "operator \udcff")
+        assert seen[-1][-1] == "deed"
+
+    (level,) = logged(tmp_path, "level")
+    told = {name: level[name] for name in ("change", "before", "after", "by", "server", "tool", "receipt")}
+    assert told == {
+        "change": "raise",
+        "before": "public",
+        "after": "secret",
+        "by": "label",
+        "server": "files",
+        "tool": "read",
+        "receipt": 4,
+    }
+    assert "payroll" not in log_file(tmp_path).read_text()
+    (deed,) = logged(tmp_path, "deed")
+    assert (deed["change"], deed["to"], deed["by"]) == ("declassify", "public", "operator ?")
+
+
+# Where there is no room
+
+
+async def test_what_may_do_harm_is_refused_where_it_cannot_be_written_down(tmp_path: Path, disk: Full):
+    async with opened(tmp_path) as audit:
+        (number,) = fill(audit, 1)
+        permit = audit.permit(Permit(), number)
+        disk.on = True
+        assert not permit.valid()
+        with pytest.raises(NotWrittenDown) as caught:
+            audit.ensure(number)
+        for _ in range(50):
+            with pytest.raises(NotWrittenDown):
+                fill(audit, 1)
+
+        assert caught.value.rule == "written_down_first"
+        assert caught.value.evidence == "ENOSPC: No space left on device"
+        assert "make room" in caught.value.fix
+        assert str(tmp_path) not in f"{caught.value.message}{caught.value.evidence}{caught.value.fix}"
+        # What is refused does not fill the memory either.
+        assert audit._open is not None
+        assert audit._open.writer.kept == 1
+
+
+async def test_reading_goes_on_and_is_written_down_once_there_is_room(tmp_path: Path, disk: Full):
+    async with opened(tmp_path) as audit:
+        await asyncio.sleep(0)
+        disk.on = True
+        for _ in range(20):
+            audit.sending(ALICE, Asked(), "tools/call", first=False, values=None)
+            audit.note(ended())
+            await asyncio.sleep(0)
+        with pytest.raises(NotWrittenDown):
+            fill(audit, 1)
+        audit.note(ended(outcome=REFUSED))
+        disk.on = False
+        assert logged(tmp_path, "ended") == []
+        fill(audit, 1)
+        assert kinds(tmp_path) == ["began", *["ended"] * 21, "sending"]
+
+    assert (await checked(tmp_path)).ok
+
+
+async def test_it_goes_on_by_itself(tmp_path: Path, disk: Full):
+    async with opened(tmp_path) as audit:
+        disk.on = True
+        audit.note(ended())
+        await asyncio.sleep(0.01)
+        disk.on = False
+        await until(lambda: kinds(tmp_path) == ["began", "ended"])
+
+
+async def test_when_too_much_waits_reading_is_refused_as_well(
+    tmp_path: Path, disk: Full, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(audit_writer, "MOST_KEPT", 5)
+    async with opened(tmp_path) as audit:
+        disk.on = True
+        for _ in range(5):
+            audit.sending(ALICE, Asked(), "tools/call", first=False, values=None)
+            audit.note(ended())
+            await asyncio.sleep(0)
+        for values in (None, {"a": 1}):
+            with pytest.raises(NotWrittenDown):
+                audit.sending(ALICE, Asked(), "tools/call", first=False, values=values)
+        assert audit.asked(ALICE, Asked(), "tools/call", {}) == 0
+        # Of what was under way nothing is lost; of what was refused it is told how much.
+        audit.note(ended())
+        for _ in range(3):
+            audit.note(ended(outcome=REFUSED))
+        for _ in range(20):
+            audit.note(ended())
+        disk.on = False
+        await until(lambda: "left_out" in kinds(tmp_path))
+
+    assert kinds(tmp_path) == ["began", *["ended"] * 10, "left_out", "anchored"]
+    assert logged(tmp_path, "left_out")[0]["count"] == 19
+    assert (await checked(tmp_path)).ok
+
+
+async def test_whole_arguments_of_what_reads_wait_for_room_too(tmp_path: Path, disk: Full):
+    async with opened(tmp_path, whole=True) as audit:
+        disk.on = True
+        audit.note(ended())
+        await asyncio.sleep(0)
+        number = audit.sending(ALICE, Asked(), "tools/call", first=False, values={"a": 1})
+        disk.on = False
+
+    assert logged(tmp_path, "sending")[0]["seq"] == number
+
+
+async def test_a_level_that_could_not_be_written_down_is_told_and_kept(tmp_path: Path, disk: Full):
+    async with opened(tmp_path) as audit:
+        disk.on = True
+        with pytest.raises(NotWrittenDown, match="a level was changed"):
+            await audit.level_changed(RECEIPT)
+        with pytest.raises(NotWrittenDown):
+            await audit.level_changed(None)
+        with pytest.raises(NotWrittenDown):
+            await audit.deed(ALICE, "end", None, "operator ada")
+        disk.on = False
+        await audit.level_changed(None)
+        assert kinds(tmp_path) == ["began", "level"]
+
+
+async def test_what_does_not_reach_the_disk_stops_what_may_do_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def broken(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async with opened(tmp_path) as audit:
+        with monkeypatch.context() as patch:
+            patch.setattr(audit_sync, "sync_data", broken)
+            with pytest.raises(NotWrittenDown, match="a level") as caught:
+                await audit.level_changed(RECEIPT)
+            assert caught.value.evidence == "EIO: Input/output error"
+            with pytest.raises(NotWrittenDown):
+                fill(audit, 1)
+            assert audit.sending(ALICE, Asked(), "tools/call", first=False, values=None) == 0
+        await audit.level_changed(None)
+        fill(audit, 1)
+
+
+async def test_an_end_without_room_is_told(tmp_path: Path, disk: Full, caplog: pytest.LogCaptureFixture):
+    async with opened(tmp_path) as audit:
+        audit.note(ended())
+        disk.on = True
+
+    assert "the end of the audit log, 1 records, could not be kept" in caplog.text
+    disk.on = False
+    async with opened(tmp_path):
+        pass
+    assert (await checked(tmp_path)).ok
+
+
+def test_the_rule_has_a_name():
+    assert audit_module.RULE == "written_down_first"
