@@ -32,6 +32,7 @@ class Trail:
         "rule",
         "server",
         "shapes",
+        "spec",
         "steps",
         "tool",
         "unread",
@@ -54,6 +55,8 @@ class Trail:
         self.withholding: Withholding | None = None
         self.rule = ""
         """The rule that refused it."""
+        self.spec: object = None
+        """What it is about, once that was found."""
         self.prepared: Prepared | None = None
         """What will travel, once that was checked."""
         self.noted = 0
