@@ -11,6 +11,7 @@ from bascule.core.events import ToolInvoked
 from bascule.core.outcome import ToolResult
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
+from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.audit import Audit
 from bascule.store.sqlite import SqliteStore
 from bench.result import Goal, Report, Row
@@ -27,6 +28,9 @@ class Asked:
     tool: str = "write_file"
     lane: Lane = Lane.OPEN
     shapes: dict[str, str] = field(default_factory=lambda: {"path": "string[12]", "content": "string[400]"})
+    spec: object = ToolSpec(
+        "files_write_file", ToolKey("files", "write_file"), "", input_schema={"properties": {"path": {}, "content": {}}}
+    )
 
 
 async def run(report: Report) -> None:

@@ -36,8 +36,9 @@ def told(records: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
 async def test_a_call_that_may_change_something_leaves_two_records_and_one_that_reads_leaves_one(
     state: Path, tmp_path: Path
 ):
-    writes = obeying(tmp_path / "one", name="writes")
-    reads = obeying(tmp_path / "two", name="reads", permissions=READS)
+    tool = a_tool("act", {"properties": {"text": {"type": "string"}}})
+    writes = obeying(tmp_path / "one", tool, name="writes")
+    reads = obeying(tmp_path / "two", tool, name="reads", permissions=READS)
     async with running(writes, reads) as runtime:
         session = runtime.session("alice", "s-1")
         good(await session.call("writes_act", {"text": "hello"}))

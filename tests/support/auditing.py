@@ -11,13 +11,16 @@ from bascule.core.errors import NotWrittenDown
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.audit import Audit
 from bascule.records.audit_check import check_log
 from bascule.records.audit_damage import AuditCheck
-from bascule.records.audit_folder import AuditFolder
 from bascule.store.anchors import Anchor
+from bascule.store.audit_folder import AuditFolder
 from bascule.store.sqlite import SqliteStore
 from support.links import ALICE
+
+SPEC = ToolSpec("files_write", ToolKey("files", "write"), "", input_schema={"properties": {"path": {}}})
 
 
 @dataclass
@@ -28,6 +31,7 @@ class Asked:
     tool: str = "write"
     lane: Lane = Lane.OPEN
     shapes: dict[str, str] = field(default_factory=lambda: {"path": "string[4]"})
+    spec: object = SPEC
 
 
 class Notes:

@@ -19,9 +19,9 @@ from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
 from bascule.records.audit_check import check_log
 from bascule.records.audit_damage import AuditCheck
-from bascule.records.audit_folder import AuditFolder
 from bascule.records.audit_reading import AuditReading, Entry
 from bascule.store.anchors import Anchor
+from bascule.store.audit_folder import AuditFolder
 from bascule.store.audit_key import NAME, audit_key
 from bascule.store.interface import Store
 from bascule.store.key_files import FOLDER as KEYS

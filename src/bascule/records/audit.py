@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from bascule.compliance.written_first import WrittenFirst
 from bascule.core.errors import NotWrittenDown, StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
@@ -17,8 +18,6 @@ from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.records.audit_alias import Aliases
 from bascule.records.audit_events import record_of
-from bascule.records.audit_file import Unwritten
-from bascule.records.audit_folder import AuditFolder
 from bascule.records.audit_record import (
     Anchored,
     Asked,
@@ -33,10 +32,11 @@ from bascule.records.audit_record import (
 from bascule.records.audit_slot import Slot, take_slot
 from bascule.records.audit_sync import AuditSync
 from bascule.records.audit_tending import Tending
-from bascule.records.audit_writer import AuditWriter
-from bascule.records.written_first import WrittenFirst
 from bascule.store.anchors import Anchor, AnchorStore, read_anchor, seal_anchor
+from bascule.store.audit_file import Unwritten
+from bascule.store.audit_folder import AuditFolder
 from bascule.store.audit_key import audit_key
+from bascule.store.audit_writer import AuditWriter
 from bascule.store.key_files import FOLDER as KEYS
 from bascule.store.key_files import KeyFiles
 
@@ -54,6 +54,8 @@ class Request(Protocol):
     tool: str
     lane: Lane
     shapes: dict[str, str]
+    spec: object
+    """What it is about: for a tool, the one that declares the names of its arguments."""
 
 
 class _Open:
@@ -127,6 +129,8 @@ class Audit:
         opened = self._open or self._usable()
         writer = opened.writer
         if not first and values is None:
+            # The names of its arguments are told when it has ended, and by then nobody has the tool at hand.
+            opened.aliases.shapes(request.shapes, request.spec)
             if writer.trouble is not None and writer.full:
                 raise self._not_written(writer)
             return 0
@@ -255,7 +259,7 @@ class Audit:
             request.server,
             aliases.subject(method, request.tool),
             request.lane,
-            aliases.shapes(request.shapes) if values is None else _whole(values) or aliases.shapes(request.shapes),
+            (_whole(values) if values is not None else None) or aliases.shapes(request.shapes, request.spec),
             method,
         )
 

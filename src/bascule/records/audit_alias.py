@@ -2,7 +2,10 @@
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+from bascule.core.jsonvalue import is_object
+from bascule.core.tool import ToolSpec
 
 _SUBKEY = b"bascule audit aliases"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,15}):")
@@ -22,7 +25,8 @@ class Aliases:
 
     def __init__(self, key: bytes) -> None:
         self._key = hmac.digest(key, _SUBKEY, "sha256")
-        self._names: set[str] = set()
+        self._names = {"argument", "value", "context", "cursor"}
+        """Names that some tool declares, or that we use ourselves."""
 
     def of(self, text: str) -> str:
         digest = hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
@@ -39,23 +43,26 @@ class Aliases:
             return name[:LONGEST_NAME]
         return self.uri(name)
 
-    def shapes(self, shapes: Mapping[str, str]) -> Mapping[str, str]:
-        """The shapes of arguments, by names that are names. A caller may write anything there."""
+    def shapes(self, shapes: Mapping[str, str], spec: object = None) -> Mapping[str, str]:
+        """The shapes of arguments, by those names that a tool declares; the others have an alias. A caller may write
+        anything there. `spec` is what the request is about, where that is known."""
         names = self._names
         for name in shapes:
             if name not in names:
-                return self._checked(shapes)
+                return self._checked(shapes, _declared(spec))
         return shapes
 
-    def _checked(self, shapes: Mapping[str, str]) -> Mapping[str, str]:
-        good = [name for name in shapes if _NAME.fullmatch(name)]
+    def _checked(self, shapes: Mapping[str, str], declared: Collection[str]) -> Mapping[str, str]:
+        good = {name for name in shapes if name in declared and _NAME.fullmatch(name)}
         if len(self._names) + len(good) <= MOST_NAMES:
-            self._names.update(good)
-        return {name if _NAME.fullmatch(name) else self.of(name): shape for name, shape in shapes.items()}
+            self._names |= good
+        good |= self._names
+        return {name if name in good else self.of(name): shape for name, shape in shapes.items()}
 
-    def nameless(self, shapes: Mapping[str, str]) -> Mapping[str, str]:
-        """The same where nobody has looked whether the tool has such arguments."""
-        return {self.of(name): shape for name, shape in shapes.items()}
+
+def _declared(spec: object) -> Collection[str]:
+    properties = spec.input_schema.get("properties") if isinstance(spec, ToolSpec) else None
+    return properties if is_object(properties) else ()
 
 
 def short_code(code: object) -> str | int | float | None:

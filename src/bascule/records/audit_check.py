@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from bascule.records.audit_chain import Macs
 from bascule.records.audit_damage import AuditCheck, Damage, ProvenBy, WriterCheck
-from bascule.records.audit_folder import AuditFolder, writer_of
 from bascule.records.audit_reading import open_files, whole_lines
 from bascule.records.audit_walk import Walk
 from bascule.store.anchors import Anchor, read_anchor
+from bascule.store.audit_chain import Macs
+from bascule.store.audit_folder import AuditFolder, writer_of
 
 Anchors = dict[str, list[Anchor]]
 

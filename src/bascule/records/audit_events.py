@@ -91,8 +91,6 @@ def _failed(
     record = _ended(event, seq, aliases, tool, method)
     record.outcome, record.code, record.rule = failure.kind, failure.code, event.rule
     record.tool_code, record.status = short_code(failure.tool_code), failure.status
-    if record.arguments and (failure.kind is FailureKind.INVALID_ARGUMENTS or not event.server):
-        record.arguments = aliases.nameless(event.arguments)
     return record, event.noted > 0 or failure.kind not in UNSENT
 
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from itertools import count, islice
 
 from bascule.core.errors import StoreError
-from bascule.records.audit_chain import Chain, Macs
-from bascule.records.audit_file import AuditFile
-from bascule.records.audit_folder import MOST_SLOTS, AuditFolder, unusable, writer_of
 from bascule.records.audit_tail import read_tail
 from bascule.store.anchors import Anchor
+from bascule.store.audit_chain import Chain, Macs
+from bascule.store.audit_file import AuditFile
+from bascule.store.audit_folder import MOST_SLOTS, AuditFolder, unusable, writer_of
 from bascule.store.key_lock import taken
 
 

@@ -261,6 +261,7 @@ class Executor:
         return standing.request(prepared, permit, trail.meter)
 
     def _check(self, operation: AnyOperation, target: Target, call: ToolCall | Inquiry, trail: Trail) -> Prepared:
+        trail.spec = target.spec
         trail.server, trail.tool = target.spec.key.server, target.spec.key.tool
         trail.mark(("resolve", now()))
         if call.timeout is not None and not 0 < call.timeout < inf:

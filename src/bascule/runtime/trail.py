@@ -38,6 +38,7 @@ class Trail:
         "rule",
         "server",
         "shapes",
+        "spec",
         "steps",
         "tool",
         "unread",
@@ -70,6 +71,8 @@ class Trail:
         """Whether its server has answered it, or a try of it."""
         self.rule = ""
         """The rule that refused it."""
+        self.spec: object = None
+        """What it is about, once that was found."""
         self.prepared: Prepared | None = None
         """What will travel, once that was checked."""
         self.noted = 0

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.audit_alias import MOST_NAMES, Aliases, short_code
 
 ALIASES = Aliases(b"k" * 32)
@@ -34,26 +35,40 @@ def test_only_what_has_a_name_is_named():
     assert ALIASES.subject("completion/complete", "greet") == ALIASES.of("greet")
 
 
-def test_names_of_arguments_that_are_no_names_have_an_alias():
-    shapes = {"path": "string[4]", "my password is x": "null", "k" * 65: "number"}
-    written = ALIASES.shapes(shapes)
-
-    assert written == {"path": "string[4]", ALIASES.of("my password is x"): "null", ALIASES.of("k" * 65): "number"}
-    assert ALIASES.shapes(shapes) == written
-    assert ALIASES.shapes({"path": "null"}) == {"path": "null"}
+def tool(*names: str) -> ToolSpec:
+    return ToolSpec("x", ToolKey("files", "x"), "", input_schema={"properties": {name: {} for name in names}})
 
 
-def test_names_that_callers_make_up_do_not_fill_the_memory():
+def test_arguments_have_the_names_that_their_tool_declares_and_no_others():
+    aliases = Aliases(b"k" * 32)
+    shapes = {"path": "string[4]", "my-password-is-x": "null"}
+    written = aliases.shapes(shapes, tool("path", "other"))
+
+    assert written == {"path": "string[4]", aliases.of("my-password-is-x"): "null"}
+    # Once it is known that a tool has an argument of that name, nobody has to look again.
+    assert aliases.shapes(shapes) == written
+    assert aliases.shapes({"path": "null"}) == {"path": "null"}
+    assert aliases.shapes({"other": "null"}) == {aliases.of("other"): "null"}
+
+
+def test_what_a_server_declares_and_is_no_name_has_an_alias_too():
+    odd = "a name\nof two lines"
+
+    assert ALIASES.shapes({odd: "null", "k" * 65: "null"}, tool(odd, "k" * 65)) == {
+        ALIASES.of(odd): "null",
+        ALIASES.of("k" * 65): "null",
+    }
+    for spec in (None, ToolSpec("x", ToolKey("a", "b"), "", input_schema={"properties": ["path2"]})):
+        assert ALIASES.shapes({"path2": "null"}, spec) == {ALIASES.of("path2"): "null"}
+
+
+def test_names_that_servers_make_up_do_not_fill_the_memory():
     aliases = Aliases(b"k" * 32)
     for number in range(MOST_NAMES + 10):
-        aliases.shapes({f"name{number}": "null"})
+        aliases.shapes({f"name{number}": "null"}, tool(f"name{number}"))
 
     assert len(aliases._names) == MOST_NAMES
-    assert aliases.shapes({"another": "null"}) == {"another": "null"}
-
-
-def test_where_nobody_has_looked_at_the_names_none_is_written():
-    assert ALIASES.nameless({"path": "null"}) == {ALIASES.of("path"): "null"}
+    assert aliases.shapes({"another": "null"}, tool("another")) == {"another": "null"}
 
 
 @pytest.mark.parametrize("code", [7, -32000, 1.5, "NOT_FOUND", "E404", "not-found", "a.b.c"])

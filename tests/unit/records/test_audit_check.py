@@ -8,12 +8,12 @@ import pytest
 from bascule.records import audit_slot
 from bascule.records.audit_check import check_log
 from bascule.records.audit_damage import AuditCheck
-from bascule.records.audit_file import AuditFile
-from bascule.records.audit_folder import AuditFolder
 from bascule.records.audit_record import Anchored
 from bascule.records.audit_slot import take_slot
-from bascule.records.audit_writer import AuditWriter
 from bascule.store.anchors import Anchor, seal_anchor
+from bascule.store.audit_file import AuditFile
+from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit_writer import AuditWriter
 
 KEY = b"k" * 32
 

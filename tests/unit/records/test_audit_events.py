@@ -21,11 +21,14 @@ from bascule.core.events import (
 from bascule.core.outcome import FailureKind, PromptResult, ResourceResult, ToolFailure, ToolResult
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.audit_alias import Aliases
 from bascule.records.audit_events import MOST_NAMED, record_of
 from support.links import ALICE
 
 ALIASES = Aliases(b"k" * 32)
+SPEC = ToolSpec("files_write", ToolKey("files", "write"), "", input_schema={"properties": {"path": {}}})
+ALIASES.shapes({"path": ""}, SPEC)
 WHO = {"user": "alice", "session": "s-1"}
 DONE = ToolResult({}, "files", "write", Lane.OPEN, {})
 
@@ -95,13 +98,6 @@ def test_of_a_tool_that_there_is_not_nothing_is_named():
     shape = told(a_call(failure, server=""))
 
     assert shape["tool"] == ALIASES.of("my secret")
-    assert shape["arguments"] == {ALIASES.of("path"): "string[4]"}
-
-
-def test_of_arguments_that_do_not_fit_nothing_is_named():
-    failure = ToolFailure(FailureKind.INVALID_ARGUMENTS, "BSC-202", "words", "files", "write")
-
-    assert told(a_call(failure))["arguments"] == {ALIASES.of("path"): "string[4]"}
 
 
 @pytest.mark.parametrize(

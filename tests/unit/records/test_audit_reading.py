@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import StoreError
-from bascule.records.audit_folder import AuditFolder
 from bascule.records.audit_reading import AuditReading, Entry, open_files, whole_lines
+from bascule.store.audit_folder import AuditFolder
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import pytest
 
 from bascule.core.errors import StoreError
 from bascule.records import audit_slot
-from bascule.records.audit_folder import AuditFolder
 from bascule.records.audit_record import Anchored
 from bascule.records.audit_slot import Slot, take_slot
-from bascule.records.audit_writer import AuditWriter
 from bascule.store.anchors import Anchor
+from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit_writer import AuditWriter
 
 KEY = b"k" * 32
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bascule.records import audit_tail
-from bascule.records.audit_chain import Chain, Macs
 from bascule.records.audit_tail import read_tail
+from bascule.store.audit_chain import Chain, Macs
 
 MACS = Macs(b"k" * 32, "w-0001")
 

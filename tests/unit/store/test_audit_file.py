@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.records.audit_file import AuditFile, Unwritten
-from bascule.records.audit_folder import AuditFolder
+from bascule.store.audit_file import AuditFile, Unwritten
+from bascule.store.audit_folder import AuditFolder
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@
 
 import msgspec
 
-from bascule.records.audit_chain import Chain
-from bascule.records.audit_file import AuditFile, Unwritten
-from bascule.records.audit_record import Record
+from bascule.store.audit_chain import Chain
+from bascule.store.audit_file import AuditFile, Unwritten
 
 MOST_KEPT = 10_000
 """Records that wait for room. Beyond that nothing is done any more that would need another."""
@@ -21,7 +20,7 @@ class AuditWriter:
     def __init__(self, chain: Chain, file: AuditFile) -> None:
         self._chain = chain
         self._file = file
-        self._waiting: list[Record] = []
+        self._waiting: list[msgspec.Struct] = []
         """Not chained yet: that is cheaper for many at once."""
         self._lines = bytearray()
         """Chained, and not in the file yet."""
@@ -50,12 +49,12 @@ class AuditWriter:
     def overfull(self) -> bool:
         return self.kept >= 2 * MOST_KEPT or len(self._lines) >= 2 * MOST_BYTES
 
-    def put(self, record: Record) -> None:
+    def put(self, record: msgspec.Struct) -> None:
         """Add the next record, which is written with the next one that is."""
         self._waiting.append(record)
         self.next += 1
 
-    def put_now(self, record: Record) -> int:
+    def put_now(self, record: msgspec.Struct) -> int:
         """Add the next record. It is in the file when this returns, behind all that were added before; else there is no
         such record. Its number. Raises `Unwritten`."""
         self._chain_up()

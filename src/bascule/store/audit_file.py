@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 
-from bascule.records.audit_folder import AuditFolder
+from bascule.store.audit_folder import AuditFolder
 from bascule.store.key_files import sync_folder
 
 SEGMENT = 64 * 1024 * 1024

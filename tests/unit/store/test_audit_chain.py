@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bascule.records.audit_chain import Chain, Head, Macs, head_of, split
+from bascule.store.audit_chain import Chain, Head, Macs, head_of, split
 
 KEY, WRITER = bytes(range(32)), "0123456789abcdef-0001"
 BODIES = [b'{"kind":"x","seq":1,"at":1.5}', b'{"kind":"y","seq":2,"at":2.5,"more":{"a":1}}']

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from bascule.records.audit_chain import Chain, Macs
-from bascule.records.audit_file import AuditFile
-from bascule.records.audit_folder import AuditFolder
+from bascule.compliance.written_first import WrittenFirst
 from bascule.records.audit_record import Anchored
-from bascule.records.audit_writer import AuditWriter
-from bascule.records.written_first import WrittenFirst
+from bascule.store.audit_chain import Chain, Macs
+from bascule.store.audit_file import AuditFile
+from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit_writer import AuditWriter
 
 
 class Permit:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import StoreError
-from bascule.records.audit_folder import AuditFolder, writer_of
+from bascule.store.audit_folder import AuditFolder, writer_of
 
 
 def test_it_is_closed_to_others_and_has_one_id_for_good(tmp_path: Path):

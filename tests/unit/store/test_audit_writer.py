@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bascule.records import audit_writer
-from bascule.records.audit_chain import Chain, Macs, split
-from bascule.records.audit_file import AuditFile, Unwritten
-from bascule.records.audit_folder import AuditFolder
 from bascule.records.audit_record import Anchored
-from bascule.records.audit_writer import AuditWriter
+from bascule.store import audit_writer
+from bascule.store.audit_chain import Chain, Macs, split
+from bascule.store.audit_file import AuditFile, Unwritten
+from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit_writer import AuditWriter
 
 MACS = Macs(b"k" * 32, "w-0001")
 
