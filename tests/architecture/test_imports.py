@@ -33,3 +33,7 @@ def test_importing_bascule_loads_no_package_but_msgspec():
 
 def test_the_command_loads_nothing_third_party_before_it_knows_what_to_do():
     assert third_party_after("bascule.cli.main") == set()
+
+
+def test_the_workspace_loads_nothing_slow():
+    assert third_party_after("bascule.workspace") & LATE == set()

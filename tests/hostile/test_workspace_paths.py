@@ -137,7 +137,7 @@ def test_no_path_leads_out_and_no_message_shows_a_host_path(engine: type[Engine]
     chance, outside, files = random.Random(seed), tmp_path / "outside", tmp_path / "home" / "files"
     before, refused = canary(outside), 0
     with Workspace(tmp_path / "home", engine=engine()) as workspace:
-        descriptors = open_descriptors()
+        descriptors = open_descriptors(tmp_path)
         for number in range(2000 * scale):
             if number % 50 == 0:
                 furnish(files, outside)
@@ -152,7 +152,9 @@ def test_no_path_leads_out_and_no_message_shows_a_host_path(engine: type[Engine]
                 else:
                     assert SECRET not in found, f"seed {seed}: {name} {path!r}"
                     assert OUTSIDE_ONLY not in found, f"seed {seed}: {name} {path!r}"
-        assert open_descriptors() - descriptors <= 2  # the attic and its index, which the first write has opened
+        assert (
+            open_descriptors(tmp_path) - descriptors <= 2
+        )  # the attic and its index, which the first write has opened
     assert tree(outside) == before, f"seed {seed}"
     assert {path.name for path in tmp_path.iterdir()} == {"outside", "home"}
     assert {path.name for path in (tmp_path / "home").iterdir()} == {"files", "attic"}

@@ -1,7 +1,7 @@
 """Workspaces for tests: on both engines, beside a canary that nobody may touch, and calls in whose course they change."""
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bascule.core.errors import BasculeError
@@ -62,5 +62,10 @@ def slots(home: Path) -> list[str]:
     return [str(path) for path in (home / "attic").glob("*/*") if path.name != "index"]
 
 
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
+def open_descriptors(folder: Path) -> int:
+    """How many of this process lead to something in that folder."""
+    found = 0
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found += str(link.readlink()).startswith(str(folder))
+    return found

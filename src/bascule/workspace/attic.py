@@ -121,7 +121,8 @@ class Attic:
                 with _opened(self._home, _ATTIC) as attic:
                     _purge(attic, self._name)
             os.close(self._fd)
-        self._fd = self._index = -1
+        # Whoever still wants a slot must not make one where these numbers lead by then.
+        self._fd = self._index = self._home = -1
 
     def _made(self) -> int:
         with suppress(FileExistsError):

@@ -43,9 +43,14 @@ class ConfinedRoot:
         self._path = _where(fd)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """Nothing is opened from here any more. The number stays taken as long as anybody has this object: a thread
+        that is about to use it must not find another folder under it."""
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        os.dup2(nothing, self._fd, inheritable=False)
+        os.close(nothing)
+
+    def __del__(self) -> None:
+        os.close(self._fd)
 
     def open_file(self, key: str, flags: int) -> tuple[int, os.stat_result]:
         """A file that is no more than that, and of which there is no second name. Links inside are followed."""

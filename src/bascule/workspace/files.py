@@ -5,6 +5,7 @@ import io
 import os
 import stat
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bascule.core.errors import WorkspaceError
@@ -28,8 +29,9 @@ class Files:
     def __init__(self, root: ConfinedRoot, attic: Attic, limit: int) -> None:
         self._root = root
         self._attic = attic
-        self._quota = Quota(limit, lambda: total(root.walk()))
+        self._quota = Quota(limit, partial(_count, root))
         self._history = History(root, attic, self._quota)
+        self.lock = self._history.lock
 
     def open_reading(self, key: str) -> int:
         fd, _ = self._root.open_file(key, os.O_RDONLY)
@@ -225,3 +227,17 @@ def _flags(mode: str) -> int:
 def _raw_mode(mode: str) -> str:
     """As `FileIO` wants it for a descriptor that is open already."""
     return mode.replace("x", "w")
+
+
+def _count(root: ConfinedRoot) -> int:
+    try:
+        return total(root.walk())
+    except OSError as error:
+        evidence = errno.errorcode.get(error.errno or 0, "unknown")
+    raise WorkspaceError(
+        "nothing can be added to the workspace: what there is cannot be counted",
+        where=shown(""),
+        evidence=evidence,
+        cause="a folder lies too deep, or whoever made it has closed it to others",
+        fix="an operator has to remove that folder",
+    )

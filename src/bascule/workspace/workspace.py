@@ -45,6 +45,7 @@ class Workspace:
         self._files = Files(self._root, self._attic, quota)
         self._place = folder / FILES
         self._real_place = self._place.resolve()
+        self._closed = False
 
     @classmethod
     def of(cls, principal: Principal, root: Path, *, quota: int = QUOTA) -> "Workspace":
@@ -53,10 +54,12 @@ class Workspace:
         return cls(root.absolute() / home_name(principal), quota=quota)
 
     def close(self) -> None:
-        """Twice does no harm. Files that are open stay usable."""
-        self._attic.close()
-        self._root.close()
-        self._home.close()
+        """Twice does no harm. Files that are open stay usable; calls under way can no longer be undone."""
+        with self._files.lock:
+            self._closed = True
+            self._attic.close()
+            self._root.close()
+            self._home.close()
 
     def __enter__(self) -> Self:
         return self
@@ -174,6 +177,8 @@ class Workspace:
     def _told(self, path: AnyPath, act: Callable[Concatenate[str, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """What the system says, in our words, and raised when its own error is dealt with: none hangs on to ours."""
         key = key_of(path)
+        if self._closed:
+            raise UsageError("this workspace is closed", fix="open it again")
         try:
             return act(key, *args, **kwargs)
         except OSError as error:

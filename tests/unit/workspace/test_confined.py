@@ -9,7 +9,7 @@ import pytest
 from bascule.core.errors import PathRefused
 from bascule.workspace import confined
 from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.engines import KernelEngine
+from bascule.workspace.engines import Engine, KernelEngine
 from support.workspaces import SECRET, open_descriptors
 
 
@@ -22,10 +22,10 @@ def content(root: ConfinedRoot, key: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def no_descriptor_is_left(root: ConfinedRoot):
-    before = open_descriptors()
+def no_descriptor_is_left(root: ConfinedRoot, tmp_path: Path):
+    before = open_descriptors(tmp_path)
     yield
-    assert open_descriptors() == before
+    assert open_descriptors(tmp_path) == before
 
 
 def test_a_file_is_opened_and_blocks_as_files_do(root: ConfinedRoot, files: Path):
@@ -193,7 +193,21 @@ def test_a_folder_stays_the_one_it_is_whatever_becomes_of_its_name(files: Path, 
     files.symlink_to(outside)
     assert content(root, "secret.txt") == "inside" != SECRET
     root.close()
+
+
+def test_what_is_closed_leads_nowhere_even_for_who_is_about_to_use_it(files: Path, outside: Path, engine: Engine):
+    (files / "secret.txt").write_text("inside")
+    fd = os.open(files, os.O_RDONLY | os.O_DIRECTORY)
+    root = ConfinedRoot(fd, engine)
     root.close()
+    root.close()
+    others = [os.open(outside, os.O_RDONLY | os.O_DIRECTORY) for _ in range(5)]
+    assert fd not in others
+    for key in ("secret.txt", "sub/f"):
+        with pytest.raises(NotADirectoryError):
+            content(root, key)
+    for other in others:
+        os.close(other)
 
 
 def test_the_best_engine_is_chosen_where_none_is_given(files: Path):

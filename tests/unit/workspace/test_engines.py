@@ -11,10 +11,6 @@ from bascule.workspace.engines import PATH_ONLY, Engine, KernelEngine, WalkEngin
 from support.workspaces import open_descriptors
 
 
-def number_of(act: "pytest.ExceptionInfo[OSError]") -> int | None:
-    return act.value.errno
-
-
 def test_a_file_below_is_opened(engine: Engine, root_fd: int, files: Path):
     (files / "d" / "e").mkdir(parents=True)
     (files / "d" / "e" / "f").write_text("inside")
@@ -45,11 +41,11 @@ def test_no_link_is_followed_wherever_it_leads(
     (files / "inside").symlink_to("d")
     (files / "d" / "up").symlink_to("../..")
     (files / "dangling").symlink_to("nothing")
-    before = open_descriptors()
+    before = open_descriptors(files)
     with pytest.raises(OSError) as caught:
         os.close(engine.open(root_fd, key, flags))
     assert caught.value.errno == errno.ELOOP
-    assert open_descriptors() == before
+    assert open_descriptors(files) == before
 
 
 def test_a_file_on_the_way_is_no_folder(engine: Engine, root_fd: int, files: Path):

@@ -1,6 +1,7 @@
 """What can be done with the files of one agent session."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -242,3 +243,20 @@ def test_a_folder_that_is_there_will_do(workspace: Workspace):
     workspace.write_text("f", "")
     with pytest.raises(WorkspaceError, match="exists already"):
         workspace.make_folder("f")
+
+
+def test_what_cannot_be_counted_lets_nothing_be_added(workspace: Workspace, files: Path):
+    fd = os.open(files, os.O_RDONLY)
+    for name in ["deep", *["x" * 200] * 40]:
+        os.mkdir(name, dir_fd=fd)
+        below = os.open(name, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    with pytest.raises(WorkspaceError, match="cannot be counted"):
+        workspace.write_text("f", "x")
+    with pytest.raises(PathRefused, match="too long a name"):
+        workspace.delete_tree("deep")
+    assert [entry.name for entry in workspace.list()] == ["deep"]
+    shutil.rmtree(files / "deep")
+    workspace.write_text("f", "x")

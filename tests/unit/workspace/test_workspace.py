@@ -8,9 +8,10 @@ import pytest
 
 from bascule.core.errors import PathRefused, UsageError, WorkspaceError
 from bascule.core.principal import Principal
+from bascule.core.transaction import Ending, Transaction
 from bascule.workspace import Workspace
 from bascule.workspace.engines import Engine
-from support.workspaces import open_descriptors, texts
+from support.workspaces import in_call, open_descriptors, slots, texts
 
 
 @pytest.mark.parametrize("mode", ["r", "rb", "r+", "rb+", "r+b", "w", "wb", "w+", "a", "ab", "a+", "x", "xb", "x+"])
@@ -165,7 +166,6 @@ def test_a_reader_sees_the_old_file_or_the_new_one(workspace: Workspace):
 
 
 def test_when_it_is_closed_nothing_of_it_is_open(tmp_path: Path, engine: Engine):
-    before = open_descriptors()
     workspace = Workspace(tmp_path / "home", engine=engine)
     workspace.write_text("f", "x")
     file = workspace.open("f")
@@ -174,6 +174,19 @@ def test_when_it_is_closed_nothing_of_it_is_open(tmp_path: Path, engine: Engine)
     workspace.close()
     assert file.read() == "x"
     file.close()
-    assert open_descriptors() == before
-    with pytest.raises(WorkspaceError):
+    with pytest.raises(UsageError, match="closed"):
         workspace.read_text("f")
+    assert open_descriptors(tmp_path) == 0
+
+
+def test_a_call_that_ends_when_it_is_closed_keeps_its_originals_in_the_attic(tmp_path: Path):
+    workspace = Workspace(tmp_path / "home")
+    workspace.write_text("f", "old")
+    call = Transaction()
+    with in_call(call):
+        workspace.write_text("f", "new")
+    workspace.close()
+    assert call.rollback()[0] is Ending.FAILED
+    assert (tmp_path / "home" / "files" / "f").read_text() == "new"
+    (kept,) = slots(tmp_path / "home")
+    assert Path(kept).read_text() == "old"
