@@ -77,6 +77,7 @@ class Audit:
         self._clock = clock
         self._open: _Open | None = None
         self._tending: Tending | None = None
+        self._closing = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writing_soon = False
         self._left_out = 0
@@ -106,7 +107,12 @@ class Audit:
         self._tending.wake()
 
     async def close(self) -> None:
-        """Write what is kept, anchor it, and let the next one have the slot."""
+        """Write what is kept, anchor it, and let the next one have the slot. Whoever asks for the end too waits for
+        it."""
+        async with self._closing:
+            await self._close()
+
+    async def _close(self) -> None:
         opened, tending = self._open, self._tending
         if opened is None or tending is None:
             return

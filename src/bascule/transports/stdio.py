@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, SandboxError
+from bascule.core.errors import ConnectFailed, ConnectionLost, ProtocolViolation, SandboxError
 from bascule.sandbox.child import Child, Command, Pipes, spawn
 from bascule.sandbox.stderr_lines import StderrLines
 from bascule.sandbox.stderr_ring import StderrRing
@@ -47,7 +47,9 @@ class StdioDispatcher(StreamDispatcher):
             ) from error
         finally:
             self._spawned.set()
-        if self._closing is not None or self.lost.done():
+        # A server may have said too much by now. Whoever asks it something is told so.
+        given_up = self.lost.done() and not isinstance(self.lost.result(), ProtocolViolation)
+        if self._closing is not None or given_up:
             raise ConnectFailed("the link was closed while it was opened")
         self._child.exited.add_done_callback(lambda _: self.ended("exit"))
         self.connect_output(self._child.write)
