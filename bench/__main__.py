@@ -16,6 +16,7 @@ SUITES = (
     "stdio_calls",
     "http_calls",
     "deciding",
+    "auditing",
     "raises",
     "starting",
     "resync",

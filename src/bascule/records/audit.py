@@ -77,7 +77,7 @@ class Audit:
         self._clock = clock
         self._open: _Open | None = None
         self._tending: Tending | None = None
-        self._closing = asyncio.Lock()
+        self._closing: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writing_soon = False
         self._left_out = 0
@@ -107,22 +107,22 @@ class Audit:
         self._tending.wake()
 
     async def close(self) -> None:
-        """Write what is kept, anchor it, and let the next one have the slot. Whoever asks for the end too waits for
-        it."""
-        async with self._closing:
-            await self._close()
-
-    async def _close(self) -> None:
+        """Write what is kept, anchor it, and let the next one have the slot. One ending, however many ask for it."""
         opened, tending = self._open, self._tending
         if opened is None or tending is None:
             return
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._end(opened, tending), name="audit end")
+        await asyncio.shield(self._closing)
+
+    async def _end(self, opened: _Open, tending: Tending) -> None:
         await tending.end()
         try:
             await self._anchor(closing=True)
         except (Unwritten, OSError, StoreError) as error:
             _log.error("the end of the audit log, %d records, could not be kept: %s", opened.writer.kept, error)
         finally:
-            self._open = self._tending = self._loop = None
+            self._open = self._tending = self._loop = self._closing = None
             opened.slot.free()
 
     # What is written down first

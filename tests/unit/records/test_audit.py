@@ -90,6 +90,15 @@ async def test_a_log_begins_is_continued_and_can_be_verified(tmp_path: Path):
     assert names == {"id", "0001.log", "0001.lock"}
 
 
+async def test_it_can_be_closed_by_several_at_once_and_again(tmp_path: Path):
+    async with opened(tmp_path) as audit:
+        fill(audit, 2)
+        await asyncio.gather(*(audit.close() for _ in range(3)))
+        await audit.close()
+
+    assert kinds(tmp_path) == ["began", "sending", "sending", "anchored"]
+
+
 async def test_several_at_once_write_to_slots_of_their_own(tmp_path: Path):
     async with opened(tmp_path) as first, opened(tmp_path) as second:
         fill(first, 1)
