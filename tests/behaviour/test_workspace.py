@@ -1,16 +1,22 @@
 """The files of an agent session, as agents and programs meet them."""
 
+import asyncio
 import os
 import random
 import threading
 from pathlib import Path
 
 import pytest
+from mcp.server import MCPServer
 
+from bascule import Runtime
+from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig
 from bascule.core.errors import NoRoom, PathRefused, UsageError, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.core.transaction import Ending, Transaction
-from bascule.workspace import Workspace, host_to_workspace_path, workspace_to_host_path
+from bascule.workspace import Workspace, current_workspace, host_to_workspace_path, workspace_to_host_path
+from support.runtime import good
+from support.waiting import fail_after
 from support.workspaces import SECRET, canary, in_call, texts, tree
 
 ALICE = Principal("alice", "s-1")
@@ -157,3 +163,30 @@ def test_parallel_calls_do_not_undo_each_other(tmp_path: Path, scale: int):
 
     assert own == kept
     assert shared == "start" or kept[int(shared.removeprefix("by "))]
+
+
+@pytest.mark.requirement("WSP-1")
+async def test_a_server_in_this_process_works_in_the_workspace_of_whoever_calls(tmp_path: Path):
+    server = MCPServer("work", log_level="CRITICAL")
+
+    @server.tool()
+    def write(text: str) -> str:  # pyright: ignore[reportUnusedFunction] -- the server has it
+        workspace = current_workspace()
+        assert workspace is not None
+        workspace.write_text("note.txt", text)
+        return workspace_to_host_path("/workspace/note.txt")
+
+    config = ServerConfig("work", InProcessTransport(server))
+    root = tmp_path / "files"
+    async with fail_after(20), Runtime(RuntimeConfig({"work": config}, workspace_root=str(root))) as runtime:
+        sessions = [runtime.session(user, "s-1") for user in ("alice", "bob")]
+        answers = await asyncio.gather(
+            *(session.call("work_write", {"text": session.principal.user_id}) for session in sessions)
+        )
+        told = [good(answer).structured["result"] for answer in answers]
+
+        assert [session.workspace.read_text("note.txt") for session in sessions] == ["alice", "bob"]
+        assert told == [session.workspace.host_path("note.txt") for session in sessions]
+        assert all(path.startswith(str(root)) for path in told)
+    with pytest.raises(UsageError, match="whose workspace"):
+        workspace_to_host_path("note.txt")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bascule.core.events import (
+    CallUndone,
     CatalogChanged,
     ConfigApplied,
     ConfigRejected,
@@ -15,6 +16,7 @@ from bascule.core.events import (
     ToolsQuarantined,
 )
 from bascule.core.outcome import FailureKind, PromptResult, ToolFailure
+from bascule.core.transaction import Ending, Remote
 from bascule.records.audit_alias import LONGEST_NAME, Aliases, short_code
 from bascule.records.audit_record import (
     CatalogRecord,
@@ -25,6 +27,7 @@ from bascule.records.audit_record import (
     QuestionRecord,
     Record,
     RefreshRecord,
+    UndoneRecord,
 )
 
 MOST_NAMED = 100
@@ -91,7 +94,16 @@ def _failed(
     record = _ended(event, seq, aliases, tool, method)
     record.outcome, record.code, record.rule = failure.kind, failure.code, event.rule
     record.tool_code, record.status = short_code(failure.tool_code), failure.status
+    if event.remote is Remote.UNKNOWN:
+        record.remote = event.remote
+    if event.local is not Ending.NOTHING:
+        record.local = event.local
     return record, event.noted > 0 or failure.kind not in UNSENT
+
+
+def _undone(event: CallUndone, seq: int, _aliases: Aliases) -> Recorded:
+    who = event.principal
+    return UndoneRecord(seq, event.at, who.user_id, who.session_id, event.server, event.tool, event.local), True
 
 
 def _catalog(event: CatalogChanged, seq: int, _aliases: Aliases) -> Recorded:
@@ -142,6 +154,7 @@ ASKED = frozenset({"elicitation/create", "sampling/createMessage"})
 _MADE: Mapping[type, Callable[[Any, int, Aliases], Recorded | None]] = {
     ToolInvoked: _tool,
     RequestEnded: _request,
+    CallUndone: _undone,
     CatalogChanged: _catalog,
     ToolsQuarantined: _quarantine,
     LinkChanged: _link,

@@ -78,6 +78,21 @@ class Ended(Record, tag="ended"):
     tool_code: str | int | float | None = None
     status: int | None = None
     findings: int = 0
+    remote: str = ""
+    """`unknown`, if it failed and may have done something at its server."""
+    local: str = ""
+    """What became of what it had changed on our side, if it failed and had."""
+
+
+class UndoneRecord(Record, tag="undone"):
+    """What a failed call had changed on our side was undone later, once its link had ended."""
+
+    user: str
+    session: str
+    server: str
+    tool: str
+    """The name under which agents see it."""
+    local: str
 
 
 class LevelRecord(Record, tag="level"):

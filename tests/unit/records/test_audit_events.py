@@ -7,6 +7,7 @@ import pytest
 
 from bascule.core.errors import ConfigError
 from bascule.core.events import (
+    CallUndone,
     CatalogChanged,
     ConfigApplied,
     ConfigRejected,
@@ -22,6 +23,7 @@ from bascule.core.outcome import FailureKind, PromptResult, ResourceResult, Tool
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
+from bascule.core.transaction import Ending, Remote
 from bascule.records.audit_alias import Aliases
 from bascule.records.audit_events import MOST_NAMED, record_of
 from support.links import ALICE
@@ -65,6 +67,27 @@ def test_a_call_that_went_well():
 
 def test_what_stands_in_the_record_before_is_not_told_again():
     assert told(a_call(noted=6)) == {**ENDED, "call": 6}
+
+
+def test_a_failure_tells_what_it_may_have_done_and_what_was_undone():
+    failure = ToolFailure(FailureKind.TOOL_ERROR, "BSC-701", "words", "files", "write")
+    shape = told(a_call(failure, noted=6, remote=Remote.UNKNOWN, local=Ending.RESTORED))
+
+    assert (shape["remote"], shape["local"]) == ("unknown", "restored")
+    assert not {"remote", "local"} & told(a_call(noted=6, remote=Remote.DONE, local=Ending.KEPT)).keys()
+
+
+def test_what_was_undone_later():
+    event = CallUndone("files_write", "files", ALICE, Ending.RESTORED, ("words",), 5.0)
+
+    assert told(event) == {
+        "kind": "undone",
+        "at": 5.0,
+        **WHO,
+        "server": "files",
+        "tool": "files_write",
+        "local": "restored",
+    }
 
 
 def test_a_refusal_with_its_rule():
