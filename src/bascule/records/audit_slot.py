@@ -31,7 +31,7 @@ class Slot:
         return self.chain.sequence == 0
 
     def free(self) -> None:
-        self.file.close()
+        self.file.end()
         os.close(self._lock)
 
 
