@@ -103,6 +103,8 @@ class Audit:
             slot.free()
             raise
         self._open, self._loop, self.whole = opened, asyncio.get_running_loop(), whole
+        # What was to be done soon in another loop is never done.
+        self._writing_soon, self._left_out = False, 0
         self._tending = Tending(self._settle, self._anchor, every)
         self._tending.wake()
 

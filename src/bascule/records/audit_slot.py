@@ -31,7 +31,7 @@ class Slot:
         return self.chain.sequence == 0
 
     def free(self) -> None:
-        self.file.close()
+        self.file.end()
         os.close(self._lock)
 
 
@@ -90,6 +90,6 @@ def _reaches(chain: Chain, writer: str, anchors: Mapping[str, Anchor | None]) ->
     if writer not in anchors:
         return True
     anchor = anchors[writer]
-    if anchor is None or anchor.sequence > chain.sequence:
+    if anchor is None:
         return False
-    return anchor.sequence < chain.sequence or anchor.mac == chain.mac.hex()
+    return anchor.sequence < chain.sequence or (anchor.sequence, anchor.mac) == (chain.sequence, chain.mac.hex())

@@ -1,5 +1,6 @@
 """The newest file of one chain, open to be added to. It never keeps a part of a record."""
 
+import errno
 import os
 from contextlib import suppress
 
@@ -31,6 +32,7 @@ class AuditFile:
         self._path = folder.current(slot)
         self._segment = segment
         self._descriptor: int | None = None
+        self._ended = False
         self._size = 0
         self._torn = 0
         """Bytes at the end that are part of no whole record, because they could not be cut off."""
@@ -39,6 +41,8 @@ class AuditFile:
 
     def open(self) -> None:
         """Raises `OSError`."""
+        if self._ended:
+            raise OSError(errno.EBADF, "the log is closed")
         if self._descriptor is None:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
@@ -49,6 +53,11 @@ class AuditFile:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def end(self) -> None:
+        """Close it for good: who comes now no longer holds the slot."""
+        self._ended = True
+        self.close()
 
     def cut(self, torn: int) -> None:
         """Take these last bytes off. Raises `OSError`, and then they are taken off before anything is added."""

@@ -17,6 +17,7 @@ from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.records import audit_sync
 from bascule.records.audit import Audit
+from bascule.store.sqlite import SqliteStore
 from support.auditing import Asked, checked, fill, log_file, logged, opened
 from support.links import ALICE
 from support.waiting import fail_after, until
@@ -97,6 +98,23 @@ async def test_it_can_be_closed_by_several_at_once_and_again(tmp_path: Path):
         await audit.close()
 
     assert kinds(tmp_path) == ["began", "sending", "sending", "anchored"]
+
+
+def test_it_can_be_opened_again_in_another_loop(tmp_path: Path):
+    audit = Audit(lambda: 7.0)
+
+    async def live() -> None:
+        store = SqliteStore(tmp_path / "bascule.db", tmp_path)
+        await audit.open(tmp_path, store.anchors, every=600, whole=False)
+        audit.note(ended())
+        await asyncio.sleep(0)
+        assert logged(tmp_path)[-1]["kind"] == "ended"
+        audit.note(ended())
+        await audit.close()
+        await store.close()
+
+    for _ in range(2):
+        asyncio.run(live())
 
 
 async def test_several_at_once_write_to_slots_of_their_own(tmp_path: Path):

@@ -158,3 +158,13 @@ def test_what_is_torn_is_cut_off(folder: AuditFolder):
     file.close()
 
     assert content(folder) == {"0001.log": b"one\ntwo\n"}
+
+
+def test_one_that_has_ended_is_not_written_to(folder: AuditFolder):
+    file = AuditFile(folder, "0001")
+    file.append(b"one\n")
+    file.end()
+    with pytest.raises(Unwritten, match="the log is closed"):
+        file.append(b"two\n")
+
+    assert content(folder) == {"0001.log": b"one\n"}
