@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from mcp.server import MCPServer
 
 from bascule import AgentSession, Runtime
 from bascule.config import InProcessTransport, ServerConfig, Timeouts
+from bascule.core.errors import WorkspaceError
 from bascule.core.events import CallUndone
 from bascule.core.outcome import FailureKind
 from bascule.core.permission import Permission
@@ -43,7 +44,12 @@ class Kept:
         if self._kind == "state":
             return dict(self._session.state)
         files = self._session.workspace
-        return {entry.name.removesuffix(".txt"): files.read_text(entry.name) for entry in files.list()}
+        found: dict[str, str] = {}
+        for entry in files.list():
+            # It may be undone between these two looks.
+            with suppress(WorkspaceError):
+                found[entry.name.removesuffix(".txt")] = files.read_text(entry.name)
+        return found
 
 
 @pytest.fixture(params=["state", "files"])
