@@ -28,7 +28,7 @@ def seed() -> int:
 @pytest.fixture
 async def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two chains, one of them in several files, all of it anchored."""
-    monkeypatch.setattr(audit_slot, "AuditFile", lambda folder, name: AuditFile(folder, name, segment=4000))
+    monkeypatch.setattr(audit_slot, "AuditFile", lambda folder, name: AuditFile(folder, name, segment=2500))
     for _ in range(3):
         async with opened(tmp_path) as first, opened(tmp_path) as second:
             for _ in range(10):

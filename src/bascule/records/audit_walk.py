@@ -71,7 +71,8 @@ class Walk:
             self._misfit(body, mac, head.seq)
         else:
             self._fit(state, here, head.kind)
-        if self.head is None or state is not None or head.seq > self.head.sequence:
+        # Records of elsewhere may hang together too. How far the chain came they do not tell.
+        if self.head is None or head.seq > self.head.sequence:
             self.head = here
 
     def end(self) -> None:
@@ -96,11 +97,9 @@ class Walk:
     def _fit(self, state: State, here: Anchor, kind: str) -> None:
         self._settle_odd(state[2])
         number = here.sequence
-        self._states = [(bytes.fromhex(here.mac), number + 1, "here")]
+        self._states = self._after(state, here)
         self._blind = False
-        if state in self._strays:
-            self._strays.remove(state)
-        self.expected = number + 1
+        self.expected = max(self.expected, number + 1)
         for anchor in self._anchors.get(number, ()):
             if anchor.mac == here.mac:
                 self.held.append(anchor)
@@ -109,6 +108,18 @@ class Walk:
                 self.add("replaced", told, number, self._place)
         if kind == "anchored" and self.first_bad is None:
             self.proven = here
+
+    def _after(self, state: State, here: Anchor) -> list[State]:
+        """What the next record may go on from."""
+        following: State = (bytes.fromhex(here.mac), here.sequence + 1, "here")
+        if state not in self._strays:
+            return [following]
+        self._strays.remove(state)
+        if here.sequence >= self.expected:
+            return [following]
+        # It was missed before. The chain itself may go on from where it was.
+        self.add("reordered", f"record {here.sequence} stands out of its order", self.expected, self._place)
+        return [*self._states[:1], following]
 
     def _misfit(self, body: bytes, mac: bytes, number: int) -> None:
         """It goes on from nothing that is known. What was done shows when the next one is looked at."""
@@ -123,7 +134,8 @@ class Walk:
             (mac, number + 1, "moved"),
             *((known, wanted, "stray") for known, wanted, _ in before[:2]),
         ]
-        self._strays.append((mac, number + 1, "stray"))
+        # What comes in between may be several, and hang together. Then the chain goes on from where it was.
+        self._strays.extend(((before[0][0], before[0][1], "stray"), (mac, number + 1, "stray")))
 
     def _unreadable(self, mac: bytes | None) -> None:
         self._settle_odd(None)

@@ -84,6 +84,7 @@ EDITS = {
     "all but the last removed": (LINES[11:], [("removed", 1, 1)]),
     "one twice": ([*LINES[:6], *LINES[5:]], [("duplicated", 7, 7)]),
     "one twice far away": ([*LINES[:9], LINES[2], *LINES[9:]], [("duplicated", 10, 10)]),
+    "some twice": ([*LINES[:8], *LINES[2:5], *LINES[8:]], [("duplicated", 9, 9)]),
     "the last twice": ([*LINES, LINES[11]], [("duplicated", 13, 13)]),
     "one put in": ([*LINES[:5], LINES[5].replace(b"abc", b"abd"), *LINES[5:]], [("inserted", 6, 6)]),
     "two places": (
