@@ -2,8 +2,9 @@
 still be at it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 from bascule.core.errors import BasculeError, UsageError
 from bascule.core.events import CallUndone
@@ -36,15 +37,16 @@ class Undoing:
 
     async def end(self, principal: Principal, trail: Trail, *, ok: bool) -> None:
         """Keep or undo. The caller waits for this: what they do next must find it done."""
-        if trail.doubt is not None and (trail.changes or trail.doubt.kind == IN_PROCESS):
+        if _may_be_at_it(trail):
             self._undo_later(principal, trail)
-            return
-        trail.local, problems = await asyncio.to_thread(trail.changes.commit if ok else trail.changes.rollback)
-        trail.findings = (*trail.findings, *problems)
+        elif trail.changes:
+            # Seen to even if the caller stops waiting in the middle: a part is ended once, and in one way.
+            trail.changes.over = True
+            await asyncio.shield(self._start(self._finish(trail, ok=ok)))
 
     def give_up(self, principal: Principal, trail: Trail) -> None:
         """Nobody waits for the call any more. What it has changed is undone without them."""
-        if trail.doubt is not None or trail.changes:
+        if not trail.changes.over and (trail.changes or _may_be_at_it(trail)):
             self._undo_later(principal, trail)
 
     async def close(self) -> None:
@@ -54,9 +56,17 @@ class Undoing:
 
     def _undo_later(self, principal: Principal, trail: Trail) -> None:
         trail.local = Ending.WAITING
-        task = asyncio.create_task(self._undo(principal, trail))
+        self._start(self._undo(principal, trail))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
+        return task
+
+    async def _finish(self, trail: Trail, *, ok: bool) -> None:
+        trail.local, problems = await asyncio.to_thread(trail.changes.commit if ok else trail.changes.rollback)
+        trail.findings = (*trail.findings, *problems)
 
     async def _undo(self, principal: Principal, trail: Trail) -> None:
         if trail.doubt is not None:
@@ -64,6 +74,11 @@ class Undoing:
         ending, problems = await asyncio.to_thread(trail.changes.rollback)
         if ending is not Ending.NOTHING:
             self._tell(CallUndone(trail.name, trail.server, principal, ending, problems, self._clock()))
+
+
+def _may_be_at_it(trail: Trail) -> bool:
+    """Whether its server may still change something on our side, or what it has changed may still be in its hands."""
+    return trail.doubt is not None and (bool(trail.changes) or trail.doubt.kind == IN_PROCESS)
 
 
 def settle(error: BasculeError, trail: Trail) -> None:

@@ -1,6 +1,7 @@
 """When what a call has changed is kept, undone, or left until its link has ended."""
 
 import asyncio
+import threading
 from typing import Any, cast
 
 import pytest
@@ -124,3 +125,44 @@ def test_an_error_tells_whether_the_server_is_done_with_it(error: BasculeError, 
     settle(error, trail)
 
     assert (trail.doubt is not None, trail.remote(ok=False)) == (in_doubt, remote)
+
+
+async def test_a_call_on_another_process_that_changed_nothing_here_is_given_up_without_a_trace(undoing: Undoing):
+    trail = a_trail(line=Line("stdio"))
+    undoing.give_up(ALICE, trail)
+
+    assert (trail.local, undoing._waiting) == (Ending.NOTHING, set())
+
+
+class Slow(Part):
+    """Takes a while to end, and counts how often it has to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.times = 0
+
+    def commit(self) -> None:
+        self.begun.set()
+        self.go_on.wait(10)
+        self.times += 1
+        super().commit()
+
+    def rollback(self) -> None:
+        self.times += 1
+        super().rollback()
+
+
+async def test_whoever_stops_waiting_while_it_is_kept_does_not_have_it_undone(undoing: Undoing):
+    part = Slow()
+    trail = a_trail(part)
+    ending = asyncio.create_task(undoing.end(ALICE, trail, ok=True))
+    await asyncio.to_thread(part.begun.wait, 10)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    undoing.give_up(ALICE, trail)
+    part.go_on.set()
+    await undoing.close()
+
+    assert (part.ended, part.times) == ("kept", 1)
