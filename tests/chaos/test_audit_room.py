@@ -2,61 +2,29 @@
 
 import asyncio
 import errno
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bascule.core.errors import NotWrittenDown
-from bascule.core.events import ToolInvoked
-from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
-from bascule.core.receipt import Cause, Receipt
-from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.records import audit_sync
 from bascule.store import audit_writer
-from support.auditing import Asked, checked, fill, logged, opened
+from support.auditing import (
+    RECEIPT,
+    REFUSED,
+    Asked,
+    Full,
+    Permit,
+    checked,
+    ended,
+    fill,
+    kinds,
+    logged,
+    opened,
+)
 from support.links import ALICE
 from support.waiting import until
-
-DONE = ToolResult({}, "files", "write", Lane.OPEN, {})
-REFUSED = ToolFailure(FailureKind.DENIED, "BSC-300", "no", "files", "write")
-RECEIPT = Receipt(
-    4,
-    "raise",
-    ALICE,
-    5.0,
-    DataSensitivity.PUBLIC,
-    DataSensitivity.SECRET,
-    1,
-    Cause("label", "files", "read", "payroll"),
-)
-
-
-def ended(noted: int = 0, outcome: Any = DONE) -> ToolInvoked:
-    return ToolInvoked("files_write", "files", ALICE, Lane.OPEN, outcome, {}, {}, 5.0, noted=noted)
-
-
-class Permit:
-    """Always valid."""
-
-    def valid(self) -> bool:
-        return True
-
-
-class Full:
-    """A disk without room, for as long as `on`."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.on = False
-        self._write = os.write
-        monkeypatch.setattr(os, "write", self.write)
-
-    def write(self, descriptor: int, data: bytes) -> int:
-        if self.on:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return self._write(descriptor, data)
 
 
 @pytest.fixture
@@ -64,10 +32,6 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Full]:
     full = Full(monkeypatch)
     yield full
     full.on = False
-
-
-def kinds(state: Path) -> list[str]:
-    return [record["kind"] for record in logged(state)]
 
 
 async def test_what_may_do_harm_is_refused_where_it_cannot_be_written_down(tmp_path: Path, disk: Full):

@@ -1,15 +1,21 @@
 """The audit log as tests have it: a list of what would be written, a real one on disk, and what stands in it."""
 
+import errno
 import json
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bascule.core.errors import NotWrittenDown
+from bascule.core.events import ToolInvoked
+from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.principal import Principal
-from bascule.core.receipt import Receipt
+from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.audit import Audit
@@ -99,3 +105,46 @@ def logged(state: Path, *kinds: str, slot: str = "") -> list[dict[str, Any]]:
     lines = [line for path in paths for line in path.read_bytes().split(b"\n")[:-1]]
     records: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return [record for record in records if not kinds or record["kind"] in kinds]
+
+
+def kinds(state: Path) -> list[str]:
+    return [record["kind"] for record in logged(state)]
+
+
+DONE = ToolResult({}, "files", "write", Lane.OPEN, {})
+REFUSED = ToolFailure(FailureKind.DENIED, "BSC-300", "no", "files", "write")
+RECEIPT = Receipt(
+    4,
+    "raise",
+    ALICE,
+    5.0,
+    DataSensitivity.PUBLIC,
+    DataSensitivity.SECRET,
+    1,
+    Cause("label", "files", "read", "payroll"),
+)
+
+
+def ended(noted: int = 0, outcome: Any = DONE) -> ToolInvoked:
+    return ToolInvoked("files_write", "files", ALICE, Lane.OPEN, outcome, {}, {}, 5.0, noted=noted)
+
+
+class Permit:
+    """Always valid."""
+
+    def valid(self) -> bool:
+        return True
+
+
+class Full:
+    """A disk without room, for as long as `on`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.on = False
+        self._write = os.write
+        monkeypatch.setattr(os, "write", self.write)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if self.on:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._write(descriptor, data)

@@ -1,64 +1,33 @@
 """The audit log of a runtime: what is written down when, and what is refused where it cannot be."""
 
 import asyncio
-import errno
 import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bascule.core.errors import NotWrittenDown, StoreError
-from bascule.core.events import ToolInvoked
-from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
-from bascule.core.receipt import Cause, Receipt
-from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.sensitivity import DataSensitivity
 from bascule.records import audit_sync
 from bascule.records.audit import Audit
 from bascule.store.sqlite import SqliteStore
-from support.auditing import Asked, checked, fill, log_file, logged, opened
+from support.auditing import (
+    RECEIPT,
+    Asked,
+    Full,
+    Permit,
+    checked,
+    ended,
+    fill,
+    kinds,
+    log_file,
+    logged,
+    opened,
+)
 from support.links import ALICE
 from support.waiting import fail_after, until
-
-DONE = ToolResult({}, "files", "write", Lane.OPEN, {})
-REFUSED = ToolFailure(FailureKind.DENIED, "BSC-300", "no", "files", "write")
-RECEIPT = Receipt(
-    4,
-    "raise",
-    ALICE,
-    5.0,
-    DataSensitivity.PUBLIC,
-    DataSensitivity.SECRET,
-    1,
-    Cause("label", "files", "read", "payroll"),
-)
-
-
-def ended(noted: int = 0, outcome: Any = DONE) -> ToolInvoked:
-    return ToolInvoked("files_write", "files", ALICE, Lane.OPEN, outcome, {}, {}, 5.0, noted=noted)
-
-
-class Permit:
-    """Always valid."""
-
-    def valid(self) -> bool:
-        return True
-
-
-class Full:
-    """A disk without room, for as long as `on`."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.on = False
-        self._write = os.write
-        monkeypatch.setattr(os, "write", self.write)
-
-    def write(self, descriptor: int, data: bytes) -> int:
-        if self.on:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return self._write(descriptor, data)
 
 
 @pytest.fixture
@@ -66,10 +35,6 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Full]:
     full = Full(monkeypatch)
     yield full
     full.on = False
-
-
-def kinds(state: Path) -> list[str]:
-    return [record["kind"] for record in logged(state)]
 
 
 # Its life
