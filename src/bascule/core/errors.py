@@ -11,7 +11,8 @@ BasculeError
 │   ├── LimitReached       BSC-301
 │   ├── TwinDiffers        BSC-302
 │   ├── OutcomeWithheld    BSC-303
-│   └── NotWrittenDown     BSC-304
+│   ├── NotWrittenDown     BSC-304
+│   └── NotIdentified      BSC-305
 ├── PeerError              BSC-400  the server's, or the way to it
 │   ├── ConnectFailed      BSC-401
 │   │   └── LoginNeeded    BSC-406
@@ -136,6 +137,12 @@ class NotWrittenDown(Refused):
     """The audit log could not take what must stand in it before it is done."""
 
     code = "BSC-304"
+
+
+class NotIdentified(Refused):
+    """Who asks is not known, or not believed. Nothing is done for nobody."""
+
+    code = "BSC-305"
 
 
 class PeerError(BasculeError):
