@@ -1,5 +1,7 @@
 """How private one agent session has become. It only ever rises; an operator alone lowers it."""
 
+import msgspec
+
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, is_wider, lane_for
 from bascule.store.levels import SessionRecord
@@ -63,7 +65,7 @@ class Ratchet:
         return not self.ended and not is_wider(lane, self.lane)
 
     def permit(self) -> "EpochPermit":
-        return EpochPermit(self)
+        return EpochPermit(self, self.epoch)
 
     def _become(self, level: DataSensitivity, because: str) -> None:
         lowered = self.known and level < self.level
@@ -77,17 +79,14 @@ class Ratchet:
             self.epoch += 1
 
 
-class EpochPermit:
+class EpochPermit(msgspec.Struct, frozen=True, gc=False):
     """Leave to write, for as long as the agent session stays as it was when this was given."""
 
-    __slots__ = ("_epoch", "_ratchet")
-
-    def __init__(self, ratchet: Ratchet) -> None:
-        self._ratchet = ratchet
-        self._epoch = ratchet.epoch
+    ratchet: Ratchet
+    epoch: int
 
     def valid(self) -> bool:
-        return self._ratchet.epoch == self._epoch
+        return self.ratchet.epoch == self.epoch
 
 
 class Ratchets:

@@ -14,5 +14,7 @@ class Permission(StrEnum):
 READING = frozenset({Permission.READ})
 """What changes nothing and reaches nobody."""
 
+WRITING = frozenset({Permission.WRITE})
+
 UNDECLARED = frozenset({Permission.WRITE, Permission.CONNECT})
 """What a tool counts as until an operator says otherwise. A server's silence must not make its tools harmless."""

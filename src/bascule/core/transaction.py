@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import Protocol
 
+import msgspec
+
 from bascule.core.errors import BasculeError
 
 
@@ -53,15 +55,12 @@ class Remote(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Transaction:
+class Transaction(msgspec.Struct, eq=False):
     """The changes of one call."""
 
-    __slots__ = ("_parts", "over")
-
-    def __init__(self) -> None:
-        self._parts: dict[Hashable, Undo] = {}
-        self.over = False
-        """Whether it has ended: what is changed now is nobody's to undo."""
+    over: bool = False
+    """Whether it has ended: what is changed now is nobody's to undo."""
+    _parts: dict[Hashable, Undo] = {}  # each has its own: a struct copies it
 
     def __bool__(self) -> bool:
         """Whether anything has changed."""

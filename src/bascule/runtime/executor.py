@@ -69,7 +69,7 @@ class Executor:
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
     ) -> AnyResult | ToolFailure:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
-        trail = Trail(call)
+        trail = Trail.of(call)
         # Whatever is done in the course of this call, here or in a server object, is a part of it.
         around, beside = CURRENT.get(), WORKSPACE.get()
         CURRENT.set(trail.changes)
@@ -152,7 +152,9 @@ class Executor:
         call, prepared = asked
         lost: PeerError | None = None
         for left in range(ROUNDS - 1, -1, -1):
-            way = await self._way(standing, operation, target.spec, (call, prepared), trail, lost)
+            way = self._at_hand(standing, operation, target.spec, trail)
+            if way is None:
+                way = await self._way(standing, operation, target.spec, (call, prepared), trail, lost)
             if way is None:
                 continue
             link, permit = way
@@ -175,6 +177,19 @@ class Executor:
                 self._links.give_back(link)
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
 
+    def _at_hand(
+        self, standing: Standing, operation: AnyOperation, spec: Governed, trail: Trail
+    ) -> tuple[Link, EpochPermit] | None:
+        """The way that most take, and wait for nothing: it was allowed before, and there is a link."""
+        lane = standing.allowed(spec) if self._lease.valid() else None
+        if lane is None:
+            return None
+        link = self._links.borrow(self._admit(standing, operation, spec, lane, trail))
+        if link is None:
+            return None
+        trail.mark(("lease", now()))
+        return link, standing.ratchet.permit()
+
     async def _way(
         self,
         standing: Standing,
@@ -194,9 +209,7 @@ class Executor:
             if not permit.valid():
                 return None
         key = self._admit(standing, operation, spec, lane, trail)
-        link = self._links.borrow(key)
-        if link is None:
-            link = await in_time(self._lend(standing, operation, call, key, permit), prepared.rounds, lost)
+        link = await in_time(self._lend(standing, operation, call, key, permit), prepared.rounds, lost)
         trail.mark(("lease", now()))
         if link is None:
             return None

@@ -1,7 +1,10 @@
 """How far one request has come."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
+
+import msgspec
 
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused, UnknownTool
@@ -18,68 +21,48 @@ from bascule.runtime.stopwatch import Steps
 from bascule.runtime.withholding import Withholding
 
 
-class Trail:
+class Trail(msgspec.Struct, eq=False):
     """How far one request has come: what its event and its failure have to tell."""
 
-    __slots__ = (
-        "agreed",
-        "answered",
-        "changes",
-        "doubt",
-        "findings",
-        "lane",
-        "local",
-        "mark",
-        "meter",
-        "name",
-        "noted",
-        "prepared",
-        "raw",
-        "rule",
-        "server",
-        "shapes",
-        "spec",
-        "steps",
-        "tool",
-        "unread",
-        "withholding",
-        "writes",
-    )
+    name: str
+    tool: str
+    shapes: dict[str, str]
+    steps: Steps
+    mark: Callable[[tuple[str, float]], None]
+    """Takes a step's name and the instant in which it ended."""
+    changes: Transaction
+    """What it has changed on our side."""
+    server: str = ""
+    lane: Lane = Lane.OPEN
+    raw: JsonObject | None = None
+    findings: tuple[str, ...] = ()
+    meter: Meter | None = None
+    """Where it counts as under way, from the decision on."""
+    agreed: bool = False
+    """Whether a person was asked, and agreed."""
+    unread: DataSensitivity | None = None
+    """Set while it has been sent and nothing readable has come: the level that this alone raises to."""
+    withholding: Withholding | None = None
+    doubt: Link | None = None
+    """Set while it has been sent and not answered: by which link. Its server may be at it."""
+    local: Ending = Ending.NOTHING
+    writes: bool = False
+    """Whether it is about something that may change the world at its server."""
+    answered: bool = False
+    """Whether its server has answered it, or a try of it."""
+    rule: str = ""
+    """The rule that refused it."""
+    spec: object = None
+    """What it is about, once that was found."""
+    prepared: Prepared | None = None
+    """What will travel, once that was checked."""
+    noted: int = 0
+    """The number of its record in the audit log, once there is one."""
 
-    def __init__(self, call: ToolCall | Inquiry) -> None:
-        self.name = self.tool = call.name
-        self.shapes = shape_of(call.arguments)
-        self.server = ""
-        self.lane = Lane.OPEN
-        self.raw: JsonObject | None = None
-        self.findings: tuple[str, ...] = ()
-        self.meter: Meter | None = None
-        """Where it counts as under way, from the decision on."""
-        self.agreed = False
-        """Whether a person was asked, and agreed."""
-        self.unread: DataSensitivity | None = None
-        """Set while it has been sent and nothing readable has come: the level that this alone raises to."""
-        self.withholding: Withholding | None = None
-        self.changes = Transaction()
-        """What it has changed on our side."""
-        self.doubt: Link | None = None
-        """Set while it has been sent and not answered: by which link. Its server may be at it."""
-        self.local = Ending.NOTHING
-        self.writes = False
-        """Whether it is about something that may change the world at its server."""
-        self.answered = False
-        """Whether its server has answered it, or a try of it."""
-        self.rule = ""
-        """The rule that refused it."""
-        self.spec: object = None
-        """What it is about, once that was found."""
-        self.prepared: Prepared | None = None
-        """What will travel, once that was checked."""
-        self.noted = 0
-        """The number of its record in the audit log, once there is one."""
-        self.steps = Steps()
-        self.mark = self.steps.marks.append
-        """Takes a step's name and the instant in which it ended."""
+    @classmethod
+    def of(cls, call: ToolCall | Inquiry) -> "Trail":
+        steps = Steps()
+        return cls(call.name, call.name, shape_of(call.arguments), steps, steps.marks.append, Transaction())
 
     def remote(self, *, ok: bool) -> Remote:
         """What it has done at its server."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.core.errors import BasculeError, UsageError
 from bascule.core.events import CallUndone
-from bascule.core.permission import Permission
+from bascule.core.permission import WRITING
 from bascule.core.principal import Principal
 from bascule.core.transaction import Ending, Participant, Undo
 from bascule.links.link import Link
@@ -33,7 +33,7 @@ class Undoing:
         for participant in standing.participants:
             trail.changes.part(participant, partial(_begin, participant))
         trail.doubt = link
-        trail.writes = Permission.WRITE in spec.permissions
+        trail.writes = not spec.permissions.isdisjoint(WRITING)
 
     async def end(self, principal: Principal, trail: Trail, *, ok: bool) -> None:
         """Keep or undo. The caller waits for this: what they do next must find it done."""

@@ -1,7 +1,7 @@
 """The chain of an audit log: every record carries a MAC over itself and the MAC before it. Pure."""
 
-import hmac
 from binascii import hexlify
+from hashlib import blake2b
 
 import msgspec
 
@@ -27,14 +27,13 @@ _HEAD = msgspec.json.Decoder(Head)
 
 
 class Macs:
-    """Makes the MACs of one chain: HMAC-SHA256. The key is taken in once, which is half of the work."""
+    """Makes the MACs of one chain: BLAKE2b with a key, which is a MAC by itself and takes half the time of HMAC-SHA256.
+    The key is taken in once."""
 
     __slots__ = ("first", "keyed")
 
     def __init__(self, key: bytes, writer: str) -> None:
-        made = hmac.new(key, digestmod="sha256")
-        # Within Python's object is OpenSSL's, which does the same and is copied in two thirds of the time.
-        self.keyed = getattr(made, "_hmac", None) or made
+        self.keyed = blake2b(key=key, digest_size=MAC_BYTES)
         self.first = self.over(b"", _FIRST + writer.encode())
         """What stands in place of a MAC before the first record: so the chain of one writer is never another's."""
 

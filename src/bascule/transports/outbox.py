@@ -27,10 +27,11 @@ class Outbox:
     """The queue before one byte stream.
 
     The first message of a loop step is written at once, so that a lone call waits for nothing; those that follow in the
-    same step go out together in the next, so that many calls share one system call.
+    same step go out together in the next, so that many calls share one system call. While there are many, the first one
+    goes with them.
     """
 
-    __slots__ = ("_gathering", "_halved", "_leave", "_loop", "_queue", "_write", "paused")
+    __slots__ = ("_busy", "_gathering", "_halved", "_leave", "_loop", "_queue", "_write", "paused")
 
     def __init__(self, write: Callable[[bytes], None], leave: Permit | None = None) -> None:
         self._write = write
@@ -38,6 +39,8 @@ class Outbox:
         self._loop = asyncio.get_running_loop()
         self._queue: list[Outgoing] = []
         self._gathering = False
+        self._busy = False
+        """Whether several left together the last time."""
         self._halved: list[Outgoing] = []
         """What filled the pipe, and may not have left it whole."""
         self.paused = False
@@ -55,7 +58,8 @@ class Outbox:
     def put(self, message: Outgoing) -> None:
         self._queue.append(message)
         if not self._gathering and not self.paused:
-            self._flush()
+            if not self._busy:
+                self._flush()
             self._gathering = True
             self._loop.call_soon(self._gathered)
 
@@ -70,6 +74,7 @@ class Outbox:
 
     def _gathered(self) -> None:
         self._gathering = False
+        self._busy = len(self._queue) > 1
         if self._queue and not self.paused:
             self._flush()
 

@@ -64,6 +64,23 @@ async def test_a_message_of_a_later_step_is_written_at_once_again():
     assert written == [b"a", b"b"]
 
 
+async def test_while_there_are_many_the_first_leaves_with_the_others():
+    written: list[bytes] = []
+    outbox = Outbox(written.append)
+    fill(outbox, b"1", b"2", b"3")
+    await next_step()
+    fill(outbox, b"4", b"5")
+    assert written == [b"1", b"23"]
+
+    await next_step()
+    assert written == [b"1", b"23", b"45"]
+
+    fill(outbox, b"6")
+    await next_step()
+    fill(outbox, b"7")
+    assert written[3:] == [b"6", b"7"]
+
+
 async def test_nothing_is_written_while_paused():
     written: list[bytes] = []
     outbox = Outbox(written.append)
