@@ -140,9 +140,16 @@ class NotWrittenDown(Refused):
 
 
 class NotIdentified(Refused):
-    """Who asks is not known, or not believed. Nothing is done for nobody."""
+    """Who asks is not known, or not believed. Nothing is done for nobody.
+
+    `error` is what RFC 6750 calls it: `invalid_token`, `insufficient_scope`, or nothing where no token was shown.
+    """
 
     code = "BSC-305"
+
+    def __init__(self, message: str, *, rule: str, error: str = "", evidence: str = "", fix: str = "") -> None:
+        super().__init__(message, rule=rule, evidence=evidence, fix=fix)
+        self.error = error
 
 
 class PeerError(BasculeError):

@@ -1,0 +1,40 @@
+"""From what a config says of tokens to what believes them."""
+
+from functools import partial
+
+from bascule.config.auth import AuthSettings, KeySet, PublicKey, SharedSecret, TokenKey
+from bascule.config.secret import Secret
+from bascule.identity.claims import Expected
+from bascule.identity.jwks_fetch import fetch_key_set
+from bascule.identity.keys import Key, public_key, secret_key
+from bascule.identity.minting import Mint, audience_of
+from bascule.identity.remote_keys import RemoteKeys
+from bascule.identity.verifier import Verifier, Verifiers
+
+
+def verifiers_of(auth: AuthSettings, name: str, mint: Mint | None) -> Verifiers:
+    """What believes the tokens that are shown to the server of this name: those of the configured issuer, if there is
+    one, and those of our own mint, if it is given. Raises `ConfigError` for a key that cannot be used."""
+    configured = [configured_verifier(auth)] if auth.keys or mint is None else []
+    minted = [mint.verifier(auth.audience or audience_of(name))] if mint is not None else []
+    return Verifiers((*minted, *configured))
+
+
+def configured_verifier(auth: AuthSettings, scopes: frozenset[str] = frozenset()) -> Verifier:
+    """What believes the tokens of the configured issuer."""
+    expected = Expected(issuer=auth.issuer, audience=auth.audience, claims=auth.claims, scopes=scopes)
+    fixed = tuple(_key(key) for key in auth.keys if not isinstance(key, KeySet))
+    remote = tuple(_remote(key) for key in auth.keys if isinstance(key, KeySet))
+    return Verifier(fixed, expected, remote=remote)
+
+
+def _key(key: TokenKey) -> Key:
+    if isinstance(key, SharedSecret):
+        secret = key.secret.reveal() if isinstance(key.secret, Secret) else key.secret
+        return secret_key(key.algorithm, secret, key.kid)
+    assert isinstance(key, PublicKey)
+    return public_key(key.algorithm, key.pem, key.kid)
+
+
+def _remote(key: KeySet) -> RemoteKeys:
+    return RemoteKeys(partial(fetch_key_set, key.url), key.algorithms)

@@ -1,0 +1,121 @@
+"""Tokens of our own."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from bascule.core.errors import NotIdentified
+from bascule.core.principal import Principal
+from bascule.identity.claims import LEEWAY, ONE_PER_USER, Expected
+from bascule.identity.keys import secret_key
+from bascule.identity.minting import ISSUER, KIND, LIFE, Mint, audience_of
+from bascule.identity.verifier import Verifier
+from support.tokens import NOW, claims, token
+
+KEY = secrets.token_bytes(32)
+ALICE = Principal("alice", "s-1")
+HERE = audience_of("records")
+
+
+def mint(now: float = NOW, key: bytes = KEY) -> Mint:
+    return Mint(key, lambda: now)
+
+
+async def test_a_minted_token_says_on_whose_behalf():
+    identity = await mint().verifier(HERE).verify(mint().token(ALICE, HERE))
+
+    assert identity.principal == ALICE
+    assert identity.expires_at == NOW + LIFE
+
+
+def test_another_library_reads_the_same():
+    text = mint().token(ALICE, HERE)
+    read = jwt.decode(
+        text,
+        KEY,
+        ["HS256"],
+        audience=HERE,
+        issuer=ISSUER,
+        options={"verify_exp": False, "verify_iat": False, "verify_nbf": False},
+    )
+
+    assert read.keys() == {"iss", "aud", "sub", "session_id", "iat", "nbf", "exp", "jti"}
+    assert (read["sub"], read["session_id"], read["exp"] - read["iat"]) == ("alice", "s-1", LIFE)
+    assert jwt.get_unverified_header(text)["typ"] == KIND
+
+
+def test_no_two_tokens_are_the_same():
+    assert len({mint().token(ALICE, HERE) for _ in range(50)}) == 50
+
+
+@pytest.mark.parametrize(
+    ("now", "key", "audience"),
+    [
+        (NOW + LIFE + LEEWAY, KEY, HERE),
+        (NOW - LEEWAY - 1, KEY, HERE),
+        (NOW, secrets.token_bytes(32), HERE),
+        (NOW, KEY, audience_of("other")),
+    ],
+    ids=["expired", "not yet", "another key", "another audience"],
+)
+async def test_it_is_believed_for_minutes_by_one_audience_with_the_same_key(now: float, key: bytes, audience: str):
+    with pytest.raises(NotIdentified):
+        await mint(now, key).verifier(audience).verify(mint().token(ALICE, HERE))
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({}, {"typ": "JWT"}),
+        ({"iss": "https://id.example"}, {}),
+        ({"exp": NOW + LIFE + LEEWAY + 1}, {}),
+        ({"session_id": None}, {}),
+        ({"sub": ""}, {}),
+    ],
+)
+async def test_a_token_that_we_would_not_mint_is_not_believed_even_with_our_key(
+    changes: dict[str, Any], more: dict[str, Any]
+):
+    body = {**claims(iss=ISSUER, aud=HERE, exp=NOW + LIFE), **changes}
+    with pytest.raises(NotIdentified):
+        await mint().verifier(HERE).verify(token(body, algorithm="HS256", key=KEY, more={"typ": KIND, **more}))
+
+    good = token(claims(iss=ISSUER, aud=HERE, exp=NOW + LIFE), algorithm="HS256", key=KEY, more={"typ": KIND})
+    assert (await mint().verifier(HERE).verify(good)).principal == ALICE
+
+
+async def test_it_is_believed_by_no_verifier_of_other_tokens():
+    other = Verifier((secret_key("HS256", KEY),), Expected(issuer=ISSUER, audience=HERE), clock=lambda: NOW)
+    with pytest.raises(NotIdentified) as refused:
+        await other.verify(mint().token(ALICE, HERE))
+
+    assert refused.value.rule == "token_kind"
+
+
+async def test_the_one_session_of_a_user_can_be_passed_on():
+    principal = Principal("alice", ONE_PER_USER)
+
+    assert (await mint().verifier(HERE).verify(mint().token(principal, HERE))).principal == principal
+
+
+@pytest.mark.parametrize(("asked", "given"), [(60, 60), (LIFE, LIFE), (86400, LIFE)])
+async def test_its_life_can_be_shorter_and_never_longer(asked: float, given: float):
+    identity = await mint().verifier(HERE).verify(mint().token(ALICE, HERE, asked))
+
+    assert identity.expires_at == NOW + given
+
+
+async def test_the_key_is_that_of_the_state_folder(tmp_path: Path):
+    text = Mint.of(tmp_path).token(ALICE, HERE)
+
+    assert (await Mint.of(tmp_path).verifier(HERE).verify(text)).principal == ALICE
+    with pytest.raises(NotIdentified):
+        await Mint.of(tmp_path / "other").verifier(HERE).verify(text)
+
+
+def test_nothing_of_the_key_is_shown():
+    assert KEY.hex() not in repr(mint())
+    assert repr(KEY)[2:-1] not in repr(vars(mint().verifier(HERE)))
