@@ -1,1 +1,50 @@
 """How servers are written: FastMCP with identity, permissions and result limits. It cannot see the client side."""
+
+from typing import TYPE_CHECKING, Any
+
+from bascule.compliance.private_data import PrivateData
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import DataSensitivity
+from bascule.identity.current import get_session_id, get_user_id
+from bascule.kit.errors import ToolFatalError, ToolRetryError
+from bascule.kit.permission import ToolPermission, tool_permission
+
+if TYPE_CHECKING:
+    from bascule.kit.auth_session import AuthSessionMiddleware
+    from bascule.kit.server import KitServer, create_mcp_server
+
+__all__ = [
+    "AuthSessionMiddleware",
+    "DataSensitivity",
+    "KitServer",
+    "Principal",
+    "PrivateData",
+    "ToolFatalError",
+    "ToolPermission",
+    "ToolRetryError",
+    "create_mcp_server",
+    "get_session_id",
+    "get_user_id",
+    "tool_permission",
+]
+
+_HOMES = {
+    "AuthSessionMiddleware": "bascule.kit.auth_session",
+    "KitServer": "bascule.kit.server",
+    "create_mcp_server": "bascule.kit.server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What needs FastMCP, loaded when first used: that takes a second, and connectors do without it."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bascule.kit' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    try:
+        return getattr(import_module(home), name)
+    except ModuleNotFoundError as error:
+        if error.name != "fastmcp":
+            raise
+        raise ModuleNotFoundError("servers need FastMCP: pip install 'bascule[server]'", name="fastmcp") from error

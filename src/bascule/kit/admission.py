@@ -1,0 +1,46 @@
+"""Whether a tool may run now, for whoever asks."""
+
+import os
+from collections.abc import Mapping
+
+from bascule.core.errors import Refused
+from bascule.core.permission import Permission
+from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.identity.current import CURRENT as WHO
+from bascule.identity.current import current_principal
+from bascule.kit.levels import KeptLevels
+
+LANE = "BASCULE_LANE"
+"""The variable by which whoever starts a server in a box tells it what it can reach."""
+
+CONFINED = frozenset({Lane.PROXIED.value, Lane.SEALED.value})
+
+
+class Admission:
+    """The rule of one server. Nobody, and a level that cannot be read, are never let through to the outside."""
+
+    def __init__(self, levels: KeptLevels, environ: Mapping[str, str] = os.environ) -> None:
+        self._levels = levels
+        # An instance that can reach nobody cannot give anything away. What is not said, or not known, confines nothing.
+        self._confined = environ.get(LANE, "") in CONFINED
+
+    async def admit(self, tool: str, permissions: frozenset[Permission]) -> None:
+        """Raises `Refused`."""
+        principal = WHO.get()
+        if Permission.CONNECT in permissions:
+            # Asked anew each time: another process may have raised it.
+            level = await self._levels.look(current_principal())
+            if level >= DataSensitivity.CONFIDENTIAL and not self._confined:
+                raise Refused(
+                    f"{tool} reaches out, and this agent session has seen {level.name} data",
+                    rule="no_way_out",
+                    fix="go on with tools that reach nobody, or begin another agent session",
+                )
+        elif principal is not None and self._levels.seen(principal) is None:
+            await self._levels.look(principal)
+
+    def seen(self) -> DataSensitivity:
+        """The level that a result has to be labelled with."""
+        principal = WHO.get()
+        level = self._levels.seen(principal) if principal is not None else None
+        return level if level is not None else DataSensitivity.PUBLIC

@@ -1,0 +1,85 @@
+"""The course of one request: on whose behalf it is carried out, in which workspace, and what it has seen.
+
+Set when a request begins and reset when it ends. Whatever runs in between finds it, in the loop, in threads and in
+subtasks; nothing else does.
+"""
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from bascule.compliance.private_data import CURRENT as SEEN
+from bascule.config.state import state_folder
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import DataSensitivity
+from bascule.identity.current import CURRENT as WHO
+from bascule.kit.levels import KeptLevels
+from bascule.workspace.paths import CURRENT as WORKSPACE
+from bascule.workspace.workspace import QUOTA
+from bascule.workspace.workspaces import Workspaces
+
+
+class Seen:
+    """What one agent session has seen, as this server keeps it."""
+
+    __slots__ = ("_levels", "_principal")
+
+    def __init__(self, levels: KeptLevels, principal: Principal) -> None:
+        self._levels = levels
+        self._principal = principal
+
+    @property
+    def level(self) -> DataSensitivity:
+        return self._levels.look_now(self._principal)
+
+    def add(self, dataset: str, sensitivity: DataSensitivity) -> None:
+        self._levels.add(self._principal, dataset, sensitivity)
+
+
+class Home:
+    """Where a server of ours keeps what must outlive it: levels, and the files of agent sessions.
+
+    Workspaces are those of the runtime on this machine: what a tool saves for an agent session is where the agent looks
+    for it. Levels are the server's own, and shared with its twin.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        folder: Path | None = None,
+        workspaces: str | None = None,
+        quota: int = QUOTA,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.folder = folder or state_folder(environ)
+        self.levels = KeptLevels(self.folder / "servers" / _folder_of(name))
+        self.workspaces = Workspaces.at(workspaces, self.folder, quota=quota)
+
+    @contextmanager
+    def course_of(self, principal: Principal) -> Generator[None]:
+        """For as long as a request of this principal is carried out."""
+        # An agent's workspace that is at hand already is that of the call we are in the course of, in this process.
+        at_hand = WORKSPACE.get() if WHO.get() == principal else None
+        who = WHO.set(principal)
+        files = WORKSPACE.set(at_hand or partial(self.workspaces.of, principal))
+        seen = SEEN.set(Seen(self.levels, principal))
+        try:
+            yield
+        finally:
+            SEEN.reset(seen)
+            WORKSPACE.reset(files)
+            WHO.reset(who)
+
+    def close(self) -> None:
+        self.levels.close()
+        self.workspaces.close()
+
+
+def _folder_of(name: str) -> str:
+    """A name of a folder for a server of any name: no two servers share one, and none leads elsewhere."""
+    plain = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)[:40]
+    return f"{plain}-{sha256(name.encode()).hexdigest()[:16]}"

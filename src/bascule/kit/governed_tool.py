@@ -1,0 +1,71 @@
+"""A tool of ours as it is run: only if what it may do is allowed to whoever asks, and with what it has seen told."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastmcp.exceptions import FastMCPError
+from fastmcp.tools.base import Tool, ToolResult
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from bascule.compliance.labels import LABELS_KEY
+from bascule.core.errors import Refused, UsageError, WorkspaceError
+from bascule.core.permission import Permission
+from bascule.core.sensitivity import DataSensitivity
+from bascule.kit.admission import Admission
+from bascule.kit.errors import ToolFatalError, ToolRetryError
+from bascule.kit.permission import PERMISSIONS_KEY, in_words
+from bascule.kit.replies import failed, fatal, refused, retryable
+
+Run = Callable[[dict[str, Any]], Awaitable[ToolResult]]
+
+
+class GovernedTool(Tool):
+    """A tool, and what it may do."""
+
+    inner: SkipJsonSchema[Tool] = Field(exclude=True)
+    admission: SkipJsonSchema[Any] = Field(exclude=True)
+    permissions: SkipJsonSchema[frozenset[Permission]] = Field(exclude=True)
+
+    @classmethod
+    def of(cls, tool: Tool, permissions: frozenset[Permission], admission: Admission) -> "GovernedTool":
+        fields = {name: getattr(tool, name) for name in Tool.model_fields}
+        fields["meta"] = {**(tool.meta or {}), PERMISSIONS_KEY: in_words(permissions)}
+        return cls(**fields, inner=tool, admission=admission, permissions=permissions)
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        admission: Admission = self.admission
+        result = await self._admitted(admission, arguments)
+        level = admission.seen()
+        return result if level is DataSensitivity.PUBLIC else _labelled(result, level)
+
+    async def _admitted(self, admission: Admission, arguments: dict[str, Any]) -> ToolResult:
+        try:
+            await admission.admit(self.name, self.permissions)
+        except Refused as error:
+            return refused(error)
+        # Not `run`: tools that are served in another way than by running a function say so in this one.
+        return await _told(self.inner._run, arguments)  # noqa: SLF001
+
+
+async def _told(run: Run, arguments: dict[str, Any]) -> ToolResult:
+    """What came of it. What a tool is meant to say goes to the client in its own words; what it did not mean to raise
+    goes on, and is masked by whoever serves it."""
+    try:
+        return await run(arguments)
+    except ToolRetryError as error:
+        return retryable(error.message, error.code)
+    except ToolFatalError as error:
+        return fatal(error.message, error.code)
+    except (UsageError, WorkspaceError) as error:
+        return retryable(f"{error.message}; {error.fix}" if error.fix else error.message, error.code)
+    except Refused as error:
+        return refused(error)
+    except FastMCPError as error:
+        return failed(error)
+
+
+def _labelled(result: ToolResult, level: DataSensitivity) -> ToolResult:
+    """With how private the agent session is now: whoever gets the result may know less than we do."""
+    labels = {LABELS_KEY: [level.name.lower()]}
+    return result.model_copy(update={"meta": {**(result.meta or {}), **labels}})

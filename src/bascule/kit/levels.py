@@ -1,0 +1,93 @@
+"""How private each agent session has become, as a server of ours keeps it: on disk, outside of every workspace."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+from bascule.core.principal import Principal
+from bascule.core.receipt import Cause
+from bascule.core.sensitivity import DataSensitivity
+from bascule.store.choose import store_at
+from bascule.store.interface import Store
+
+T = TypeVar("T")
+
+
+class KeptLevels:
+    """The levels in one state folder. Tools run in threads and in the loop alike, so it has a thread and a loop of its
+    own, and may be asked from anywhere."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = Lock()
+        self._store: Store | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: Thread | None = None
+        self._seen: dict[Principal, DataSensitivity] = {}
+        """The highest level that was seen here of each. It never says less than what is kept, once it says anything."""
+
+    def seen(self, principal: Principal) -> DataSensitivity | None:
+        """The level as it was when it was last looked at. None, if that was never."""
+        return self._seen.get(principal)
+
+    async def look(self, principal: Principal) -> DataSensitivity:
+        """The level as it is kept now. Others may have raised it: another process of this server, or its twin. Raises
+        `StoreError`."""
+        return await asyncio.wrap_future(self._ask(self._look(principal)))
+
+    def look_now(self, principal: Principal) -> DataSensitivity:
+        """The same, from a thread or in the midst of a step."""
+        return self._ask(self._look(principal)).result()
+
+    def add(self, principal: Principal, dataset: str, sensitivity: DataSensitivity) -> None:
+        """Keep that a private dataset was seen. Durable when this returns. Raises `StoreError`."""
+        self._ask(self._add(principal, dataset, sensitivity)).result()
+
+    def close(self) -> None:
+        with self._lock:
+            loop, thread, store = self._loop, self._thread, self._store
+            self._loop = self._thread = self._store = None
+        if loop is None or thread is None:
+            return
+        if store is not None:
+            asyncio.run_coroutine_threadsafe(store.close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    async def _look(self, principal: Principal) -> DataSensitivity:
+        record = await (await self._opened()).levels.begin(principal, time.time())
+        return self._note(principal, record.level)
+
+    async def _add(self, principal: Principal, dataset: str, sensitivity: DataSensitivity) -> None:
+        store = await self._opened()
+        cause = Cause("dataset", dataset=dataset)
+        record, _ = await store.levels.raise_level(principal, sensitivity, cause, time.time())
+        self._note(principal, record.level)
+
+    def _note(self, principal: Principal, level: DataSensitivity) -> DataSensitivity:
+        self._seen[principal] = level
+        return level
+
+    async def _opened(self) -> Store:
+        if self._store is None:
+            store = store_at(None, self._folder)
+            await store.open()
+            if self._store is None:
+                self._store = store
+            else:
+                # Another one has opened it meanwhile.
+                await store.close()
+        return self._store
+
+    def _ask(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = Thread(target=self._loop.run_forever, name="bascule levels", daemon=True)
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -1,0 +1,188 @@
+"""A FastMCP server that knows who asks, and in which every tool says what it does."""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Any
+
+from fastmcp import FastMCP
+from fastmcp.server.http import StarletteWithLifespan
+from fastmcp.tools.base import Tool
+from fastmcp.utilities.versions import VersionSpec
+
+from bascule.config.auth import AuthSettings
+from bascule.core.errors import BasculeError, ConfigError
+from bascule.core.principal import Principal
+from bascule.identity.audience import AT_SPAWN, audience_of_url
+from bascule.identity.configured import verifiers_of
+from bascule.identity.minting import Mint
+from bascule.identity.verifier import Believes
+from bascule.kit.admission import Admission
+from bascule.kit.auth_session import AuthSessionMiddleware
+from bascule.kit.course import Home
+from bascule.kit.doorkeeper import Doorkeeper
+from bascule.kit.registry import GoverningProvider, governed, permissions_of
+from bascule.kit.token_auth import TokenAuth
+
+TOKEN = "BASCULE_TOKEN"  # noqa: S105 -- the name of a variable
+"""The variable in which a runtime tells a server that it starts for whom it is."""
+
+DEVELOPMENT_SESSION = "development"
+
+
+def create_mcp_server(
+    name: str,
+    *,
+    auth: AuthSettings | None = None,
+    development: str | Principal | None = None,
+    url: str | None = None,
+    scopes: Collection[str] = (),
+    home: Home | None = None,
+    **options: Any,
+) -> "KitServer":
+    """A FastMCP server with identity, permissions, workspaces and compliance. `options` are FastMCP's own.
+
+    Over HTTP it lets in who shows a token that `auth` believes, and does not start without `auth`; `url` is the address
+    at which clients reach it, where that is not the one that it listens at. Over stdio it serves whom the runtime that
+    starts it names. For `development`, and on this machine alone, everybody can be one user.
+    """
+    if auth is not None and development is not None:
+        raise ConfigError(
+            "a server has either `auth` or a `development` principal",
+            fix="remove `development`; `bascule token` makes tokens to try a server with",
+        )
+    who = Principal(development, DEVELOPMENT_SESSION) if isinstance(development, str) else development
+    return KitServer(name, Identities(auth, who, url, frozenset(scopes)), home or Home(name), **options)
+
+
+class Identities:
+    """Whom a server believes."""
+
+    def __init__(
+        self, auth: AuthSettings | None, development: Principal | None, url: str | None, scopes: frozenset[str]
+    ) -> None:
+        self.auth = auth
+        self.development = development
+        self.url = url
+        self.scopes = scopes
+
+
+class KitServer(FastMCP[Any]):
+    """Made by `create_mcp_server`."""
+
+    def __init__(self, name: str, identities: Identities, home: Home, **options: Any) -> None:
+        self._identities = identities
+        self.home = home
+        self._session = AuthSessionMiddleware(home)
+        self._session.fixed = identities.development
+        self._admission = Admission(home.levels)
+        self._verifier: Believes | None = None
+        self._lives = options.pop("lifespan", None)
+        # What nobody meant to tell stays in the log: a traceback may hold anything.
+        options.setdefault("mask_error_details", True)
+        tools: Sequence[Any] = options.pop("tools", None) or ()
+        middleware = [self._session, *(options.pop("middleware", None) or ())]
+        super().__init__(name, middleware=middleware, lifespan=self._living, **options)
+        mine = GoverningProvider(self._admission, on_duplicate=self._on_duplicate)
+        self.providers[self.providers.index(self._local_provider)] = mine
+        self._local_provider = mine
+        for tool in tools:
+            self.add_tool(tool)
+
+    # Tools of other providers: what does not say what it does is not there.
+
+    async def list_tools(self, *, run_middleware: bool = True) -> Sequence[Tool]:
+        found = await super().list_tools(run_middleware=run_middleware)
+        return [tool for tool in found if permissions_of(tool) is not None]
+
+    async def get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
+        return self._known(await super().get_tool(name, version))
+
+    async def get_tool_by_hash(self, tool_hash: str, tool_name: str) -> Tool | None:
+        return self._known(await super().get_tool_by_hash(tool_hash, tool_name))
+
+    def _known(self, tool: Tool | None) -> Tool | None:
+        return governed(tool, self._admission) if tool is not None and permissions_of(tool) is not None else None
+
+    # Its doors
+
+    async def run_stdio_async(self, *args: Any, **options: Any) -> None:
+        options.setdefault("show_banner", False)
+        # Taken out: whatever the tools start must not find it.
+        token = os.environ.pop(TOKEN, None)
+        if token is not None:
+            self._session.fixed = await self._spawned_for(token)
+        await super().run_stdio_async(*args, **options)
+
+    async def run_http_async(self, *args: Any, **options: Any) -> None:
+        options.setdefault("show_banner", False)
+        host = options.setdefault("host", "127.0.0.1")
+        port = options.setdefault("port", 8000)
+        if self._identities.development is not None and not _is_loopback(host):
+            raise ConfigError(
+                f"a development principal is for this machine alone, and {host} can be reached from others",
+                fix="listen at 127.0.0.1, or give `auth`",
+            )
+        if self._identities.url is None:
+            path = options.get("path") or "/mcp"
+            shown = f"[{host}]" if ":" in host else host
+            self._identities.url = f"http://{shown}:{port}{path}"
+        await super().run_http_async(*args, **options)
+
+    def http_app(self, *args: Any, **options: Any) -> StarletteWithLifespan:
+        identities = self._identities
+        if identities.auth is not None:
+            self.auth = self._token_auth(identities.auth)
+        elif identities.development is None:
+            raise ConfigError(
+                f"the server {self.name!r} believes nobody, so it is not served over HTTP",
+                fix='give create_mcp_server `auth`, or, on this machine alone, `development="your-name"`',
+            )
+        # FastMCP looks at neither unless told to; a web page could else reach a server that listens on this machine.
+        options["host_origin_protection"] = True
+        app = super().http_app(*args, **options)
+        app.add_middleware(Doorkeeper, path=app.state.path, loopback_only=identities.development is not None)
+        return app
+
+    def _token_auth(self, auth: AuthSettings) -> TokenAuth:
+        url = self._identities.url
+        if url is None:
+            raise ConfigError(
+                f"it is not known at which address clients reach the server {self.name!r}",
+                fix="give create_mcp_server `url`: tokens name the server they are for by it",
+            )
+        self._verifier = verifiers_of(auth, audience_of_url(url), Mint.of(self.home.folder))
+        issuers = (auth.issuer,) if auth.issuer else ()
+        return TokenAuth(self._verifier, url, issuers, self._identities.scopes)
+
+    async def _spawned_for(self, token: str) -> Principal:
+        try:
+            return (await Mint.of(self.home.folder).verifier(AT_SPAWN).verify(token)).principal
+        except BasculeError as error:
+            sys.exit(f"{self.name}: {error.code}: {error.message}; {error.fix}")
+
+    @asynccontextmanager
+    async def _living(self, _server: FastMCP[Any]) -> AsyncGenerator[Any]:
+        try:
+            if self._lives is None:
+                yield {}
+            else:
+                async with self._lives(self) as state:
+                    yield state
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Let go of what it holds. Called when it ends to be served."""
+        if self._verifier is not None:
+            await self._verifier.aclose()
+        self.home.close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
