@@ -71,6 +71,7 @@ class Roster:
             reception=reception,
             on_change=self.refreshing.on_change,
             said=recorder.said,
+            remarked=recorder.remarked,
         )
         self._plans = Plans(self._planned(), ratchets)
         announcer = Announcer(self._record, clock)
