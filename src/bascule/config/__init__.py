@@ -1,6 +1,9 @@
 """What was asked: the model of a server, the loaders that produce it, variables, and secrets that never print."""
 
 from bascule.config.agent_env import load_agent_mcp_configs
+from bascule.config.auth import AuthSettings, Claims, KeySet, PublicKey, SharedSecret
+from bascule.config.find_server import client_server_named, kit_server_named
+from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings
@@ -16,20 +19,28 @@ from bascule.config.transport import (
 from bascule.config.upkeep import Heartbeat, Limits, Restart
 
 __all__ = [
+    "AuthSettings",
+    "Claims",
     "Heartbeat",
     "InProcessTransport",
+    "KeySet",
+    "KitServer",
     "Limits",
     "OAuthSettings",
+    "PublicKey",
     "Restart",
     "RuntimeConfig",
     "Secret",
     "ServerConfig",
+    "SharedSecret",
     "SseTransport",
     "StdioTransport",
     "StreamableHttpTransport",
     "Timeouts",
     "UnixSocketTransport",
     "WebSocketTransport",
+    "client_server_named",
+    "kit_server_named",
     "load_agent_mcp_configs",
     "load_file",
 ]

@@ -62,6 +62,13 @@ def _word_map(_key: Key, value: Any, report: Report) -> dict[str, Any] | None:
     return {name: item for name, item in value.items() if not isinstance(item, Hole)}
 
 
+def _tables(_key: Key, value: Any, report: Report) -> tuple[Any, ...] | None:
+    if not is_array(value):
+        report((), f"must be {Kind.TABLES}, not {_described(value)}; write it between [ and ]")
+        return None
+    return tuple(value)
+
+
 def _flag(_key: Key, value: Any, report: Report) -> bool | None:
     return _fitting(value, isinstance(value, bool), Kind.FLAG, report)
 
@@ -94,6 +101,7 @@ _READERS: dict[Kind, Callable[[Key, Any, Report], Any]] = {
     Kind.TEXTS: _texts,
     Kind.TEXT_MAP: _text_map,
     Kind.WORD_MAP: _word_map,
+    Kind.TABLES: _tables,
     Kind.FLAG: _flag,
     Kind.SECONDS: _seconds,
     Kind.COUNT: _count,

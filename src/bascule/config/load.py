@@ -12,8 +12,9 @@ from bascule.config.entries import fill_entry, read_values, sort_keys
 from bascule.config.flaws import runtime_flaws
 from bascule.config.foreign import OURS
 from bascule.config.keys import TOP_KEYS
+from bascule.config.kit_draft import is_kit_draft, make_kit_server
 from bascule.config.listing import list_drafts
-from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.model import RuntimeConfig
 from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.shapes import SHAPES, Shape, shape_of
 from bascule.core.jsonvalue import JsonObject, is_object
@@ -43,17 +44,19 @@ def load_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Run
     root, shape = _shaped(document)
     variables, dotenv_notes = _variables(document.path, os.environ if environ is None else environ)
     listing = list_drafts(root, shape, document.problems)
-    servers = [make_server(draft, variables, document.problems) for draft in listing.drafts]
+    own = [draft for draft in listing.drafts if is_kit_draft(draft)]
+    others = [draft for draft in listing.drafts if not is_kit_draft(draft)]
+    servers = [make_server(draft, variables, document.problems) for draft in others]
+    kit_servers = [make_kit_server(draft, variables, document.problems) for draft in own]
     settings = _settings(root, shape, variables, document.problems)
     document.problems.raise_if_any()
-    return _runtime(document, servers, settings, (*dotenv_notes, *listing.notes))
-
-
-def _runtime(
-    document: Document, servers: list[ServerConfig | None], settings: dict[str, Any], notes: tuple[str, ...]
-) -> RuntimeConfig:
-    named = {server.name: server for server in servers if server is not None}
-    return RuntimeConfig(servers=named, path=document.path, notes=notes, **settings)
+    return RuntimeConfig(
+        servers={server.name: server for server in servers if server is not None},
+        kit_servers={server.name: server for server in kit_servers if server is not None},
+        path=document.path,
+        notes=(*dotenv_notes, *listing.notes),
+        **settings,
+    )
 
 
 def _shaped(document: Document) -> tuple[JsonObject, Shape]:

@@ -20,6 +20,7 @@ from bascule.config.flaws import (
     texts,
 )
 from bascule.config.isolated import TWINS, Twin, twin_flaws
+from bascule.config.kit_server import KitServer
 from bascule.config.oauth import OAuthSettings
 from bascule.config.transport import NoTransport, Transport
 from bascule.config.upkeep import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
@@ -123,6 +124,8 @@ class ServerConfig:
     """How its declared twin is reached."""
     twin: Twin = "lazy"
     """When its twin is opened."""
+    kit: bool = False
+    """Whether it is a server of our kit, which is told on whose behalf it is asked: by a token minted for it alone."""
     location: str = field(default="", compare=False)
     """Where it was described, for messages."""
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -175,6 +178,7 @@ class RuntimeConfig:
     """All that was asked of one runtime."""
 
     servers: Mapping[str, ServerConfig]
+    """Those that are connected to."""
     links_max: int = LINKS_MAX
     links_starting: int = LINKS_STARTING
     message_max: int = MESSAGE_MAX
@@ -192,12 +196,15 @@ class RuntimeConfig:
     """How arguments are written down: by their shapes alone, or whole."""
     anchor_every: float = 60
     """Seconds after which the end of the audit log is kept in the store too."""
+    kit_servers: Mapping[str, KitServer] = field(default_factory=dict[str, KitServer])
+    """Servers of ours that are started here, by their names. Nobody connects to one because it stands here."""
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        misnamed = [name for name, server in self.servers.items() if name != server.name]
+        described = chain(self.servers.items(), self.kit_servers.items())
+        misnamed = [name for name, server in described if name != server.name]
         refuse(
             "RuntimeConfig",
             chain(
@@ -209,3 +216,4 @@ class RuntimeConfig:
             ),
         )
         object.__setattr__(self, "servers", MappingProxyType(dict(self.servers)))
+        object.__setattr__(self, "kit_servers", MappingProxyType(dict(self.kit_servers)))

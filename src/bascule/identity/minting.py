@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from bascule.config.auth import AuthSettings
 from bascule.core.principal import Principal
 from bascule.identity.claims import Expected
 from bascule.identity.keys import Key, secret_key
@@ -60,7 +61,7 @@ class Mint:
 
     def verifier(self, audience: str) -> Verifier:
         """Believes what this mint has made for this audience."""
-        expected = Expected(issuer=ISSUER, audience=audience, reserved=True, longest_life=LIFE)
+        expected = Expected(issuer=ISSUER, audience=audience, ours=True, longest_life=LIFE)
         return Verifier((self._key(),), expected, kinds=frozenset({KIND}), clock=self._clock)
 
     def _key(self) -> Key:
@@ -70,6 +71,11 @@ class Mint:
 def audience_of(name: str) -> str:
     """The audience of a server that is known by its name in a config alone."""
     return f"{ISSUER}:{name}"
+
+
+def audience_for(name: str, auth: AuthSettings) -> str:
+    """The audience that the server of this name believes in: the configured one, else that of its name."""
+    return auth.audience or audience_of(name)
 
 
 def _part(data: bytes) -> bytes:

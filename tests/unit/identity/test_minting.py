@@ -7,11 +7,12 @@ from typing import Any
 import jwt
 import pytest
 
+from bascule.config.auth import AuthSettings
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.claims import LEEWAY, ONE_PER_USER, Expected
 from bascule.identity.keys import secret_key
-from bascule.identity.minting import ISSUER, KIND, LIFE, Mint, audience_of
+from bascule.identity.minting import ISSUER, KIND, LIFE, Mint, audience_for, audience_of
 from bascule.identity.verifier import Verifier
 from support.tokens import NOW, claims, token
 
@@ -95,9 +96,10 @@ async def test_it_is_believed_by_no_verifier_of_other_tokens():
     assert refused.value.rule == "token_kind"
 
 
-async def test_the_one_session_of_a_user_can_be_passed_on():
-    principal = Principal("alice", ONE_PER_USER)
-
+@pytest.mark.parametrize(
+    "principal", [Principal("alice", ONE_PER_USER), Principal("team/alice", "chat/1"), Principal(" a ", "..")], ids=str
+)
+async def test_any_principal_that_a_runtime_can_have_is_passed_on_as_it_is(principal: Principal):
     assert (await mint().verifier(HERE).verify(mint().token(principal, HERE))).principal == principal
 
 
@@ -114,6 +116,11 @@ async def test_the_key_is_that_of_the_state_folder(tmp_path: Path):
     assert (await Mint.of(tmp_path).verifier(HERE).verify(text)).principal == ALICE
     with pytest.raises(NotIdentified):
         await Mint.of(tmp_path / "other").verifier(HERE).verify(text)
+
+
+def test_the_configured_audience_comes_first():
+    assert audience_for("records", AuthSettings()) == HERE == "bascule:records"
+    assert audience_for("records", AuthSettings(audience="https://r.example")) == "https://r.example"
 
 
 def test_nothing_of_the_key_is_shown():
