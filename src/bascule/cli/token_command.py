@@ -12,8 +12,9 @@ from bascule.config.find_server import kit_server_named
 from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
+from bascule.identity.audience import audience_of_url
 from bascule.identity.claims import Identity
-from bascule.identity.minting import LIFE, Mint, audience_for
+from bascule.identity.minting import LIFE, Mint
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -37,18 +38,17 @@ async def run(options: argparse.Namespace) -> int:
 
 
 def audience_asked_for(options: argparse.Namespace) -> str:
-    """Whom the token is for: what was named, or what the server of this name believes in."""
+    """Whom the token is for: the server at this address, or the one of this name."""
     if (options.name is None) == (options.audience is None):
         raise UsageError(
-            "a token is for one server: name an entry with `type: server`, or an audience",
-            fix="run `bascule token NAME`, or `bascule token --audience TEXT`",
+            "a token is for one server: name an entry with `type: server`, or its address",
+            fix="run `bascule token NAME`, or `bascule token --audience URL`",
         )
     if options.audience is not None:
         if not options.audience.strip() or not options.audience.isprintable():
             raise UsageError("an audience is text, and not empty", fix="give the audience that the server believes in")
-        return options.audience
-    server = kit_server_named(read_config(options), options.name)
-    return audience_for(server.name, server.auth)
+        return audience_of_url(options.audience) if "://" in options.audience else options.audience
+    return audience_of_url(kit_server_named(read_config(options), options.name).url)
 
 
 def shape(token: str, audience: str, identity: Identity) -> dict[str, object]:

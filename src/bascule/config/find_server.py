@@ -48,7 +48,7 @@ def _is_started_here(name: str, server: KitServer) -> ConfigError:
     return ConfigError(
         f"{name} is a server that is started here (`type: server`), and not one that is connected to",
         where=server.location,
-        fix=f"to connect to it, write another entry with `url: http://127.0.0.1:{server.port}/mcp` and `kit: true`",
+        fix=f"to connect to it, write another entry with `url: {server.url}` and `kit: true`",
     )
 
 

@@ -9,6 +9,9 @@ from bascule.config.flaws import Flaw, name_flaws, refuse
 from bascule.core.errors import ConfigError
 
 PORT = 8000
+PATH = "/mcp"
+"""Where a server of ours is found at its port."""
+
 HIGHEST_PORT = 65535
 
 
@@ -29,6 +32,11 @@ class KitServer:
     location: str = field(default="", compare=False)
     """Where it was described, for messages."""
     unavailable_reason: ConfigError | None = field(default=None, compare=False)
+
+    @property
+    def url(self) -> str:
+        """Where clients on this machine reach it."""
+        return f"http://127.0.0.1:{self.port}{PATH}"
 
     def __post_init__(self) -> None:
         given = self.target if self.unavailable_reason is None else "unknown"

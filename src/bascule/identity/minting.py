@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from bascule.config.auth import AuthSettings
 from bascule.core.principal import Principal
 from bascule.identity.claims import Expected
 from bascule.identity.keys import Key, secret_key
@@ -66,16 +65,6 @@ class Mint:
 
     def _key(self) -> Key:
         return secret_key(_ALGORITHM, self._secret, self._kid)
-
-
-def audience_of(name: str) -> str:
-    """The audience of a server that is known by its name in a config alone."""
-    return f"{ISSUER}:{name}"
-
-
-def audience_for(name: str, auth: AuthSettings) -> str:
-    """The audience that the server of this name believes in: the configured one, else that of its name."""
-    return auth.audience or audience_of(name)
 
 
 def _part(data: bytes) -> bytes:

@@ -19,7 +19,7 @@ from bascule.links.reception import Reception
 from bascule.links.terms import Terms
 from bascule.records.remarks import wanted_level
 from bascule.transports.factory import by_older_way, dial, overheard
-from bascule.transports.http_logins import Logins
+from bascule.transports.introducing import Introducing
 
 
 def _client_info() -> Mapping[str, str]:
@@ -56,7 +56,7 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
     *,
     max_message: int,
     reception: Reception,
-    logins: Logins | None,
+    introducing: Introducing,
     leave: Leave | None = None,
     on_change: OnChange | None = None,
     said: Said = unheard,
@@ -83,7 +83,7 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         capabilities=reception.capabilities,
         log_level=wanted_level(server.name),
     )
-    dialling = partial(dial, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
+    dialling = partial(dial, introducing=introducing, mask=mask, max_message=max_message, environ=os.environ)
     older = by_older_way(server)
     return ServerPlan(
         terms,

@@ -28,7 +28,10 @@ async def principal_of(token: str, audience: str) -> Principal:
     return (await Mint.of(Path(os.environ["BASCULE_HOME"])).verifier(audience).verify(token)).principal
 
 
-@pytest.mark.parametrize(("entry", "audience"), [(ENTRY, "bascule:records"), (KEYED, AUDIENCE)])
+@pytest.mark.parametrize(
+    ("entry", "audience"),
+    [(ENTRY, "http://127.0.0.1:8000/mcp"), ({**KEYED, "port": 8001}, "http://127.0.0.1:8001/mcp")],
+)
 async def test_a_token_for_a_server_is_believed_by_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], entry: dict[str, Any], audience: str
 ):

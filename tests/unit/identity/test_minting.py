@@ -7,18 +7,17 @@ from typing import Any
 import jwt
 import pytest
 
-from bascule.config.auth import AuthSettings
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.claims import LEEWAY, ONE_PER_USER, Expected
 from bascule.identity.keys import secret_key
-from bascule.identity.minting import ISSUER, KIND, LIFE, Mint, audience_for, audience_of
+from bascule.identity.minting import ISSUER, KIND, LIFE, Mint
 from bascule.identity.verifier import Verifier
 from support.tokens import NOW, claims, token
 
 KEY = secrets.token_bytes(32)
 ALICE = Principal("alice", "s-1")
-HERE = audience_of("records")
+HERE = "http://127.0.0.1:8000/mcp"
 
 
 def mint(now: float = NOW, key: bytes = KEY) -> Mint:
@@ -58,7 +57,7 @@ def test_no_two_tokens_are_the_same():
         (NOW + LIFE + LEEWAY, KEY, HERE),
         (NOW - LEEWAY - 1, KEY, HERE),
         (NOW, secrets.token_bytes(32), HERE),
-        (NOW, KEY, audience_of("other")),
+        (NOW, KEY, "http://127.0.0.1:8001/mcp"),
     ],
     ids=["expired", "not yet", "another key", "another audience"],
 )
@@ -116,11 +115,6 @@ async def test_the_key_is_that_of_the_state_folder(tmp_path: Path):
     assert (await Mint.of(tmp_path).verifier(HERE).verify(text)).principal == ALICE
     with pytest.raises(NotIdentified):
         await Mint.of(tmp_path / "other").verifier(HERE).verify(text)
-
-
-def test_the_configured_audience_comes_first():
-    assert audience_for("records", AuthSettings()) == HERE == "bascule:records"
-    assert audience_for("records", AuthSettings(audience="https://r.example")) == "https://r.example"
 
 
 def test_nothing_of_the_key_is_shown():
