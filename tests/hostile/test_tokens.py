@@ -246,6 +246,8 @@ def misshapen() -> Iterator[tuple[str, str]]:
     yield "17 KiB", token(claims(more="x" * 17 * 1024))
     yield "2 MB of dots", "." * 2_000_000
     yield "not a token", "alice"
+    yield "a letter beyond ASCII in the body", f"{HEAD}.é{BODY}.{SIGNED}"
+    yield "a lone surrogate in the body", f"{HEAD}.\ud800{BODY}.{SIGNED}"
     yield "letters beyond ASCII", GOOD.replace(".", "․")
     for name, raw in {
         "an array": b"[]",
