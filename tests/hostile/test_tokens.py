@@ -272,6 +272,7 @@ def misshapen() -> Iterator[tuple[str, str]]:
         "exp twice": good.replace('"exp"', '"exp": 99999999999, "exp"').encode(),
         "twice inside": good.replace('"sub"', '"x": {"a": 1, "a": 2}, "sub"').encode(),
         "a nested token": GOOD.encode(),
+        "no JSON for a number": good.replace('"sub"', '"x": NaN, "sub"').encode(),
         "deep": b'{"sub":' + b"[" * 5000 + b"]" * 5000 + b"}",
     }.items():
         yield f"a body that is {name}", on(f"{HEAD}.{part(raw)}")
