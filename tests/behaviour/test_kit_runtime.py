@@ -24,7 +24,9 @@ def stdio() -> StdioTransport:
 
 
 def config(transport: Any, **more: Any) -> ServerConfig:
-    return ServerConfig(name="who", transport=transport, kit=True, trust=("labels",), permissions=PERMISSIONS, **more)
+    return ServerConfig(
+        name="who", transport=transport, kit=True, trust=frozenset({"labels"}), permissions=PERMISSIONS, **more
+    )
 
 
 @asynccontextmanager
