@@ -103,6 +103,11 @@ class KitServer(FastMCP[Any]):
     def _known(self, tool: Tool | None) -> Tool | None:
         return governed(tool, self._admission) if tool is not None and permissions_of(tool) is not None else None
 
+    def believe(self, auth: AuthSettings) -> None:
+        """Let in whom a config says, and nobody else, whatever was said in code."""
+        self._identities = Identities(auth, None, None, self._identities.scopes)
+        self._session.fixed = None
+
     # Its doors
 
     async def run_stdio_async(self, *args: Any, **options: Any) -> None:
