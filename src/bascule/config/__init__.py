@@ -4,6 +4,7 @@ from bascule.config.agent_env import load_agent_mcp_configs
 from bascule.config.load import load_file
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings
+from bascule.config.presets import PRESETS, Preset
 from bascule.config.secret import Secret
 from bascule.config.transport import (
     InProcessTransport,
@@ -16,10 +17,12 @@ from bascule.config.transport import (
 from bascule.config.upkeep import Heartbeat, Limits, Restart
 
 __all__ = [
+    "PRESETS",
     "Heartbeat",
     "InProcessTransport",
     "Limits",
     "OAuthSettings",
+    "Preset",
     "Restart",
     "RuntimeConfig",
     "Secret",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bascule.config import (
+    PRESETS,
     Heartbeat,
     Limits,
     OAuthSettings,
@@ -63,6 +64,7 @@ CHANGES: dict[str, Any] = {
     "allow": ("read",),
     "block": ("write",),
     "render": "json",
+    "limit": PRESETS["default"],
     "timeouts": Timeouts(call=7),
     "era": "old",
     "required": True,
@@ -137,7 +139,7 @@ SETTING_CHANGES = {
 
 
 def test_every_setting_is_looked_at():
-    beside = {field.name for field in fields(RuntimeConfig)} - {"servers", "path", "notes"}
+    beside = {field.name for field in fields(RuntimeConfig)} - {"servers", "path", "notes", "presets"}
 
     assert SETTING_CHANGES.keys() == SETTINGS.keys() == beside
 

@@ -32,6 +32,7 @@ NOW = {
     "tools.allow",
     "tools.block",
     "render",
+    "limit",
     *(f"timeouts.{field.name}" for field in fields(Timeouts)),
     "idempotent",
     "lifetime",
@@ -41,7 +42,7 @@ NOW = {
 }
 
 LATER = {
-    *("headers_command", "container", "limit", "kit"),
+    *("headers_command", "container", "kit"),
     *("type", "target", "instructions", "port", "auth"),
     *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
 }
@@ -57,6 +58,7 @@ def test_these_keys_beside_the_servers_are_available():
     assert available == {
         *("links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"),
         *("workspace.root", "workspace.quota", "audit.arguments", "audit.anchor_every"),
+        "results.presets",
     }
 
 
