@@ -10,6 +10,7 @@ from typing import Protocol
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import ServerConfig
+from bascule.config.presets import Preset
 from bascule.core.errors import (
     BasculeError,
     ConnectFailed,
@@ -220,6 +221,11 @@ class Standing:
     def style_of(self, server: str) -> Style:
         config = self.roster.servers.get(server)
         return config.render if config is not None else "yaml"
+
+    def preset_of(self, server: str) -> Preset | None:
+        """How much of a long result of its tools is shown. None: all of it."""
+        config = self.roster.servers.get(server)
+        return config.limit if config is not None else None
 
     def limit_of(self, prepared: Prepared) -> float:
         """Seconds for a whole request."""

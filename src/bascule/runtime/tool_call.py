@@ -52,6 +52,8 @@ def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> To
         return standing.mask_of(server).failure(outcome)
     if entry.results is not None:
         check_result(entry, raw)
+    # After the check: what a server promises it promises of the whole.
+    trail.preset = standing.preset_of(server)
     return outcome
 
 
