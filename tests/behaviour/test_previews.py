@@ -72,6 +72,7 @@ async def test_errors_images_and_links_are_never_cut(tmp_path: Path):
         {"type": "image", "data": "A" * 20_000, "mimeType": "image/png"},
         {"type": "audio", "data": "A" * 20_000, "mimeType": "audio/wav"},
         {"type": "resource_link", "uri": "file:///" + "x" * 9000, "name": "x"},
+        {"type": "of tomorrow", "text": "t" * 20_000},
         {"type": "resource", "resource": {"uri": "file:///a", "text": "t" * 20_000}},
     ]
     async with fail_after(30), Runtime.from_file(a_config(tmp_path)) as runtime:
@@ -81,8 +82,8 @@ async def test_errors_images_and_links_are_never_cut(tmp_path: Path):
         mixed = good(
             await session.call("work_act", {"result": {"content": [*blocks, *text(CSV)["result"]["content"]]}})
         )
-        assert mixed.raw["content"][:4] == blocks
-        assert len(mixed.raw["content"][4]["text"]) <= 5000
+        assert mixed.raw["content"][:5] == blocks
+        assert len(mixed.raw["content"][5]["text"]) <= 5000
         failed = {"content": [{"type": "text", "text": "no " * 3000}], "isError": True}
         failure = bad(await session.call("work_act", {"result": failed}), FailureKind.TOOL_ERROR)
         assert "saved" not in failure.message

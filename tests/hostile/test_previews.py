@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import random
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from bascule.results.limiter import Limited, limited
 from bascule.results.shrinking import shrunk
 from bascule.results.writing import written
 
+EXAMPLES = 1500 if os.environ.get("BASCULE_SOAK") == "1" else 150
 SMALL = Preset(characters=CHARACTERS_LEAST)
 EVERY = {**PRESETS, "small": SMALL, "no_ends": Preset(1000, 0, 0, 0, 0, 0, 0, 1)}
 
@@ -162,7 +164,7 @@ MARKS = st.sampled_from(
 PIECES = st.lists(MARKS | st.text(max_size=5), max_size=30).map("".join)
 
 
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=EXAMPLES, deadline=None, database=None)
 @given(piece=PIECES, times=st.integers(1, 4_000), preset=PRESET)
 @example(piece='"', times=2_000, preset=SMALL)
 def test_any_text_fits(piece: str, times: int, preset: Preset):
@@ -171,7 +173,7 @@ def test_any_text_fits(piece: str, times: int, preset: Preset):
     assert (found is None) == (len(text) <= preset.characters)
 
 
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=EXAMPLES, deadline=None, database=None)
 @given(piece=st.binary(max_size=60), times=st.integers(1, 4_000), preset=PRESET)
 def test_any_bytes_fit(piece: bytes, times: int, preset: Preset):
     data = piece * times
@@ -179,7 +181,7 @@ def test_any_bytes_fit(piece: bytes, times: int, preset: Preset):
     assert found is not None or len(data) <= preset.characters or len(data.decode()) <= preset.characters
 
 
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=EXAMPLES, deadline=None, database=None)
 @given(value=st.lists(JSONS, max_size=8) | st.dictionaries(st.text(), JSONS, max_size=8), times=st.integers(1, 300))
 def test_any_json_value_fits(value: Any, times: int):
     many: Any = (

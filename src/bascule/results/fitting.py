@@ -82,7 +82,7 @@ def fit(parts: Parts, room: int) -> Fitted:
         left_out = None if parts.total is None else parts.total - heads - tails - marks
         lines += [_gap(parts, _left_out(parts, left_out))] if left_out is None or left_out > 0 else []
     lines += [*tail[len(tail) - tails :], *([last] if last else [])]
-    return Fitted("\n".join(lines)[: max(0, room)], _told(parts, heads, tails, marks))
+    return Fitted("\n".join(lines), _told(parts, heads, tails, marks))
 
 
 def _gap_room(parts: Parts) -> int:

@@ -62,13 +62,16 @@ def _shown(whole: Whole, spans: list[Span]) -> list[Shown]:
 
 
 def _columns(whole: Whole, header: Span, kind: Kind) -> int:
-    """Zero if its names are too long to be looked at."""
+    """Zero if its names are too long to be looked at, or cannot be told apart."""
     start, stop = header
     if stop - start > WIDE_SAMPLE:
         return 0
     text = whole.sample(stop - start, start)
     mark = "\t" if kind is Kind.TSV else max(",;", key=text.count)
-    names = next(csv.reader([text], delimiter=mark), None)
+    try:
+        names = next(csv.reader(text.splitlines(keepends=True), delimiter=mark), None)
+    except csv.Error:
+        return 0
     return len(names or ())
 
 

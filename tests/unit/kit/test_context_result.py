@@ -14,6 +14,7 @@ from bascule.config.presets import PRESETS, Preset
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.kit.context_result import CURRENT, context_result
+from bascule.kit.course import Home
 from bascule.results.shrinking import NOTICE
 from bascule.workspace import Workspace
 from bascule.workspace.paths import CURRENT as WORKSPACE
@@ -191,3 +192,13 @@ async def test_clients_that_validate_take_what_is_left(workspace: Workspace):
             assert "/workspace/results/" in str(result.content)
         assert (await client.call_tool("rows")).data[1] == ROWS[0]
     assert len(workspace.list("results")) == len(TOOLS) + 1
+
+
+def test_the_course_of_a_request_brings_the_presets_of_its_server(tmp_path: Path):
+    home = Home("records", folder=tmp_path, presets={"default": Preset(characters=1234)})
+    with home.course_of(Principal("alice", "s-1")):
+        shown = text(5000)
+    home.close()
+    assert len(shown) <= 1234
+    assert "The whole is in /workspace/results/" in shown
+    assert CURRENT.get() is PRESETS

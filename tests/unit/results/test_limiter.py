@@ -73,6 +73,15 @@ def test_where_it_cannot_be_saved_a_preview_says_so(error: Exception | None, tol
     assert len(found.preview) <= 1000
 
 
+def test_the_notice_itself_is_cut_where_it_is_too_long():
+    def save(path: str, data: bytes) -> None:
+        raise NoRoom("no room " * 100)
+
+    found = limited("x" * 900, PRESET, save, room=250)
+    assert found is not None
+    assert len(found.preview) == 250
+
+
 def test_less_room_than_the_preset_has_can_be_given():
     found = limited("x" * 900, PRESET, None, room=600)
     assert found is not None

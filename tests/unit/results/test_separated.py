@@ -30,6 +30,15 @@ def test_as_many_as_are_wanted(preset: Preset, rows: list[str]):
     assert [unit(99) for unit in (*parts.head, *parts.tail)] == rows
 
 
+@pytest.mark.parametrize(
+    ("names", "columns"), [('"a\nb",c', "2 columns"), ("a\rb,c", "2 columns"), ("a," + "x" * 200_000, "")]
+)
+def test_odd_names(names: str, columns: str):
+    parts = separated_parts(Whole.of_text(f"{names}\n1,2\n3,4\n"), FEW, Kind.CSV)
+    assert parts.also == columns
+    assert parts.total == 2
+
+
 def test_names_too_long_to_be_looked_at_are_not_counted():
     text = ",".join("c" * 10 for _ in range(200_000)) + "\n1\n"
     assert separated_parts(Whole.of_text(text), FEW, Kind.CSV).also == ""

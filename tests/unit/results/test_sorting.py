@@ -20,6 +20,7 @@ PROSE = "When the bridge goes up, nobody passes, and that is as it should be.\nL
         ("a,b\n1,2\n", Kind.TEXT),
         ("a,b\n1,2,3\n4,5\n", Kind.TEXT),
         (PROSE * 20, Kind.TEXT),
+        ("When it rains, we wait\nWhen it shines, we go\nAnd at night, we sleep\n", Kind.TEXT),
         ("Yes, indeed.\nNo, never.\nPerhaps, so.\n", Kind.TEXT),
         ("Dear Sir,I write.\nYours,truly.\nNobody,here.\n", Kind.TEXT),
         ("| a | b |\n|---|:-:|\n| 1 | 2 |\n", Kind.TABLE),
