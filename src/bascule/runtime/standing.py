@@ -10,7 +10,6 @@ from typing import Protocol
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import ServerConfig
-from bascule.config.presets import Preset
 from bascule.core.errors import (
     BasculeError,
     ConnectFailed,
@@ -23,7 +22,6 @@ from bascule.core.errors import (
 from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
-from bascule.core.rendering import Style
 from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.subject import Subject
@@ -217,15 +215,6 @@ class Standing:
 
     def mask_of(self, server: str) -> Mask:
         return self.roster.masks.get(server) or Mask()
-
-    def style_of(self, server: str) -> Style:
-        config = self.roster.servers.get(server)
-        return config.render if config is not None else "yaml"
-
-    def preset_of(self, server: str) -> Preset | None:
-        """How much of a long result of its tools is shown. None: all of it."""
-        config = self.roster.servers.get(server)
-        return config.limit if config is not None else None
 
     def limit_of(self, prepared: Prepared) -> float:
         """Seconds for a whole request."""
