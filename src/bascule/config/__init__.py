@@ -7,6 +7,7 @@ from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings
+from bascule.config.presets import PRESETS, Preset
 from bascule.config.secret import Secret
 from bascule.config.transport import (
     InProcessTransport,
@@ -19,6 +20,7 @@ from bascule.config.transport import (
 from bascule.config.upkeep import Heartbeat, Limits, Restart
 
 __all__ = [
+    "PRESETS",
     "AuthSettings",
     "Claims",
     "Heartbeat",
@@ -27,6 +29,7 @@ __all__ = [
     "KitServer",
     "Limits",
     "OAuthSettings",
+    "Preset",
     "PublicKey",
     "Restart",
     "RuntimeConfig",

@@ -11,6 +11,7 @@ from bascule.config.isolated import isolated_flaws, isolated_transport
 from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings, oauth_flaws
+from bascule.config.presets import PRESETS, Preset, limit_flaws
 from bascule.config.problems import KeyPath, Problems, dotted
 from bascule.config.remote import remote_flaws, remote_kind, remote_transport
 from bascule.config.transport import NoTransport, StdioTransport, Transport
@@ -60,7 +61,9 @@ class Draft:
         self.fix = self.fix or fix
 
 
-def make_server(draft: Draft, environ: Mapping[str, str], problems: Problems) -> ServerConfig | None:
+def make_server(
+    draft: Draft, environ: Mapping[str, str], problems: Problems, presets: Mapping[str, Preset] = PRESETS
+) -> ServerConfig | None:
     """The server, usable or refused on its own; nothing if the file has to be corrected first."""
     draft.entry, missing = fill_entry(draft.entry, environ)
     for each in missing:
@@ -68,11 +71,14 @@ def make_server(draft: Draft, environ: Mapping[str, str], problems: Problems) ->
     for key in KIT_SERVER_KEYS:
         _stray(draft, key, "goes with `type: server`, which this entry does not have", problems)
     values = read_values(SERVER_KEYS, draft.entry, problems)
-    for flaw in _flaws_of(values):
+    for flaw in (*_flaws_of(values), *limit_flaws(values["limit"], presets)):
         if not is_known(_place(draft, flaw), missing, problems):
             problems.add(_place(draft, flaw), flaw.text)
     transport = _transport(draft, values, missing, problems)
-    return None if problems.found else _server(draft, values, transport, problems)
+    if problems.found:
+        return None
+    values["limit"] = None if values["limit"] is None else presets[values["limit"]]
+    return _server(draft, values, transport, problems)
 
 
 def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
@@ -103,6 +109,7 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         allow=None if values["tools.allow"] is None else _whole(values["tools.allow"]),
         block=_whole(values["tools.block"]),
         render=values["render"],
+        limit=values["limit"],
         timeouts=Timeouts(**_table("timeouts", values)),
         era=values["era"],
         required=values["required"],

@@ -35,6 +35,8 @@ class Kind(StrEnum):
     """What may stand in one of them is the model's to say."""
     WORD_MAP = "a mapping of names to words"
     """What the words may be, and whether several stand in a list, is the model's to say."""
+    NUMBER_MAPS = "a mapping of names to mappings of numbers"
+    """Which numbers there are, and how large they may be, is the model's to say."""
     CHOICE = "one of a few words"
     OTHER = "a value of its own form"
     """Only for keys this version does not read."""
@@ -79,7 +81,7 @@ SERVER_KEYS = _by_name(
     Key("tools.allow", Kind.TEXTS),
     Key("tools.block", Kind.TEXTS, ()),
     Key("render", Kind.CHOICE, "yaml", STYLES),
-    _later("limit", Kind.TEXT),
+    Key("limit", Kind.TEXT),
     Key("permissions", Kind.WORD_MAP, {}),
     Key("idempotent", Kind.TEXTS, ()),
     Key("trust", Kind.TEXTS, ()),
@@ -139,7 +141,7 @@ TOP_KEYS = _by_name(
     Key("catalog.lock", Kind.CHOICE, "auto", LOCKINGS),
     Key("catalog.screen", Kind.CHOICE, "flag", SCREENS),
     _later("catalog.search_above", Kind.COUNT),
-    _later("results.presets", default={}),
+    Key("results.presets", Kind.NUMBER_MAPS, {}),
     Key("workspace.root", Kind.TEXT),
     Key("workspace.quota", Kind.SIZE, WORKSPACE_QUOTA),
     Key("store", Kind.TEXT),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bascule.config import (
+    PRESETS,
     Heartbeat,
     Limits,
     OAuthSettings,
@@ -71,6 +72,7 @@ CHANGES: dict[str, Any] = {
     "allow": ("read",),
     "block": ("write",),
     "render": "json",
+    "limit": PRESETS["default"],
     "timeouts": Timeouts(call=7),
     "era": "old",
     "required": True,
@@ -145,7 +147,8 @@ SETTING_CHANGES = {
 
 
 def test_every_setting_is_looked_at():
-    beside = {field.name for field in fields(RuntimeConfig)} - {"servers", "kit_servers", "path", "notes"}
+    apart = {"servers", "kit_servers", "path", "notes", "presets"}
+    beside = {field.name for field in fields(RuntimeConfig)} - apart
 
     assert SETTING_CHANGES.keys() == SETTINGS.keys() == beside
 

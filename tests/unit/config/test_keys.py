@@ -33,6 +33,7 @@ NOW = {
     "tools.allow",
     "tools.block",
     "render",
+    "limit",
     *(f"timeouts.{field.name}" for field in fields(Timeouts)),
     "idempotent",
     "lifetime",
@@ -43,7 +44,7 @@ NOW = {
 }
 
 LATER = {
-    *("headers_command", "container", "limit"),
+    *("headers_command", "container"),
     *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
 }
 
@@ -74,6 +75,7 @@ def test_these_keys_beside_the_servers_are_available():
     assert available == {
         *("links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"),
         *("workspace.root", "workspace.quota", "audit.arguments", "audit.anchor_every"),
+        "results.presets",
     }
 
 
