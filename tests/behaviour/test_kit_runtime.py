@@ -20,7 +20,7 @@ PERMISSIONS: Any = {"who": ("read",), "note": ("write",), "salaries": ("read",),
 
 
 def stdio() -> StdioTransport:
-    return StdioTransport(command=sys.executable, args=(str(SERVER),), env={"BASCULE_HOME": os.environ["BASCULE_HOME"]})
+    return StdioTransport(command=sys.executable, args=(str(SERVER),))
 
 
 def config(transport: Any, **more: Any) -> ServerConfig:

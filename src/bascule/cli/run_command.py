@@ -44,6 +44,7 @@ def loaded(config: RuntimeConfig, described: KitServer) -> "Served":
     folder = config.path.parent if config.path is not None else Path()
     server = load_server((folder / described.target).resolve())
     server.believe(described.auth)
+    server.home.follow(config)
     if described.instructions is not None:
         server.instructions = described.instructions
     return server

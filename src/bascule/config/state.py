@@ -5,10 +5,20 @@ from pathlib import Path
 
 from bascule.core.errors import ConfigError
 
+HOME_VARIABLE = "BASCULE_HOME"
+WORKSPACES_VARIABLE = "BASCULE_WORKSPACES"
+"""Where a runtime tells a server of our kit which folder holds the workspaces, if the config names one."""
+
+
+def surroundings(folder: Path, workspaces: str | None) -> dict[str, str]:
+    """The variables by which a server of our kit finds the same state and workspaces as whoever starts it."""
+    found = {HOME_VARIABLE: str(folder)}
+    return {**found, WORKSPACES_VARIABLE: str(Path(workspaces).expanduser().absolute())} if workspaces else found
+
 
 def state_folder(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
     """The folder's path. Nothing is made."""
-    chosen = environ.get("BASCULE_HOME", "")
+    chosen = environ.get(HOME_VARIABLE, "")
     if chosen and not chosen.startswith("~/"):
         return Path(chosen).absolute()
     xdg = Path(environ.get("XDG_STATE_HOME", ""))

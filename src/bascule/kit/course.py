@@ -12,8 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from bascule.compliance.private_data import CURRENT as SEEN
+from bascule.config.model import RuntimeConfig
 from bascule.config.presets import PRESETS, Preset
-from bascule.config.state import state_folder
+from bascule.config.state import WORKSPACES_VARIABLE, state_folder
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import CURRENT as WHO
@@ -60,9 +61,14 @@ class Home:
     ) -> None:
         self.folder = folder or state_folder(environ)
         self.levels = KeptLevels(self.folder / "servers" / _folder_of(name))
-        self.workspaces = Workspaces.at(workspaces, self.folder, quota=quota)
+        self.workspaces = Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
         self.presets = presets
         """How much of a long result is shown, by name: those of the config."""
+
+    def follow(self, config: RuntimeConfig) -> None:
+        """Use the workspaces and the presets that a config describes."""
+        self.workspaces = Workspaces.at(config.workspace_root, self.folder, quota=config.workspace_quota)
+        self.presets = config.presets
 
     @contextmanager
     def course_of(self, principal: Principal) -> Generator[None]:

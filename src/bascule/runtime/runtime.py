@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
-from bascule.config.state import state_folder
+from bascule.config.state import state_folder, surroundings
 from bascule.core.answer import OnAsk, OnElicit, OnSample
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
@@ -153,7 +153,8 @@ class Runtime:
         memory = ListingMemory(self._store, home, time.time)
         answering = Answering(self._respondent, self._recorder, time.time, self._standings.get)
         mint = cache(partial(_mint_of, folder))
-        introducing = Introducing(Logins(Vault(folder), self._on_login, time.time), mint)
+        around = surroundings(folder, self.config.workspace_root)
+        introducing = Introducing(Logins(Vault(folder), self._on_login, time.time), mint, surroundings=around)
         self._log.open(log_folder(folder, Path(home)))
         self._ratchets = Ratchets()
         self._raising = raising = Raising(
@@ -169,7 +170,7 @@ class Runtime:
         def trial(config: RuntimeConfig) -> Roster:
             """For servers that may not come to stay: their links are logged, and nothing else is kept or told."""
             untold = ListingMemory(Unkept(), home, time.time)
-            own = Introducing(Logins(Vault(folder), None, time.time), mint)
+            own = Introducing(Logins(Vault(folder), None, time.time), mint, surroundings=around)
             recorder = Recorder((), self._log)
             return Roster(config, recorder, untold, time.time, answering.reception, own, *within)
 

@@ -1,7 +1,7 @@
 """Tells servers of our kit on whose behalf they are asked: by tokens that live for minutes, each for one server."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from bascule.core.errors import LoginNeeded
 from bascule.core.masking import Mask
@@ -18,14 +18,16 @@ FRESH = LIFE / 2
 class ForKit:
     """Speaks for one principal."""
 
-    def __init__(self, mint: Mint, principal: Principal, mask: Mask) -> None:
+    def __init__(self, mint: Mint, principal: Principal, mask: Mask, surroundings: Mapping[str, str]) -> None:
         self._mint = mint
+        self._surroundings = surroundings
         self._principal = principal
         self._mask = mask
 
     def at_spawn(self) -> dict[str, str]:
-        """What a server finds in its environment that is started for this principal alone."""
-        return {SPAWN_VARIABLE: self._token(AT_SPAWN)}
+        """What a server finds in its environment that is started for this principal alone: for whom, and where state
+        and workspaces are, so that it means the same ones as we do."""
+        return {**self._surroundings, SPAWN_VARIABLE: self._token(AT_SPAWN)}
 
     def at(self, url: str) -> "MintedHeader":
         """What a server at this address is shown with every request."""

@@ -1,6 +1,6 @@
 """Who we are to each server: a user's login, a token of ours, or just the principal for an object in this process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.config.model import ServerConfig
@@ -12,6 +12,8 @@ from bascule.transports.says_who import SaysWho
 if TYPE_CHECKING:
     from bascule.identity.minting import Mint
     from bascule.transports.for_kit import ForKit
+
+NONE: Mapping[str, str] = {}
 
 
 class Who(NamedTuple):
@@ -30,15 +32,24 @@ class Who(NamedTuple):
 class Introducing:
     """Introduces principals to the servers of one runtime. Without a mint no server of our kit is told who asks."""
 
-    def __init__(self, logins: Logins, mint: "Callable[[], Mint] | None" = None, *, log_in: bool = True) -> None:
+    def __init__(
+        self,
+        logins: Logins,
+        mint: "Callable[[], Mint] | None" = None,
+        *,
+        surroundings: Mapping[str, str] = NONE,
+        log_in: bool = True,
+    ) -> None:
         self.logins = logins
         self._mint = mint
+        self._surroundings = surroundings
+        """What a server of our kit that we start finds in its environment, whoever asks."""
         self._log_in = log_in
 
     @property
     def without_logins(self) -> "Introducing":
         """For a twin: it is no place to take a login to."""
-        return Introducing(self.logins, self._mint, log_in=False)
+        return Introducing(self.logins, self._mint, surroundings=self._surroundings, log_in=False)
 
     def of(self, server: ServerConfig, principal: Principal, mask: Mask) -> Who:
         """What is secret of it is hidden by `mask`."""
@@ -55,4 +66,4 @@ class Introducing:
             return None
         from bascule.transports.for_kit import ForKit  # noqa: PLC0415 -- most runtimes have no such server
 
-        return ForKit(self._mint(), principal, mask)
+        return ForKit(self._mint(), principal, mask, self._surroundings)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.state import state_folder
+from bascule.config.state import state_folder, surroundings
 from bascule.core.errors import ConfigError
 
 
@@ -42,3 +42,9 @@ def test_a_user_without_a_home_is_told_what_to_set():
 def test_asking_for_the_folder_makes_nothing(tmp_path: Path):
     assert state_folder({"BASCULE_HOME": str(tmp_path / "b")}) == tmp_path / "b"
     assert not (tmp_path / "b").exists()
+
+
+def test_a_server_of_ours_finds_the_state_and_the_workspaces_of_who_starts_it(tmp_path: Path):
+    assert surroundings(tmp_path, None) == {"BASCULE_HOME": str(tmp_path)}
+    assert surroundings(tmp_path, "/srv/files")["BASCULE_WORKSPACES"] == "/srv/files"
+    assert surroundings(tmp_path, "files")["BASCULE_WORKSPACES"] == str(Path("files").absolute())

@@ -17,7 +17,7 @@ URL = "http://localhost:8000/mcp/"
 
 
 def told(mask: Mask | None = None) -> ForKit:
-    return ForKit(Mint(KEY), ALICE, mask or Mask())
+    return ForKit(Mint(KEY), ALICE, mask or Mask(), {"BASCULE_HOME": "/state"})
 
 
 async def whose(token: str, audience: str) -> Principal:
@@ -27,7 +27,7 @@ async def whose(token: str, audience: str) -> Principal:
 async def test_a_server_that_is_started_finds_for_whom_in_its_environment():
     variables = told().at_spawn()
 
-    assert variables.keys() == {"BASCULE_TOKEN"}
+    assert variables.keys() == {"BASCULE_HOME", "BASCULE_TOKEN"}
     assert await whose(variables["BASCULE_TOKEN"], "bascule:spawn") == ALICE
 
 

@@ -1,0 +1,67 @@
+"""A server of one's own stands in the config, and is started by its name."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from bascule import Runtime, ToolResult
+from support.waiting import fail_after
+
+SERVER = Path(__file__).parent.parent / "servers" / "kit_who.py"
+BASCULE = (sys.executable, "-m", "bascule.cli.main")
+
+
+def config_at(folder: Path, port: int) -> Path:
+    path = folder / "bascule.yaml"
+    path.write_text(
+        f"""
+mcp_servers:
+  records: {{type: server, target: {SERVER}, port: {port}}}
+  use: {{url: "http://127.0.0.1:{port}/mcp", kit: true}}
+"""
+    )
+    return path
+
+
+@pytest.mark.requirement("CFG-7")
+async def test_a_server_of_ones_own_is_started_by_its_name_and_used_by_another(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    path = config_at(tmp_path, port)
+    argv = (*BASCULE, "run", "records", "--config", str(path), "--json")
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
+    )
+    assert process.stderr is not None
+    assert process.stdout is not None
+    try:
+        async with fail_after(60, "a server of one's own"):
+            assert json.loads(await process.stdout.readline()) == {
+                "name": "records",
+                "url": f"http://127.0.0.1:{port}/mcp",
+            }
+            while b"Uvicorn running" not in (line := await process.stderr.readline()):
+                assert line, "it ended"
+            async with Runtime.from_file(path) as runtime:
+                outcome = await runtime.session("alice", "s-1").call("use_who")
+            assert isinstance(outcome, ToolResult), outcome
+            assert outcome.structured == {"user": "alice", "session": "s-1"}
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+
+
+@pytest.mark.requirement("CFG-7")
+async def test_a_server_that_is_connected_to_is_not_started(tmp_path: Path):
+    argv = (*BASCULE, "run", "use", "--config", str(config_at(tmp_path, 8000)))
+    process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE)
+    _, said = await process.communicate()
+
+    assert process.returncode == 2
+    assert b"is a server that is connected to" in said
