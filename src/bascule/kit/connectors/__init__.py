@@ -1,0 +1,9 @@
+"""Ways to data for tools: confined to the workspace of the request, or to a source that the server's author names."""
+
+from bascule.kit.connectors.connector import Connector
+from bascule.kit.connectors.source import FileSource
+from bascule.kit.connectors.sql import SqlConnector
+from bascule.kit.connectors.sql_rows import Rows
+from bascule.kit.connectors.sql_source import SqlLimits, SqlSource
+
+__all__ = ["Connector", "FileSource", "Rows", "SqlConnector", "SqlLimits", "SqlSource"]
