@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.kit.connectors.sql_check import MAX_NESTING, MAX_SQL, Tables, checked_query
+from bascule.kit.connectors.sql_check import MAX_NESTING, MAX_SQL, Tables, _check_words, checked_query
 
 SQLITE = Tables("sqlite", "main", frozenset(["main.orders"]))
 POSTGRES = Tables("postgres", "public", frozenset(["public.orders", "sales.Deals"]), frozenset(["id", "total"]))
@@ -142,3 +142,13 @@ def test_whatever_the_text_it_is_refused_or_comes_out_as_one_query():
             assert not written.lower().startswith("delete")
 
     look()
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT pg_read_file('x')", "SELECT \"f\" ('x')", "SELECT 1; SELECT 2", "SELECT x.lo_import ('y')"]
+)
+def test_the_text_that_will_run_is_looked_at_word_by_word(sql: str):
+    """Whatever the tree was taken for."""
+    with pytest.raises(UsageError):
+        _check_words(sql, "postgres", {"g"})
+    _check_words('SELECT count(*) FROM "t" AS "g"("n") WHERE ("n") IN (1)', "postgres", {"g"})

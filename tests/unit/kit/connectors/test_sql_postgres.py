@@ -129,3 +129,12 @@ def test_a_connection_that_breaks_is_told_as_that(address: str, database: str):
         with psycopg.connect(database, autocommit=True) as operator:
             operator.execute("SELECT pg_terminate_backend(%s, 5000)", (reader._connection.info.backend_pid,))
         reader.columns("a")
+
+
+def test_the_connection_is_tight_before_anything_is_asked(address: str):
+    with postgres_reader(SqlSource("s", PUBLIC, dsn=address, limits=SqlLimits(seconds=7))) as reader:
+        names = ("transaction_read_only", "statement_timeout", "lock_timeout", "search_path")
+        found = [reader._connection.execute("SELECT current_setting($1)", (name,)).fetchone() for name in names]
+        assert found == [("on",), ("7s",), ("7s",), ("pg_catalog",)]
+        with pytest.raises(psycopg.errors.ActiveSqlTransaction):
+            reader._connection.execute("SET TRANSACTION READ WRITE")

@@ -135,3 +135,20 @@ def test_what_is_no_database_or_too_large_is_refused(workspace: Workspace, tmp_p
     workspace.write_bytes("c.db", data[:100] + b"\xff" * (len(data) - 100))
     with pytest.raises(UsageError, match="refused"):
         ask(SqlSource("s", PUBLIC, file="c.db"), "SELECT * FROM a")
+
+
+@pytest.mark.parametrize(
+    "sql", ["PRAGMA query_only = OFF", "ATTACH ':memory:' AS x", "DELETE FROM a", "CREATE TEMP TABLE x (y)", "SELECT fts3_tokenizer('simple')", "SELECT sqlite_version()", "EXPLAIN DELETE FROM a"]
+)  # fmt: skip
+def test_all_but_reading_is_denied_while_it_is_compiled(shop: Path, sql: str):
+    with pytest.raises(UsageError, match="refused") as caught:
+        ask(SqlSource("s", PUBLIC, path=shop), sql)
+    assert "authoriz" in caught.value.evidence or "prohibited" in caught.value.evidence
+
+
+def test_the_file_itself_is_open_for_reading_only_and_so_is_the_connection(shop: Path):
+    with sqlite_reader(SqlSource("s", PUBLIC, path=shop)) as reader:
+        assert reader._database.execute("PRAGMA query_only").fetchone() == (1,)
+        reader._database.execute("PRAGMA query_only = OFF")
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader._database.execute("DELETE FROM a")
