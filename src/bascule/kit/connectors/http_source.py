@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -33,9 +34,9 @@ class HttpSource:
     name: str
     base_url: str
     sensitivity: DataSensitivity
-    hosts: frozenset[str] = frozenset()
+    hosts: AbstractSet[str] = frozenset()
     """More names, each perhaps with a port: `cdn.example.com`, `example.com:8443`."""
-    methods: frozenset[str] = frozenset(["GET", "HEAD"])
+    methods: AbstractSet[str] = frozenset(["GET", "HEAD"])
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Sent to `base_url` only, so that no other host learns a password that stands in them."""
     allow_private: bool = False

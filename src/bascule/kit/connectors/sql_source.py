@@ -1,5 +1,6 @@
 """A database that may be asked: which one, how private, and how much of it."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -38,7 +39,7 @@ class SqlSource:
     path: str | Path | None = None
     file: str | None = None
     dsn: str | None = field(default=None, repr=False)
-    tables: frozenset[str] | None = None
+    tables: AbstractSet[str] | None = None
     """As they are called in the database: `orders`, or for PostgreSQL also `sales.orders`."""
     schema: str = "public"
     """For PostgreSQL, where names without a schema are looked for."""

@@ -7,6 +7,7 @@ while it is open, and no journal that somebody has put beside it is played into 
 import sqlite3
 import time
 from collections.abc import Generator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -187,7 +188,7 @@ def _tighten(database: sqlite3.Connection) -> None:
         database.execute(f"SELECT 1 FROM {name}('[]')")  # noqa: S608 -- a name of our own
 
 
-def _is_named(name: str, wanted: frozenset[str]) -> bool:
+def _is_named(name: str, wanted: AbstractSet[str]) -> bool:
     return name.lower() in {each.lower().removeprefix("main.") for each in wanted}
 
 
