@@ -37,3 +37,8 @@ def test_the_command_loads_nothing_third_party_before_it_knows_what_to_do():
 
 def test_the_workspace_loads_nothing_slow():
     assert third_party_after("bascule.workspace") & LATE == set()
+
+
+def test_the_connectors_load_no_package_but_msgspec_and_what_it_needs():
+    """Neither MCP, whose absence is their point, nor what only some of them need, nor what `kit` itself is made of."""
+    assert third_party_after("bascule.kit.connectors") <= {"msgspec", "typing_extensions"}

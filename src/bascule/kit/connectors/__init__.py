@@ -1,0 +1,29 @@
+"""Ways to data for tools: confined to the workspace of the request, or to a source that the server's author names."""
+
+from bascule.kit.connectors.connector import Connector
+from bascule.kit.connectors.csv_files import CsvConnector
+from bascule.kit.connectors.files import FilesConnector
+from bascule.kit.connectors.http import HttpConnector, HttpReply
+from bascule.kit.connectors.http_source import HttpSource
+from bascule.kit.connectors.json_files import JsonConnector
+from bascule.kit.connectors.openapi import OpenApiConnector
+from bascule.kit.connectors.source import FileSource
+from bascule.kit.connectors.sql import SqlConnector
+from bascule.kit.connectors.sql_rows import Rows
+from bascule.kit.connectors.sql_source import SqlLimits, SqlSource
+
+__all__ = [
+    "Connector",
+    "CsvConnector",
+    "FileSource",
+    "FilesConnector",
+    "HttpConnector",
+    "HttpReply",
+    "HttpSource",
+    "JsonConnector",
+    "OpenApiConnector",
+    "Rows",
+    "SqlConnector",
+    "SqlLimits",
+    "SqlSource",
+]
