@@ -9,6 +9,7 @@ from bascule.config.entries import Entry, fill_entry, read_values
 from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, idempotent_flaws, stdio_flaws
 from bascule.config.isolated import isolated_flaws, isolated_transport
 from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS
+from bascule.config.kit_server import told_flaws
 from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings, oauth_flaws
 from bascule.config.presets import PRESETS, Preset, limit_flaws
@@ -86,6 +87,7 @@ def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
     yield from exposure_flaws(prefix=values["prefix"], allow=values["tools.allow"], block=values["tools.block"])
     yield from idempotent_flaws(values["idempotent"])
     yield from lifetime_flaws(lifetime=values["lifetime"], stateless=values["stateless"])
+    yield from told_flaws(kit=values["kit"], lifetime=values["lifetime"], headers=values["headers"])
     yield from heartbeat_flaws(values["heartbeat.interval"], values["heartbeat.stale_after"])
     yield from permission_flaws(values["permissions"])
     yield from raises_flaws(values["raises"])

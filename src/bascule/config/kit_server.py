@@ -48,3 +48,14 @@ def kit_server_flaws(target: Any, port: Any) -> Iterator[Flaw]:
         yield Flaw(("target",), "must name the Python file that holds the server")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port <= HIGHEST_PORT:
         yield Flaw(("port",), f"must be a whole number from 1 to {HIGHEST_PORT}")
+
+
+def told_flaws(*, kit: Any, lifetime: Any, headers: Any) -> Iterator[Flaw]:
+    """What cannot stand beside `kit: true`: such a server is told, by us, on whose behalf it is asked."""
+    if kit is not True:
+        return
+    if lifetime == "shared":
+        yield Flaw(("kit",), "does not go with `lifetime: shared`: nobody could tell the server who asks")
+    names = [str(name).lower() for name in headers or ()]
+    if "authorization" in names:
+        yield Flaw(("kit",), "does not go with headers.Authorization: the server is shown a token of ours there")

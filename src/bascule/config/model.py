@@ -20,7 +20,7 @@ from bascule.config.flaws import (
     texts,
 )
 from bascule.config.isolated import TWINS, Twin, twin_flaws
-from bascule.config.kit_server import KitServer
+from bascule.config.kit_server import KitServer, told_flaws
 from bascule.config.oauth import OAuthSettings
 from bascule.config.presets import Preset, preset_map, presets_flaws
 from bascule.config.transport import NoTransport, Transport
@@ -146,6 +146,7 @@ class ServerConfig:
                 _limit_flaws(self.limit),
                 choice_flaws("lifetime", self.lifetime, LIFETIMES),
                 lifetime_flaws(lifetime=self.lifetime, stateless=self.stateless),
+                told_flaws(kit=self.kit, lifetime=self.lifetime, headers=getattr(self.transport, "headers", None)),
                 idempotent_flaws(self.idempotent),
                 _transport_flaws(self.transport, self.unavailable_reason),
                 permission_flaws(self.permissions),
