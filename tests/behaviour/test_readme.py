@@ -21,6 +21,7 @@ pytestmark = pytest.mark.requirement("UX-5")
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 LOGIN = (ROOT / "docs/login.md").read_text(encoding="utf-8")
+IDENTITY = (ROOT / "docs/identity.md").read_text(encoding="utf-8")
 SESSIONS = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
 PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 """What activating the environment does."""
@@ -113,6 +114,21 @@ def test_the_login_shown_can_be_configured(folder: Path, monkeypatch: pytest.Mon
     assert (oauth.client_id, oauth.scopes, oauth.secrets) == ("my-client", ("read",), ("s3cret",))
 
 
+async def test_the_keys_shown_can_be_configured_and_the_tokens_shown_minted(folder: Path):
+    path = folder / "bascule.yaml"
+    path.write_text(example("yaml", IDENTITY))
+    secret = {"TOKEN_SECRET": "Zr9uQ2fXwL7mT4vKpD8sHc3nYb6gJe1aNqR5xUoWtSiPzMkV"}
+    server = load_file(path, secret).kit_servers["records"]
+    shown = re.findall(r"^\$ bascule (.*)$", example("console", IDENTITY), re.MULTILINE)
+
+    assert (server.unavailable_reason, len(server.auth.keys)) == (None, 2)
+    assert len(shown) == 2
+    for words in shown:
+        ran = await bascule(folder, *shlex.split(words), env={**PATH, **secret})
+        assert ran.code == 0, ran.err
+        assert ran.out
+
+
 async def test_the_operators_page_shows_what_the_commands_print(tmp_path: Path):
     """Every command of the page, one after another, but for when it was and who ran it."""
     (tmp_path / "bascule.yaml").write_text(example("yaml", SESSIONS))
@@ -151,6 +167,7 @@ def test_every_make_target_shown_is_there():
         "README.md",
         "docs/design.md",
         "docs/glossary.md",
+        "docs/identity.md",
         "docs/lock.md",
         "docs/login.md",
         "docs/running.md",

@@ -246,6 +246,8 @@ def misshapen() -> Iterator[tuple[str, str]]:
     yield "17 KiB", token(claims(more="x" * 17 * 1024))
     yield "2 MB of dots", "." * 2_000_000
     yield "not a token", "alice"
+    yield "a letter beyond ASCII in the body", f"{HEAD}.é{BODY}.{SIGNED}"
+    yield "a lone surrogate in the body", f"{HEAD}.\ud800{BODY}.{SIGNED}"
     yield "letters beyond ASCII", GOOD.replace(".", "․")
     for name, raw in {
         "an array": b"[]",
@@ -270,6 +272,7 @@ def misshapen() -> Iterator[tuple[str, str]]:
         "exp twice": good.replace('"exp"', '"exp": 99999999999, "exp"').encode(),
         "twice inside": good.replace('"sub"', '"x": {"a": 1, "a": 2}, "sub"').encode(),
         "a nested token": GOOD.encode(),
+        "no JSON for a number": good.replace('"sub"', '"x": NaN, "sub"').encode(),
         "deep": b'{"sub":' + b"[" * 5000 + b"]" * 5000 + b"}",
     }.items():
         yield f"a body that is {name}", on(f"{HEAD}.{part(raw)}")

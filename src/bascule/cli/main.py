@@ -20,6 +20,8 @@ _NAMES = (
     "logs",
     "sessions",
     "audit",
+    "run",
+    "token",
     "login",
     "logout",
 )

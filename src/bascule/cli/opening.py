@@ -12,6 +12,7 @@ from bascule.cli.consent import consent_at_the_terminal
 from bascule.cli.explain import legible
 from bascule.cli.level_words import raised
 from bascule.cli.terminal import person_at_the_terminal
+from bascule.config.find_server import client_server_named
 from bascule.config.load import load_file
 from bascule.config.locate import find, locate
 from bascule.config.model import RuntimeConfig
@@ -61,7 +62,19 @@ def read_config(options: argparse.Namespace) -> RuntimeConfig:
     config = load_file(locate(options.config, os.environ), os.environ)
     for note in config.notes:
         print(f"note: {note}", file=sys.stderr)
+    for name in _asked_for(options):
+        if name in config.kit_servers:
+            client_server_named(config, name)
     return config
+
+
+def _asked_for(options: argparse.Namespace) -> list[str]:
+    """The servers that a command names, as those to connect to."""
+    command = getattr(options, "command", None)
+    if command == "approve":
+        return [name.partition("/")[0] for name in options.names]
+    named = {"inspect": "name", "login": "name", "logout": "name", "read": "server"}.get(command or "")
+    return [getattr(options, named)] if named and getattr(options, named) else []
 
 
 def _person(*, watch: bool) -> dict[str, Any]:

@@ -56,6 +56,15 @@ _AUDIT_EXAMPLES = """examples:
   bascule audit verify --anchor WRITER:SEQUENCE:MAC        against an anchor that was kept elsewhere, too
   bascule audit export --format csv --since 2026-11-01 audit.csv"""
 
+_RUN_EXAMPLES = """examples:
+  bascule run records                   serves the entry `records` with `type: server`, until Ctrl-C
+  bascule token records                 prints a token to try it with"""
+
+_MINT_EXAMPLES = """examples:
+  bascule token records --user alice --session s-1      for the entry `records` with `type: server`
+  bascule token --audience http://127.0.0.1:8000/mcp --life 60    for a server that is configured elsewhere
+  curl -H "Authorization: Bearer $(bascule token records)" http://127.0.0.1:8000/mcp"""
+
 _LOGIN_EXAMPLES = """examples:
   bascule login github                  opens your browser, or prints the address where there is none
   bascule login github --no-browser     prints the address; the browser has to run on this machine
@@ -116,6 +125,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_logs(add("logs", "show what a server said on stderr, and how its links fared", _LOGS_EXAMPLES))
     _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
     _add_audit(add("audit", "show what was done, verify that nobody has changed the log of it", _AUDIT_EXAMPLES))
+    serve = add("run", "serve a server of your own, as the config describes it, until Ctrl-C", _RUN_EXAMPLES)
+    serve.add_argument("name", metavar="NAME", help="the server's name: an entry with `type: server`")
+    _add_token(add("token", "mint a token for trying out a server of your own, for some minutes", _MINT_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
@@ -208,6 +220,12 @@ def _add_approve(command: argparse.ArgumentParser) -> None:
 
 def _add_timeout(command: argparse.ArgumentParser) -> None:
     command.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long to wait for the result")
+
+
+def _add_token(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="NAME", nargs="?", help="the server's name: an entry with `type: server`")
+    command.add_argument("--audience", metavar="URL", help="whom it is for, where there is no such entry")
+    command.add_argument("--life", type=seconds, default=300.0, metavar="SECONDS", help="default, and most: 300")
 
 
 def _add_login(command: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from bascule.core.errors import ConfigError
 RELISTED = frozenset({"prefix", "allow", "block", "permissions", "trust"})
 """What changes how its tools are seen: what they are called, which of them are shown, what they may do."""
 
-RETUNED = RELISTED | {"render", "timeouts", "required", "idempotent", "limits", "ask", "raises", "vouched"}
+RETUNED = RELISTED | {"render", "limit", "timeouts", "required", "idempotent", "limits", "ask", "raises", "vouched"}
 """What can change under a server that runs. It is read for each call, or when the next link opens; all else is part of
 how the server is reached, or of the link itself."""
 
@@ -25,7 +25,8 @@ SETTINGS = {
     "audit_arguments": "audit.arguments",
     "anchor_every": "audit.anchor_every",
 }
-"""What stands beside the servers, by its key in the file. All of it is settled when the program starts."""
+"""What stands beside the servers, by its key in the file. All of it is settled when the program starts. Presets are not
+among it: a server's `limit` holds what it names, so that a changed preset is a change of those servers."""
 
 _LINE = re.compile(r":\d+(?=: )")
 

@@ -8,9 +8,10 @@ from bascule.config.credentials import ADVICE, names_credential
 from bascule.config.entries import Entry, fill_entry, read_values
 from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, idempotent_flaws, stdio_flaws
 from bascule.config.isolated import isolated_flaws, isolated_transport
-from bascule.config.keys import SERVER_KEYS
+from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS
 from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings, oauth_flaws
+from bascule.config.presets import PRESETS, Preset, limit_flaws
 from bascule.config.problems import KeyPath, Problems, dotted
 from bascule.config.remote import remote_flaws, remote_kind, remote_transport
 from bascule.config.transport import NoTransport, StdioTransport, Transport
@@ -60,17 +61,24 @@ class Draft:
         self.fix = self.fix or fix
 
 
-def make_server(draft: Draft, environ: Mapping[str, str], problems: Problems) -> ServerConfig | None:
+def make_server(
+    draft: Draft, environ: Mapping[str, str], problems: Problems, presets: Mapping[str, Preset] = PRESETS
+) -> ServerConfig | None:
     """The server, usable or refused on its own; nothing if the file has to be corrected first."""
     draft.entry, missing = fill_entry(draft.entry, environ)
     for each in missing:
         draft.refuse(problems.told(each.path, each.told), each.fix)
+    for key in KIT_SERVER_KEYS:
+        _stray(draft, key, "goes with `type: server`, which this entry does not have", problems)
     values = read_values(SERVER_KEYS, draft.entry, problems)
-    for flaw in _flaws_of(values):
-        if not _is_known(_place(draft, flaw), missing, problems):
+    for flaw in (*_flaws_of(values), *limit_flaws(values["limit"], presets)):
+        if not is_known(_place(draft, flaw), missing, problems):
             problems.add(_place(draft, flaw), flaw.text)
     transport = _transport(draft, values, missing, problems)
-    return None if problems.found else _server(draft, values, transport, problems)
+    if problems.found:
+        return None
+    values["limit"] = None if values["limit"] is None else presets[values["limit"]]
+    return _server(draft, values, transport, problems)
 
 
 def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
@@ -87,14 +95,13 @@ def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
     yield from vouched_flaws(_level(values["vouched"]), has_twin=has_twin)
 
 
-def _is_known(path: KeyPath, missing: list[Missing], problems: Problems) -> bool:
+def is_known(path: KeyPath, missing: list[Missing], problems: Problems) -> bool:
     """Whether the value there could not even be read. To say that it is also flawed would be to say it twice."""
     return problems.touch(path) or any(each.path[: len(path)] == path for each in missing)
 
 
 def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems: Problems) -> ServerConfig:
-    place = problems.place(draft.path)
-    located = place if problems.line(draft.path) else f"{place}: {dotted(draft.path)}"
+    located = location_of(draft, problems)
     return ServerConfig(
         name=draft.name,
         transport=transport,
@@ -102,6 +109,7 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         allow=None if values["tools.allow"] is None else _whole(values["tools.allow"]),
         block=_whole(values["tools.block"]),
         render=values["render"],
+        limit=values["limit"],
         timeouts=Timeouts(**_table("timeouts", values)),
         era=values["era"],
         required=values["required"],
@@ -119,10 +127,16 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         vouched=_level(values["vouched"]),
         isolated=_isolated(values, transport),
         twin=values["twin"],
+        kit=values["kit"],
         location=located,
         notes=tuple(draft.notes),
-        unavailable_reason=_reason(draft, located),
+        unavailable_reason=reason_of(draft, located),
     )
+
+
+def location_of(draft: Draft, problems: Problems) -> str:
+    place = problems.place(draft.path)
+    return place if problems.line(draft.path) else f"{place}: {dotted(draft.path)}"
 
 
 def _level(name: str | None) -> DataSensitivity | None:
@@ -150,7 +164,7 @@ def _oauth(values: dict[str, Any]) -> OAuthSettings:
     return OAuthSettings(**{key.partition(".")[2]: values[key] for key in _OAUTH_KEYS})
 
 
-def _reason(draft: Draft, located: str) -> ConfigError | None:
+def reason_of(draft: Draft, located: str) -> ConfigError | None:
     if not draft.refusals:
         return None
     return ConfigError(
@@ -163,7 +177,7 @@ def _reason(draft: Draft, located: str) -> ConfigError | None:
 
 def _transport(draft: Draft, values: dict[str, Any], missing: list[Missing], problems: Problems) -> Transport:
     way = _way(draft, problems)
-    flaws = [flaw for flaw in _way_flaws(way, values) if not _is_known(_place(draft, flaw), missing, problems)]
+    flaws = [flaw for flaw in _way_flaws(way, values) if not is_known(_place(draft, flaw), missing, problems)]
     for flaw in flaws:
         _blame(draft, flaw, problems)
     if way is None or flaws or draft.refusals or problems.found:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from bascule.config.isolated import TWINS
+from bascule.config.kit_server import PORT
 from bascule.config.model import (
     AUDITED,
     ERAS,
@@ -30,8 +31,12 @@ class Kind(StrEnum):
     SECONDS = "a number of seconds above 0"
     COUNT = "a whole number above 0"
     SIZE = "a size such as 8MiB"
+    TABLES = "a list of mappings"
+    """What may stand in one of them is the model's to say."""
     WORD_MAP = "a mapping of names to words"
     """What the words may be, and whether several stand in a list, is the model's to say."""
+    NUMBER_MAPS = "a mapping of names to mappings of numbers"
+    """Which numbers there are, and how large they may be, is the model's to say."""
     CHOICE = "one of a few words"
     OTHER = "a value of its own form"
     """Only for keys this version does not read."""
@@ -76,14 +81,14 @@ SERVER_KEYS = _by_name(
     Key("tools.allow", Kind.TEXTS),
     Key("tools.block", Kind.TEXTS, ()),
     Key("render", Kind.CHOICE, "yaml", STYLES),
-    _later("limit", Kind.TEXT),
+    Key("limit", Kind.TEXT),
     Key("permissions", Kind.WORD_MAP, {}),
     Key("idempotent", Kind.TEXTS, ()),
     Key("trust", Kind.TEXTS, ()),
     Key("ask", Kind.TEXTS, ()),
     Key("raises", Kind.WORD_MAP, {}),
     Key("vouched", Kind.CHOICE, choices=VOUCHED),
-    _later("kit", Kind.FLAG, default=False),
+    Key("kit", Kind.FLAG, default=False),
     Key("url_isolated", Kind.TEXT),
     Key("command_isolated", Kind.TEXTS),
     Key("twin", Kind.CHOICE, "lazy", TWINS),
@@ -110,13 +115,22 @@ SERVER_KEYS = _by_name(
     Key("limits.concurrent", Kind.COUNT, 16),
     Key("limits.per_minute", Kind.COUNT),
     Key("limits.bytes_per_minute", Kind.SIZE),
-    _later("type", Kind.CHOICE, choices=("server",)),
-    _later("target", Kind.TEXT),
-    _later("instructions", Kind.TEXT),
-    _later("port", Kind.COUNT, 8000),
-    _later("auth"),
+    Key("type", Kind.TEXT),
+    Key("target", Kind.TEXT),
+    Key("instructions", Kind.TEXT),
+    Key("port", Kind.COUNT, PORT),
+    Key("auth.keys", Kind.TABLES, ()),
+    Key("auth.issuer", Kind.TEXT),
+    Key("auth.audience", Kind.TEXT),
+    Key("auth.claims.user", Kind.TEXT, "sub"),
+    Key("auth.claims.session", Kind.TEXT, "session_id"),
 )
 """What may stand in one server's entry."""
+
+KIT_SERVER_KEYS = tuple(
+    name for name in SERVER_KEYS if name in {"type", "target", "instructions", "port"} or name.startswith("auth.")
+)
+"""Those of them that belong to a server which is started here; all others belong to one that is connected to."""
 
 TOP_KEYS = _by_name(
     _later("egress.allow", Kind.TEXTS, ()),
@@ -127,7 +141,7 @@ TOP_KEYS = _by_name(
     Key("catalog.lock", Kind.CHOICE, "auto", LOCKINGS),
     Key("catalog.screen", Kind.CHOICE, "flag", SCREENS),
     _later("catalog.search_above", Kind.COUNT),
-    _later("results.presets", default={}),
+    Key("results.presets", Kind.NUMBER_MAPS, {}),
     Key("workspace.root", Kind.TEXT),
     Key("workspace.quota", Kind.SIZE, WORKSPACE_QUOTA),
     Key("store", Kind.TEXT),
@@ -135,7 +149,7 @@ TOP_KEYS = _by_name(
     Key("audit.anchor_every", Kind.SECONDS, 60),
     _later("gateway.host", Kind.TEXT, "127.0.0.1"),
     _later("gateway.port", Kind.COUNT, 8470),
-    _later("gateway.auth.keys", Kind.TEXTS, ()),
+    _later("gateway.auth.keys", Kind.TABLES, ()),
     _later("gateway.auth.issuer", Kind.TEXT),
     _later("gateway.auth.audience", Kind.TEXT),
     _later("gateway.auth.claims.user", Kind.TEXT, "sub"),

@@ -62,6 +62,24 @@ def _word_map(_key: Key, value: Any, report: Report) -> dict[str, Any] | None:
     return {name: item for name, item in value.items() if not isinstance(item, Hole)}
 
 
+def _tables(_key: Key, value: Any, report: Report) -> tuple[Any, ...] | None:
+    if not is_array(value):
+        report((), f"must be {Kind.TABLES}, not {_described(value)}; write it between [ and ]")
+        return None
+    return tuple(value)
+
+
+def _number_maps(_key: Key, value: Any, report: Report) -> dict[str, Any] | None:
+    if not is_object(value) or not all(is_object(each) for each in value.values()):
+        report((), f"must be {Kind.NUMBER_MAPS}")
+        return None
+    return {name: {key: _scalar(item) for key, item in each.items()} for name, each in value.items()}
+
+
+def _scalar(value: Any) -> Any:
+    return plain_scalar(str(value)) if isinstance(value, FromVariable) else value
+
+
 def _flag(_key: Key, value: Any, report: Report) -> bool | None:
     return _fitting(value, isinstance(value, bool), Kind.FLAG, report)
 
@@ -94,6 +112,8 @@ _READERS: dict[Kind, Callable[[Key, Any, Report], Any]] = {
     Kind.TEXTS: _texts,
     Kind.TEXT_MAP: _text_map,
     Kind.WORD_MAP: _word_map,
+    Kind.TABLES: _tables,
+    Kind.NUMBER_MAPS: _number_maps,
     Kind.FLAG: _flag,
     Kind.SECONDS: _seconds,
     Kind.COUNT: _count,

@@ -1,7 +1,7 @@
 """One file to one `RuntimeConfig`. All that is wrong with the file is told at once; the file is only ever read."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,13 @@ from bascule.config.document import Document, read_document
 from bascule.config.dotenv import read_dotenv
 from bascule.config.draft import make_server
 from bascule.config.entries import fill_entry, read_values, sort_keys
-from bascule.config.flaws import runtime_flaws
+from bascule.config.flaws import Flaw, runtime_flaws
 from bascule.config.foreign import OURS
 from bascule.config.keys import TOP_KEYS
+from bascule.config.kit_draft import is_kit_draft, make_kit_server
 from bascule.config.listing import list_drafts
-from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.model import RuntimeConfig
+from bascule.config.presets import Preset, preset_map, presets_flaws
 from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.shapes import SHAPES, Shape, shape_of
 from bascule.core.jsonvalue import JsonObject, is_object
@@ -29,6 +31,7 @@ _FIELDS = {
     "workspace.quota": "workspace_quota",
     "audit.arguments": "audit_arguments",
     "audit.anchor_every": "anchor_every",
+    "results.presets": "presets",
 }
 """Keys beside the servers, and the fields of the model they fill."""
 
@@ -43,17 +46,20 @@ def load_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Run
     root, shape = _shaped(document)
     variables, dotenv_notes = _variables(document.path, os.environ if environ is None else environ)
     listing = list_drafts(root, shape, document.problems)
-    servers = [make_server(draft, variables, document.problems) for draft in listing.drafts]
+    own = [draft for draft in listing.drafts if is_kit_draft(draft)]
+    others = [draft for draft in listing.drafts if not is_kit_draft(draft)]
+    kit_servers = [make_kit_server(draft, variables, document.problems) for draft in own]
     settings = _settings(root, shape, variables, document.problems)
+    presets = settings["presets"]
+    servers = [make_server(draft, variables, document.problems, presets) for draft in others]
     document.problems.raise_if_any()
-    return _runtime(document, servers, settings, (*dotenv_notes, *listing.notes))
-
-
-def _runtime(
-    document: Document, servers: list[ServerConfig | None], settings: dict[str, Any], notes: tuple[str, ...]
-) -> RuntimeConfig:
-    named = {server.name: server for server in servers if server is not None}
-    return RuntimeConfig(servers=named, path=document.path, notes=notes, **settings)
+    return RuntimeConfig(
+        servers={server.name: server for server in servers if server is not None},
+        kit_servers={server.name: server for server in kit_servers if server is not None},
+        path=document.path,
+        notes=(*dotenv_notes, *listing.notes),
+        **settings,
+    )
 
 
 def _shaped(document: Document) -> tuple[JsonObject, Shape]:
@@ -83,10 +89,17 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
     values = read_values(TOP_KEYS, entry, problems)
     settings = {field: values[key] for key, field in _FIELDS.items()}
     keys = {field: key for key, field in _FIELDS.items()}
-    for flaw in runtime_flaws(settings):
+    flaws = (*runtime_flaws(settings), *presets_flaws(settings["presets"]))
+    for flaw in flaws:
         key = keys[str(flaw.path[0])]
-        problems.add(entry[key].path if key in entry else (*path, key), flaw.text)
-    return settings
+        problems.add((*entry[key].path, *flaw.path[1:]) if key in entry else (*path, key), flaw.text)
+    return settings | {"presets": _presets(settings["presets"], flaws)}
+
+
+def _presets(given: Mapping[str, Any], flaws: Iterable[Flaw]) -> Mapping[str, Preset]:
+    """By name. One that is flawed stands for itself by its name alone: what names it is not flawed too."""
+    flawed = {flaw.path[1] for flaw in flaws if flaw.path[0] == "presets" and len(flaw.path) > 1}
+    return preset_map({name: Preset() if name in flawed else each for name, each in given.items()})
 
 
 def _own_part(root: JsonObject, shape: Shape) -> tuple[Any, KeyPath]:

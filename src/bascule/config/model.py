@@ -20,7 +20,9 @@ from bascule.config.flaws import (
     texts,
 )
 from bascule.config.isolated import TWINS, Twin, twin_flaws
+from bascule.config.kit_server import KitServer
 from bascule.config.oauth import OAuthSettings
+from bascule.config.presets import Preset, preset_map, presets_flaws
 from bascule.config.transport import NoTransport, Transport
 from bascule.config.upkeep import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
 from bascule.config.word import (
@@ -94,6 +96,8 @@ class ServerConfig:
     """Globs on the server's own tool names. None: all of them; empty: none."""
     block: tuple[str, ...] = ()
     render: "Style" = "yaml"
+    limit: Preset | None = None
+    """How much of a long result of its tools is shown. None: all of it."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     era: Era = "auto"
     required: bool = False
@@ -123,6 +127,8 @@ class ServerConfig:
     """How its declared twin is reached."""
     twin: Twin = "lazy"
     """When its twin is opened."""
+    kit: bool = False
+    """Whether it is a server of our kit, which is told on whose behalf it is asked: by a token minted for it alone."""
     location: str = field(default="", compare=False)
     """Where it was described, for messages."""
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -137,6 +143,7 @@ class ServerConfig:
                 exposure_flaws(prefix=self.prefix, allow=self.allow, block=self.block),
                 choice_flaws("render", self.render, STYLES),
                 choice_flaws("era", self.era, ERAS),
+                _limit_flaws(self.limit),
                 choice_flaws("lifetime", self.lifetime, LIFETIMES),
                 lifetime_flaws(lifetime=self.lifetime, stateless=self.stateless),
                 idempotent_flaws(self.idempotent),
@@ -163,6 +170,11 @@ class ServerConfig:
         return self.name if self.prefix is None else self.prefix
 
 
+def _limit_flaws(limit: Any) -> Iterator[Flaw]:
+    if limit is not None and not isinstance(limit, Preset):
+        yield Flaw(("limit",), "must be a preset, such as PRESETS['default'] of bascule.config")
+
+
 def _transport_flaws(transport: Any, reason: ConfigError | None) -> Iterator[Flaw]:
     if not isinstance(transport, Transport):
         yield Flaw(("transport",), "must be one of bascule.config's transports, such as StdioTransport(command=…)")
@@ -175,6 +187,7 @@ class RuntimeConfig:
     """All that was asked of one runtime."""
 
     servers: Mapping[str, ServerConfig]
+    """Those that are connected to."""
     links_max: int = LINKS_MAX
     links_starting: int = LINKS_STARTING
     message_max: int = MESSAGE_MAX
@@ -192,16 +205,22 @@ class RuntimeConfig:
     """How arguments are written down: by their shapes alone, or whole."""
     anchor_every: float = 60
     """Seconds after which the end of the audit log is kept in the store too."""
+    kit_servers: Mapping[str, KitServer] = field(default_factory=dict[str, KitServer])
+    """Servers of ours that are started here, by their names. Nobody connects to one because it stands here."""
+    presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
+    """How much of a long result is shown, by name. Those that are always there are among them."""
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        misnamed = [name for name, server in self.servers.items() if name != server.name]
+        described = chain(self.servers.items(), self.kit_servers.items())
+        misnamed = [name for name, server in described if name != server.name]
         refuse(
             "RuntimeConfig",
             chain(
                 runtime_flaws({field.name: getattr(self, field.name) for field in fields(self)}),
+                presets_flaws(self.presets),
                 choice_flaws("audit_arguments", self.audit_arguments, AUDITED),
                 choice_flaws("screen", self.screen, SCREENS),
                 choice_flaws("lock", self.lock, LOCKINGS),
@@ -209,3 +228,5 @@ class RuntimeConfig:
             ),
         )
         object.__setattr__(self, "servers", MappingProxyType(dict(self.servers)))
+        object.__setattr__(self, "kit_servers", MappingProxyType(dict(self.kit_servers)))
+        object.__setattr__(self, "presets", preset_map(self.presets))

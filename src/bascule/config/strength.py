@@ -35,8 +35,10 @@ _PUBLISHED = frozenset({"AyM1SysPpbyDfZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aK
 
 def secret_flaw(secret: str | bytes, algorithm: str) -> str | None:
     """What is wrong with a secret, in words that say nothing of it; None if it will do."""
-    text = secret.decode("latin-1") if isinstance(secret, bytes) else secret
-    length = len(secret) if isinstance(secret, bytes) else len(secret.encode("utf-8", "surrogatepass"))
+    data = secret_bytes(secret)
+    if data is None:
+        return "has characters that stand for no bytes"
+    text, length = secret.decode("latin-1") if isinstance(secret, bytes) else secret, len(data)
     if length < LEAST[algorithm]:
         return f"has {length} bytes; {algorithm} needs {LEAST[algorithm]} at least: {ADVICE}"
     if _is_made_of_little(text):
@@ -44,6 +46,15 @@ def secret_flaw(secret: str | bytes, algorithm: str) -> str | None:
     if text in _PUBLISHED or _is_an_example(text, length - LEAST[algorithm]):
         return f"is an example that everybody knows, or words around one: {ADVICE}"
     return None
+
+
+def secret_bytes(secret: str | bytes) -> bytes | None:
+    """The bytes that tokens are signed with; None for a text that stands for none. What the environment holds beyond
+    UTF-8 comes as lone surrogates, and goes back to the bytes it was."""
+    try:
+        return secret if isinstance(secret, bytes) else secret.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None
 
 
 def _is_made_of_little(text: str) -> bool:

@@ -5,6 +5,9 @@ from urllib.parse import urlsplit
 AT_SPAWN = "bascule:spawn"
 """The audience of a token that a server is started with. None that listens somewhere believes it."""
 
+SPAWN_VARIABLE = "BASCULE_TOKEN"
+"""Where a server finds the token that it is started with."""
+
 
 def audience_of_url(url: str) -> str:
     """A server that listens is named by its address, as every client of it can write it down."""

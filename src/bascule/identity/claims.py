@@ -40,8 +40,8 @@ class Expected(msgspec.Struct, frozen=True):
     """What it must allow."""
     development: bool = False
     """Whether issuer and audience may be left open. Tokens of anybody for anybody are believed then, if a key fits."""
-    reserved: bool = False
-    """Whether session ids of ours may be claimed: only in tokens that we have minted."""
+    ours: bool = False
+    """Whether we have minted it. Then it may name any principal there can be, and session ids of ours."""
     longest_life: float = LONGEST_LIFE
 
     def __post_init__(self) -> None:
@@ -129,9 +129,10 @@ def _scopes(claims: JsonObject) -> frozenset[str]:
 
 
 def _principal(claims: JsonObject, expected: Expected) -> Principal:
-    user = _id(claims, expected.claims.user)
-    session = _id(claims, expected.claims.session) if expected.claims.session in claims else ONE_PER_USER
-    if not expected.reserved and expected.claims.session in claims and session.startswith(RESERVED):
+    read = _text if expected.ours else _id
+    user = read(claims, expected.claims.user)
+    session = read(claims, expected.claims.session) if expected.claims.session in claims else ONE_PER_USER
+    if not expected.ours and expected.claims.session in claims and session.startswith(RESERVED):
         raise not_believed(f"it claims a session id that begins with {RESERVED}", "token_claims")
     try:
         return Principal(user, session)

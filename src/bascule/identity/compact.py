@@ -43,8 +43,8 @@ def read_compact(token: str) -> Compact:
     if len(token) > LONGEST:
         raise not_believed(f"it is longer than {LONGEST} characters", "token_length")
     parts = token.split(".")
-    if len(parts) != 3:
-        raise not_believed("it does not have three parts", "token_form")
+    if len(parts) != 3 or not token.isascii():
+        raise not_believed("it does not have three parts in plain letters", "token_form")
     header = _object(_bytes(parts[0]), "header")
     _check_header(header)
     return Compact(

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bascule.config.strength import secret_flaw
+from bascule.config.strength import secret_bytes, secret_flaw
 from bascule.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,14 +44,13 @@ def secret_key(algorithm: str, secret: str | bytes, kid: str | None = None) -> K
     """A key from a secret. A public key is refused: it is no secret, whatever its length."""
     from jwt.exceptions import InvalidKeyError  # noqa: PLC0415 -- slow to import
 
-    data = secret if isinstance(secret, bytes) else secret.encode()
+    data, flaw = secret_bytes(secret), secret_flaw(secret, algorithm)
+    if flaw or data is None:
+        raise _unusable(f"the secret {flaw}")
     try:
         material = _algorithm(algorithm).prepare_key(data)
     except InvalidKeyError:
         raise _unusable("the secret is a key of another kind, and not one that is kept secret") from None
-    flaw = secret_flaw(secret, algorithm)
-    if flaw:
-        raise _unusable(f"the secret {flaw}")
     return Key(algorithm, kid, material, hashlib.sha256(b"secret:" + data).digest())
 
 

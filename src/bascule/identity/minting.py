@@ -60,16 +60,11 @@ class Mint:
 
     def verifier(self, audience: str) -> Verifier:
         """Believes what this mint has made for this audience."""
-        expected = Expected(issuer=ISSUER, audience=audience, reserved=True, longest_life=LIFE)
+        expected = Expected(issuer=ISSUER, audience=audience, ours=True, longest_life=LIFE)
         return Verifier((self._key(),), expected, kinds=frozenset({KIND}), clock=self._clock)
 
     def _key(self) -> Key:
         return secret_key(_ALGORITHM, self._secret, self._kid)
-
-
-def audience_of(name: str) -> str:
-    """The audience of a server that is known by its name in a config alone."""
-    return f"{ISSUER}:{name}"
 
 
 def _part(data: bytes) -> bytes:

@@ -6,6 +6,7 @@ from bascule.compliance.private_data import PrivateData
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import get_session_id, get_user_id
+from bascule.kit.context_result import context_result
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.kit.permission import ToolPermission, tool_permission
 
@@ -22,6 +23,7 @@ __all__ = [
     "ToolFatalError",
     "ToolPermission",
     "ToolRetryError",
+    "context_result",
     "create_mcp_server",
     "get_session_id",
     "get_user_id",

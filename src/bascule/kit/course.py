@@ -12,10 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from bascule.compliance.private_data import CURRENT as SEEN
+from bascule.config.presets import PRESETS, Preset
 from bascule.config.state import state_folder
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import CURRENT as WHO
+from bascule.kit.context_result import CURRENT as SHOWN
 from bascule.kit.levels import KeptLevels
 from bascule.workspace.paths import CURRENT as WORKSPACE
 from bascule.workspace.workspace import QUOTA
@@ -53,11 +55,14 @@ class Home:
         folder: Path | None = None,
         workspaces: str | None = None,
         quota: int = QUOTA,
+        presets: Mapping[str, Preset] = PRESETS,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.folder = folder or state_folder(environ)
         self.levels = KeptLevels(self.folder / "servers" / _folder_of(name))
         self.workspaces = Workspaces.at(workspaces, self.folder, quota=quota)
+        self.presets = presets
+        """How much of a long result is shown, by name: those of the config."""
 
     @contextmanager
     def course_of(self, principal: Principal) -> Generator[None]:
@@ -67,9 +72,11 @@ class Home:
         who = WHO.set(principal)
         files = WORKSPACE.set(at_hand or partial(self.workspaces.of, principal))
         seen = SEEN.set(Seen(self.levels, principal))
+        shown = SHOWN.set(self.presets)
         try:
             yield
         finally:
+            SHOWN.reset(shown)
             SEEN.reset(seen)
             WORKSPACE.reset(files)
             WHO.reset(who)

@@ -15,7 +15,7 @@ from fastmcp.utilities.versions import VersionSpec
 from bascule.config.auth import AuthSettings
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
-from bascule.identity.audience import AT_SPAWN, audience_of_url
+from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.configured import verifiers_of
 from bascule.identity.minting import Mint
 from bascule.identity.verifier import Believes
@@ -27,9 +27,6 @@ from bascule.kit.plain_headers import PlainHeaders
 from bascule.kit.registry import GoverningProvider, governed, permissions_of
 from bascule.kit.telling import TellingServer
 from bascule.kit.token_auth import TokenAuth
-
-TOKEN = "BASCULE_TOKEN"  # noqa: S105 -- the name of a variable
-"""The variable in which a runtime tells a server that it starts for whom it is."""
 
 DEVELOPMENT_SESSION = "development"
 
@@ -108,12 +105,17 @@ class KitServer(TellingServer):
     def _known(self, tool: Tool | None) -> Tool | None:
         return governed(tool, self._admission) if tool is not None and permissions_of(tool) is not None else None
 
+    def believe(self, auth: AuthSettings) -> None:
+        """Let in whom a config says, and nobody else, whatever was said in code."""
+        self._identities = Identities(auth, None, None, self._identities.scopes)
+        self._session.fixed = None
+
     # Its doors
 
     async def run_stdio_async(self, *args: Any, **options: Any) -> None:
         options.setdefault("show_banner", False)
         # Taken out: whatever the tools start must not find it.
-        token = os.environ.pop(TOKEN, None)
+        token = os.environ.pop(SPAWN_VARIABLE, None)
         if token is not None:
             self._session.fixed = await self._spawned_for(token)
         await super().run_stdio_async(*args, **options)

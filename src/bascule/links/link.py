@@ -18,6 +18,7 @@ from bascule.core.errors import (
 )
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
+from bascule.core.principal import Principal
 from bascule.core.request import Leave, Request
 from bascule.links.gate import StartGate
 from bascule.links.heart import Heart
@@ -35,6 +36,8 @@ Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
 OnChange = Callable[["Link", Kind], None]
 """Told what a server says has changed, on which link. Must not block."""
+OnRemark = Callable[[Principal, Mask, JsonObject], None]
+"""Told what a server remarks, on a link of whom, and what of it is secret. Must not block."""
 
 
 TRIES_FOR_LEAVE = 3
@@ -58,6 +61,7 @@ class LinkPlan:
     """Answers what the server asks of us. Without it, everything is refused."""
     on_change: OnChange | None = None
     """Told of changes at the server. Without it, nobody listens for them."""
+    on_remark: OnRemark | None = None
     leave: Leave | None = None
     """Leave to write for all that the link says, on its own account or on somebody's."""
 
@@ -278,7 +282,7 @@ class Link:
             self.agreement = await self._agree_by_older_way(limit, refused)
         version = self.agreement.version
         if is_new_era(version):
-            self.stamp = new_stamp(version, terms.client_info, terms.capabilities)
+            self.stamp = new_stamp(version, terms.client_info, terms.capabilities, terms.log_level)
         else:
             self.stamp = old_stamp(version)
             self._listen_to_questions()
@@ -313,8 +317,13 @@ class Link:
     async def _listen_for_changes(self, agreement: Agreement) -> None:
         if self._plan.on_change is not None:
             assert self._dispatcher is not None
-            self._tidings = Tidings(self._dispatcher, self.send, agreement, partial(self._plan.on_change, self))
+            tell = partial(self._plan.on_change, self)
+            self._tidings = Tidings(self._dispatcher, self.send, agreement, tell, self._remarked)
             await self._tidings.begin()
+
+    def _remarked(self, params: JsonObject) -> None:
+        if self._plan.on_remark is not None:
+            self._plan.on_remark(self.key.principal, self._plan.mask, params)
 
     async def _agree(self, dial: Dial, limit: float, era: Era) -> Agreement:
         """Connect and negotiate. Waiting for our turn to start is not counted against the server."""

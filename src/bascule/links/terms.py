@@ -28,6 +28,8 @@ class Terms(msgspec.Struct, frozen=True):
     client_info: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"name": "bascule", "version": "unknown"})
     """Who we say we are: a name and a version."""
     capabilities: Mapping[str, Any] = {}
+    log_level: str = ""
+    """The lowest level at which the server is asked to remark something. Empty: not at all."""
 
 
 class Learned(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ Kind = Literal["tools", "resources", "prompts"]
 """What a server lists, and says has changed."""
 
 LISTEN = "subscriptions/listen"
+REMARK = "notifications/message"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 CHANGES: Mapping[str, Kind] = {f"notifications/{kind}/list_changed": kind for kind in KINDS}
@@ -41,10 +42,12 @@ class Tidings:
         send: Callable[[Request], Awaitable[JsonObject]],
         agreement: Agreement,
         tell: Callable[[Kind], None],
+        remark: Callable[[JsonObject], None],
     ) -> None:
         self._dispatcher = dispatcher
         self._send = send
         self._tell = tell
+        self._remark = remark
         self._promised = promised(agreement.capabilities) if is_new_era(agreement.version) else ()
         self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._begun = False
@@ -65,12 +68,14 @@ class Tidings:
             self._listening.cancel()
             await asyncio.wait((self._listening,))
 
-    def _hear(self, method: str, _params: JsonObject) -> None:
+    def _hear(self, method: str, params: JsonObject) -> None:
         """Take a notice. Which request it names, in the new era, does not matter: there is but one, and whatever a
         server says has changed is only ever a reason to look."""
         kind = CHANGES.get(method)
         if kind is not None:
             self._tell(kind)
+        elif method == REMARK:
+            self._remark(params)
         elif method == ACKNOWLEDGED and self._unacknowledged:
             self._unacknowledged = False
             self._acknowledged()

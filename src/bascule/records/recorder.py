@@ -1,11 +1,15 @@
 """Hands events to whoever wants them, so that no listener can harm what it listens to."""
 
 import logging
+import time
 from collections.abc import Iterable
 
 from bascule.core.events import Event, LinkChanged, Sink
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.records.audit import Audit
+from bascule.records.remarks import Remarks
 from bascule.records.server_log import ServerLog
 
 _log = logging.getLogger("bascule.records")
@@ -19,6 +23,7 @@ class Recorder:
         self._sinks = tuple(sinks)
         self._servers = log
         self.audit = audit
+        self._remarks = Remarks(time.monotonic)
 
     def record(self, event: Event) -> None:
         if self.audit is not None:
@@ -30,6 +35,10 @@ class Recorder:
                 sink(event)
             except Exception:  # noqa: BLE001 -- a user's code: its mistake must not fail the call it only watches
                 _log.exception("an event sink raised")
+
+    def remarked(self, server: str, principal: Principal, mask: Mask, params: JsonObject) -> None:
+        """Take what a server remarks in the course of its work."""
+        self._remarks.hear(server, principal, mask, params)
 
     def said(self, server: str, principal: Principal, pid: int, line: str) -> None:
         """Take a line that a server wrote to stderr."""

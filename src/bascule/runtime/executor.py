@@ -29,6 +29,7 @@ from bascule.links.pool import Pool
 from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
 from bascule.runtime.input_rounds import next_round
+from bascule.runtime.limiting import limited_outcome
 from bascule.runtime.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
 from bascule.runtime.prepared import Prepared, values_of, with_own_arguments
 from bascule.runtime.repeating import in_time, to_repeat
@@ -136,6 +137,8 @@ class Executor:
             if raw.get("resultType") != INPUT_REQUIRED or not operation.rounds:
                 outcome = operation.read(standing, target, raw, trail)
                 trail.mark(("read", now()))
+                if trail.preset is not None:
+                    return await limited_outcome(standing, outcome, trail.preset)
                 return outcome
             prepared = await next_round(self._answering, standing, prepared, trail)
 

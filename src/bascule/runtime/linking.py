@@ -8,6 +8,7 @@ from bascule.catalog.listing import Pages
 from bascule.config.model import ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError
+from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.request import Leave
@@ -16,8 +17,9 @@ from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.links.terms import Terms
+from bascule.records.remarks import wanted_level
 from bascule.transports.factory import by_older_way, dial, overheard
-from bascule.transports.http_logins import Logins
+from bascule.transports.introducing import Introducing
 
 
 def _client_info() -> Mapping[str, str]:
@@ -36,6 +38,14 @@ def unheard(_server: str, _principal: Principal, _pid: int, _line: str) -> None:
     """Takes what a server said, and lets it be."""
 
 
+Remarked = Callable[[str, Principal, Mask, JsonObject], None]
+"""Takes what a server remarks: the server, on whose behalf it runs, what of it is secret, the remark."""
+
+
+def unremarked(_server: str, _principal: Principal, _mask: Mask, _params: JsonObject) -> None:
+    """Takes what a server remarks, and lets it be."""
+
+
 def mask_of(server: ServerConfig) -> Mask:
     return Mask((*secrets_of(server.transport), *server.oauth.secrets))
 
@@ -46,10 +56,11 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
     *,
     max_message: int,
     reception: Reception,
-    logins: Logins | None,
+    introducing: Introducing,
     leave: Leave | None = None,
     on_change: OnChange | None = None,
     said: Said = unheard,
+    remarked: Remarked = unremarked,
 ) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
@@ -70,8 +81,9 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         lifetime=server.lifetime,
         client_info=CLIENT_INFO,
         capabilities=reception.capabilities,
+        log_level=wanted_level(server.name),
     )
-    dialling = partial(dial, logins=logins, mask=mask, max_message=max_message, environ=os.environ)
+    dialling = partial(dial, introducing=introducing, mask=mask, max_message=max_message, environ=os.environ)
     older = by_older_way(server)
     return ServerPlan(
         terms,
@@ -81,5 +93,6 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         partial(dialling, older) if older is not None else None,
         reception.answer,
         on_change,
+        partial(remarked, server.name),
         leave,
     )

@@ -31,7 +31,8 @@ from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required, session_ended
 from bascule.runtime.twinning import Twinning, is_twin
 from bascule.transports.http_credentials import Credentials
-from bascule.transports.http_logins import Logins, no_login, target_of
+from bascule.transports.http_logins import no_login, target_of
+from bascule.transports.introducing import Introducing
 
 ORIGINAL = Nobody("bascule", "original")
 """On whose behalf a server is looked at whose twin serves an agent session that never saw the server itself."""
@@ -54,14 +55,14 @@ class Roster:
         memory: ListingMemory,
         clock: Callable[[], float],
         reception: Reception,
-        logins: Logins,
+        introducing: Introducing,
         ratchets: Ratchets,
         lease: Lease,
     ) -> None:
         self.servers: Mapping[str, ServerConfig] = config.servers
         self._record = recorder.record
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
-        self._logins = logins
+        self._introducing = introducing
         self.refreshing = Refreshing(self, self._record, clock)
         self.ratchets = ratchets
         self._lease = lease
@@ -71,6 +72,7 @@ class Roster:
             reception=reception,
             on_change=self.refreshing.on_change,
             said=recorder.said,
+            remarked=recorder.remarked,
         )
         self._plans = Plans(self._planned(), ratchets)
         announcer = Announcer(self._record, clock)
@@ -216,7 +218,7 @@ class Roster:
             self._forget(name)
         over = (*diff.removed, *diff.restarted)
         links = [*self.links.retire(diff.removed, REMOVED), *self.links.retire(diff.restarted, EDITED)]
-        return Ending(links, self._logins.drop(over), self._relist(diff.relisted))
+        return Ending(links, self._introducing.logins.drop(over), self._relist(diff.relisted))
 
     def _planned(self) -> dict[tuple[str, Lane], ServerPlan | BasculeError]:
         """How each server is linked to on each lane it can be served on. Where there is a way out, only under leave."""
@@ -224,7 +226,7 @@ class Roster:
             (name, lane): self._plan(
                 way,
                 self.masks[name],
-                logins=self._logins if lane is Lane.OPEN else None,
+                introducing=self._introducing if lane is Lane.OPEN else self._introducing.without_logins,
                 leave=None if lane is Lane.SEALED else self._lease,
             )
             for name, server in self.servers.items()
@@ -301,7 +303,7 @@ class Roster:
         await self.refreshing.close()
         if self._reading:
             await asyncio.wait(self._reading)
-        await self._logins.close()
+        await self._introducing.logins.close()
 
     def login_of(self, principal: Principal, server: str) -> Credentials:
         """The login of a principal's user. Raises `UsageError` where nobody logs in."""
@@ -310,7 +312,7 @@ class Roster:
             raise UsageError(f"no server is called {server!r}", fix="`bascule list` shows those configured")
         if config.unavailable_reason is not None:
             raise config.unavailable_reason
-        login = self._logins.of(config, principal.user_id, self.masks[server])
+        login = self._introducing.logins.of(config, principal.user_id, self.masks[server])
         if login is None:
             raise no_login(config)
         return login

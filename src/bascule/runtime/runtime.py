@@ -4,9 +4,9 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
@@ -37,7 +37,11 @@ from bascule.store.interface import Store
 from bascule.store.unkept import Unkept
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins
+from bascule.transports.introducing import Introducing
 from bascule.workspace.workspaces import Workspaces
+
+if TYPE_CHECKING:
+    from bascule.identity.minting import Mint
 
 
 class Runtime:
@@ -148,14 +152,15 @@ class Runtime:
         home = str((self.config.path or Path()).absolute())
         memory = ListingMemory(self._store, home, time.time)
         answering = Answering(self._respondent, self._recorder, time.time, self._standings.get)
-        logins = Logins(Vault(folder), self._on_login, time.time)
+        mint = cache(partial(_mint_of, folder))
+        introducing = Introducing(Logins(Vault(folder), self._on_login, time.time), mint)
         self._log.open(log_folder(folder, Path(home)))
         self._ratchets = Ratchets()
         self._raising = raising = Raising(
             self._store.levels, self._ratchets, self._recorder.record, time.time, self._audit
         )
         within = (self._ratchets, raising.fence.lease)
-        self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, logins, *within)
+        self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, introducing, *within)
         self._roster.listings.locking.watch(self._roster.listings.follow_lock)
         raising.gates = self._roster
         terms = Terms(raising, self._asking)
@@ -164,9 +169,9 @@ class Runtime:
         def trial(config: RuntimeConfig) -> Roster:
             """For servers that may not come to stay: their links are logged, and nothing else is kept or told."""
             untold = ListingMemory(Unkept(), home, time.time)
-            own_logins = Logins(Vault(folder), None, time.time)
+            own = Introducing(Logins(Vault(folder), None, time.time), mint)
             recorder = Recorder((), self._log)
-            return Roster(config, recorder, untold, time.time, answering.reception, own_logins, *within)
+            return Roster(config, recorder, untold, time.time, answering.reception, own, *within)
 
         self._reloading = Reloading(self.config, self._roster, trial, self._recorder, time.time)
         try:
@@ -255,3 +260,10 @@ def _as_config(name: str, server: ServerConfig | Any) -> ServerConfig:
     if server.name != name:
         raise UsageError(f"the server called {name!r} has a config named {server.name!r}", fix="use one name for both")
     return server
+
+
+def _mint_of(folder: Path) -> "Mint":
+    """What tells servers of our kit who asks, made when there is one."""
+    from bascule.identity.minting import Mint  # noqa: PLC0415 -- most runtimes have no such server
+
+    return Mint.of(folder)

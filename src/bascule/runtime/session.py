@@ -23,6 +23,7 @@ from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.core.transaction import Participant
 from bascule.identity.redirect import OnLogin
 from bascule.runtime.executor import Executor
+from bascule.runtime.limiting import without_promise
 from bascule.runtime.raising import Raising
 from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
 from bascule.runtime.shelf import Shelf
@@ -124,7 +125,7 @@ class AgentSession:
         follow what their servers change."""
         await self.connect()
         await self._roster.refresh(self.principal)
-        return self.toolbox.specs()
+        return without_promise(self._standing, self.toolbox.specs())
 
     async def connect(self) -> tuple[ServerReport, ...]:
         """Link to every server not tried yet. One bad server neither delays nor removes another's tools."""
@@ -169,7 +170,7 @@ class AgentSession:
             entry = self._standing.known(name) or await self._standing.resolve(name)
         except BasculeError:
             return None
-        return entry.spec if entry.spec.status is ToolStatus.EXPOSED else None
+        return without_promise(self._standing, (entry.spec,))[0] if entry.spec.status is ToolStatus.EXPOSED else None
 
     def call(
         self,

@@ -22,7 +22,6 @@ from bascule.core.errors import (
 from bascule.core.masking import Mask
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
-from bascule.core.rendering import Style
 from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.subject import Subject
@@ -216,10 +215,6 @@ class Standing:
 
     def mask_of(self, server: str) -> Mask:
         return self.roster.masks.get(server) or Mask()
-
-    def style_of(self, server: str) -> Style:
-        config = self.roster.servers.get(server)
-        return config.render if config is not None else "yaml"
 
     def limit_of(self, prepared: Prepared) -> float:
         """Seconds for a whole request."""

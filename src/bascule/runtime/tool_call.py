@@ -44,7 +44,10 @@ def _headers(entry: Entry, call: ToolCall) -> Mapping[str, str]:
 
 def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> ToolResult | ToolFailure:
     server = trail.server
-    outcome = take_outcome(raw, server, trail.tool, trail.lane, trail.steps, standing.style_of(server))
+    # None if it was removed meanwhile.
+    config = standing.roster.servers.get(server)
+    style = config.render if config is not None else "yaml"
+    outcome = take_outcome(raw, server, trail.tool, trail.lane, trail.steps, style)
     if isinstance(outcome, ToolFailure):
         if "fatal" in standing.config(server).trust:
             # From any other it is an error like every other: who can end a run could keep agents from working.
@@ -52,6 +55,9 @@ def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> To
         return standing.mask_of(server).failure(outcome)
     if entry.results is not None:
         check_result(entry, raw)
+    if config is not None and config.limit is not None:
+        # After the check: what a server promises it promises of the whole.
+        trail.preset = config.limit
     return outcome
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from bascule.config.presets import Preset
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused, UnknownTool
 from bascule.core.events import shape_of
@@ -56,6 +57,8 @@ class Trail(msgspec.Struct, eq=False):
     """What it is about, once that was found."""
     prepared: Prepared | None = None
     """What will travel, once that was checked."""
+    preset: Preset | None = None
+    """How much of its result is shown, where the operator limits that."""
     noted: int = 0
     """The number of its record in the audit log, once there is one."""
 

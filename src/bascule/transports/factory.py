@@ -16,29 +16,25 @@ from bascule.config import (
 from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
 from bascule.core.masking import Mask
-from bascule.core.principal import Nobody, Principal
+from bascule.core.principal import Principal
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.http_credentials import Credentials
-from bascule.transports.http_logins import Logins
+from bascule.transports.introducing import Introducing, Who
 
 
 def dial(
     server: ServerConfig,
     principal: Principal,
     *,
-    logins: Logins | None,
+    introducing: Introducing,
     mask: Mask,
     max_message: int,
     environ: Mapping[str, str],
 ) -> Dispatcher:
-    """A dispatcher that is not open yet, on somebody's behalf. What a login brings is hidden by `mask`; without
-    `logins`, nobody logs in there."""
-    # What is nobody's in particular must not use the login of whoever happens to have that name.
-    user = f"\0{principal}" if isinstance(principal, Nobody) else principal.user_id
-    login = logins.of(server, user, mask) if logins is not None else None
-    return dispatcher_for(server, max_message=max_message, environ=environ, login=login)
+    """A dispatcher that is not open yet, on somebody's behalf. What a server is told of them is hidden by `mask`."""
+    who = introducing.of(server, principal, mask)
+    return dispatcher_for(server, max_message=max_message, environ=environ, who=who)
 
 
 def overheard(
@@ -54,14 +50,15 @@ def overheard(
 
 
 def dispatcher_for(
-    server: ServerConfig, *, max_message: int, environ: Mapping[str, str], login: Credentials | None = None
+    server: ServerConfig, *, max_message: int, environ: Mapping[str, str], who: Who | None = None
 ) -> Dispatcher:
-    """A dispatcher that is not open yet. `login` says who we are to a remote server."""
+    """A dispatcher that is not open yet."""
+    who = who or Who()
     match server.transport:
         case StdioTransport() as stdio:
-            return _stdio(stdio, max_message, environ)
+            return _stdio(stdio, max_message, environ, who)
         case StreamableHttpTransport() | UnixSocketTransport() as http:
-            return _http(http, max_message, server.timeouts.connect, login)
+            return _http(http, max_message, server.timeouts.connect, who)
         case WebSocketTransport() as ws:
             from bascule.transports.ws import WebSocketDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
@@ -70,26 +67,28 @@ def dispatcher_for(
         case InProcessTransport() as process:
             from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
 
-            return MemoryDispatcher(process.server, max_message=max_message)
+            return MemoryDispatcher(process.server, max_message=max_message, principal=who.principal)
         case SseTransport() as sse:
             from bascule.transports.sse import SseDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
             headers, limit = reveal_all(sse.headers), server.timeouts.connect
-            return SseDispatcher(sse.url, headers, max_message=max_message, connect_timeout=limit, login=login)
+            return SseDispatcher(
+                sse.url, headers, max_message=max_message, connect_timeout=limit, login=who.at(sse.url)
+            )
         case _:
             raise server.unavailable_reason or ConfigError(f"{server.name} has no transport")
 
 
-def _http(
-    http: StreamableHttpTransport | UnixSocketTransport, max_message: int, limit: float, login: Credentials | None
-) -> Dispatcher:
+def _http(http: StreamableHttpTransport | UnixSocketTransport, max_message: int, limit: float, who: Who) -> Dispatcher:
     from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- see above
 
     headers = reveal_all(http.headers)
     if isinstance(http, UnixSocketTransport):
         url, socket = f"http://localhost{http.path}", http.socket
-        return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket)
-    return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit, login=login)
+        # Nobody logs in at a socket file; a server of ours may ask who it is all the same.
+        login = who.told.at(url) if who.told is not None else None
+        return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket, login=login)
+    return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit, login=who.at(http.url))
 
 
 def by_older_way(server: ServerConfig) -> ServerConfig | None:
@@ -101,11 +100,13 @@ def by_older_way(server: ServerConfig) -> ServerConfig | None:
             return None
 
 
-def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str]) -> Dispatcher:
+def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:
     from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
 
     configured = reveal_all(stdio.env)
     env = child_environment(configured, stdio.inherit_env, environ)
+    if who.told is not None:
+        env = {**env, **who.told.at_spawn()}
     command = Command((stdio.command, *stdio.args), env, stdio.cwd)
     # What the operator let pass by name is as likely a secret as what was configured.
     inherited = (value for name, value in env.items() if name not in SAFE_BASE)

@@ -27,7 +27,6 @@ from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
-from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_inbound import Inbound
@@ -37,6 +36,7 @@ from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of,
 from bascule.transports.http_replystream import ReplyStream, answers
 from bascule.transports.http_stream import Answer, ServerStream
 from bascule.transports.progress import ProgressRelay, with_token
+from bascule.transports.says_who import SaysWho
 from bascule.transports.vitals import PATIENT, Vitals
 from bascule.wire.jsonrpc import Message, read_message, write_notification, write_request
 from bascule.wire.sse import EventReader
@@ -69,7 +69,7 @@ class HttpDispatcher:
         max_message: int,
         connect_timeout: float,
         socket: str | None = None,
-        login: Credentials | None = None,
+        login: SaysWho | None = None,
     ) -> None:
         """With `socket`, a socket file on this machine, everything goes there, and the URL's host is only a name."""
         self._loop = asyncio.get_running_loop()

@@ -24,9 +24,9 @@ from bascule.transports.http_address import (
     too_many_redirects,
 )
 from bascule.transports.http_body import Body
-from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_reply import demanded
 from bascule.transports.http_sockets import Sockets
+from bascule.transports.says_who import SaysWho
 from bascule.wire.jsonrpc import sample
 
 SESSION_HEADER = "Mcp-Session-Id"
@@ -54,7 +54,7 @@ class Endpoint:
     """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], socket: str | None = None, login: Credentials | None = None
+        self, url: str, headers: Mapping[str, str], socket: str | None = None, login: SaysWho | None = None
     ) -> None:
         self.session_id: str | None = None
         self.version: str | None = None

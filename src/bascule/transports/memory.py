@@ -14,6 +14,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from bascule.core.errors import ConnectFailed, ConnectionLost
+from bascule.core.principal import Principal
+from bascule.identity.current import CURRENT as WHO
 from bascule.transports.dispatcher import may_write
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.transports.stream import StreamDispatcher
@@ -24,9 +26,10 @@ class MemoryDispatcher(StreamDispatcher):
 
     kind = "memory"
 
-    def __init__(self, server: Any, *, max_message: int) -> None:
+    def __init__(self, server: Any, *, max_message: int, principal: Principal | None = None) -> None:
         super().__init__(max_message)
         self._server = server
+        self._principal = principal
         self._tasks: list[asyncio.Task[None]] = []
         self._to_server: MemoryObjectSendStream[Any] | None = None
         self._unread: MemoryObjectReceiveStream[Any] | None = None
@@ -79,7 +82,10 @@ class MemoryDispatcher(StreamDispatcher):
         assert self._to_server is not None
         for line in data.splitlines():
             message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-            self._to_server.send_nowait((copy_context(), message))
+            context = copy_context()
+            # A server in this process is told who asks as its own code would be: by the context.
+            context.run(WHO.set, self._principal)
+            self._to_server.send_nowait((context, message))
 
     async def _serve(self, lowlevel: "Server[Any]", reads: "_Told", writes: MemoryObjectSendStream[Any]) -> None:
         reason = "the server object stopped serving"

@@ -23,7 +23,6 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Permit, Request
 from bascule.transports.dispatcher import not_opened
 from bascule.transports.http_chunks import Chunks
-from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
@@ -32,6 +31,7 @@ from bascule.transports.http_reply import kind_of, plain, refusal_of, wrong_kind
 from bascule.transports.messages import MessageDispatcher
 from bascule.transports.outbox import Outgoing
 from bascule.transports.pending import Pending
+from bascule.transports.says_who import SaysWho
 from bascule.transports.sse_postbox import Postbox
 from bascule.wire.jsonrpc import sample, write_notification
 from bascule.wire.sse import Event, EventReader
@@ -57,7 +57,7 @@ class SseDispatcher(MessageDispatcher):
         *,
         max_message: int,
         connect_timeout: float,
-        login: Credentials | None = None,
+        login: SaysWho | None = None,
     ) -> None:
         super().__init__(max_message)
         self._endpoint = Endpoint(url, headers, login=login)

@@ -24,6 +24,7 @@ OLD_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
@@ -63,8 +64,12 @@ def _headers(version: str, method: str, name: str | None) -> Mapping[str, str]:
     return MappingProxyType(headers)
 
 
-def new_stamp(version: str, client_info: Mapping[str, Any], capabilities: Mapping[str, Any]) -> Stamp:
-    return Stamp(version, {VERSION_KEY: version, CLIENT_INFO_KEY: client_info, CAPABILITIES_KEY: capabilities})
+def new_stamp(
+    version: str, client_info: Mapping[str, Any], capabilities: Mapping[str, Any], log_level: str = ""
+) -> Stamp:
+    """`log_level` is the lowest at which the server may remark something; without it, it may not at all."""
+    envelope = {VERSION_KEY: version, CLIENT_INFO_KEY: client_info, CAPABILITIES_KEY: capabilities}
+    return Stamp(version, {**envelope, LOG_LEVEL_KEY: log_level} if log_level else envelope)
 
 
 def old_stamp(version: str) -> Stamp:

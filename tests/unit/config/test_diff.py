@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bascule.config import (
+    PRESETS,
     Heartbeat,
     Limits,
     OAuthSettings,
@@ -18,6 +19,7 @@ from bascule.config import (
     Timeouts,
 )
 from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
+from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
 from bascule.config.transport import NoTransport, UnixSocketTransport
 from bascule.core.errors import ConfigError
@@ -50,6 +52,12 @@ def test_servers_come_and_go():
     assert diff
 
 
+def test_servers_that_are_started_here_are_none_of_a_runtimes_business():
+    started = {"records": KitServer("records", "server.py")}
+
+    assert difference(config(FILES), config(FILES, kit_servers=started)) == ConfigDiff(untouched=("files",))
+
+
 CHANGES: dict[str, Any] = {
     "permissions": {"read": "read"},
     "trust": frozenset({"labels"}),
@@ -58,11 +66,13 @@ CHANGES: dict[str, Any] = {
     "vouched": DataSensitivity.SECRET,
     "isolated": UnixSocketTransport("unix:///run/files.sock"),
     "twin": "eager",
+    "kit": True,
     "transport": replace(NPX, args=("-y", "other")),
     "prefix": "f",
     "allow": ("read",),
     "block": ("write",),
     "render": "json",
+    "limit": PRESETS["default"],
     "timeouts": Timeouts(call=7),
     "era": "old",
     "required": True,
@@ -137,7 +147,8 @@ SETTING_CHANGES = {
 
 
 def test_every_setting_is_looked_at():
-    beside = {field.name for field in fields(RuntimeConfig)} - {"servers", "path", "notes"}
+    apart = {"servers", "kit_servers", "path", "notes", "presets"}
+    beside = {field.name for field in fields(RuntimeConfig)} - apart
 
     assert SETTING_CHANGES.keys() == SETTINGS.keys() == beside
 

@@ -273,3 +273,15 @@ def test_a_flawed_login_is_told_at_its_place():
         "f: a.oauth.scopes[0]: must be one scope, without spaces or quotes",
         "f: a.oauth.client_secret: goes with `client_id`, which is not given",
     ]
+
+
+@pytest.mark.parametrize("keys", [{"target": "x.py"}, {"port": 8000}, {"auth": {"audience": "here"}}])
+def test_keys_of_a_server_that_is_started_here_go_with_its_type(keys: dict[str, Any]):
+    (problem,) = told({"command": "npx", **keys})
+
+    assert "goes with `type: server`, which this entry does not have; remove it" in problem
+
+
+def test_a_server_of_our_kit_is_told_as_such_and_others_are_none():
+    assert made({"url": "http://127.0.0.1:8000/mcp", "kit": True}).kit
+    assert not made({"command": "npx"}).kit

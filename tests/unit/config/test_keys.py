@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from bascule.config import load_file
-from bascule.config.keys import SERVER_KEYS, TOP_KEYS, Kind, below, siblings
+from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS, TOP_KEYS, Kind, below, siblings
 from bascule.config.kinds import _READERS
+from bascule.config.kit_server import KitServer
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.transport import StdioTransport, StreamableHttpTransport
 from bascule.config.upkeep import Heartbeat, Limits, Restart
@@ -32,17 +33,18 @@ NOW = {
     "tools.allow",
     "tools.block",
     "render",
+    "limit",
     *(f"timeouts.{field.name}" for field in fields(Timeouts)),
     "idempotent",
     "lifetime",
     "stateless",
+    *("kit", *KIT_SERVER_KEYS),
     *("permissions", "trust", "ask", "raises", "vouched", "url_isolated", "command_isolated", "twin"),
     *(f"{table}.{field.name}" for table, model in TABLES.items() for field in fields(model)),
 }
 
 LATER = {
-    *("headers_command", "container", "limit", "kit"),
-    *("type", "target", "instructions", "port", "auth"),
+    *("headers_command", "container"),
     *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
 }
 
@@ -52,11 +54,28 @@ def test_every_key_of_a_server_is_in_the_table():
     assert {name for name, key in SERVER_KEYS.items() if not key.available} == LATER
 
 
+def test_these_keys_are_of_servers_that_are_started_here():
+    auth = ("auth.keys", "auth.issuer", "auth.audience", "auth.claims.user", "auth.claims.session")
+
+    assert [*KIT_SERVER_KEYS] == ["type", "target", "instructions", "port", *auth]
+    assert {f"gateway.{name}" for name in auth} <= TOP_KEYS.keys()
+
+
+def test_the_defaults_of_a_server_that_is_started_here_are_those_of_the_model():
+    server = KitServer("a", "server.py")
+
+    assert SERVER_KEYS["port"].default == server.port
+    assert SERVER_KEYS["auth.keys"].default == server.auth.keys
+    assert SERVER_KEYS["auth.claims.user"].default == server.auth.claims.user
+    assert SERVER_KEYS["auth.claims.session"].default == server.auth.claims.session
+
+
 def test_these_keys_beside_the_servers_are_available():
     available = {name for name, key in TOP_KEYS.items() if key.available}
     assert available == {
         *("links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"),
         *("workspace.root", "workspace.quota", "audit.arguments", "audit.anchor_every"),
+        "results.presets",
     }
 
 
@@ -77,7 +96,12 @@ def test_the_defaults_of_a_server_are_those_of_the_model():
     server = ServerConfig("a", StdioTransport("a"))
     model = {"era": server.era, "required": server.required, "prefix": server.prefix, "render": server.render}
     model |= {"tools.allow": server.allow, "tools.block": server.block}
-    model |= {"idempotent": server.idempotent, "lifetime": server.lifetime, "stateless": server.stateless}
+    model |= {
+        "idempotent": server.idempotent,
+        "lifetime": server.lifetime,
+        "stateless": server.stateless,
+        "kit": server.kit,
+    }
     model |= {"transport": StreamableHttpTransport("https://a.test").choice}
 
     assert {name: SERVER_KEYS[name].default for name in model} == model

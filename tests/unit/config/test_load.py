@@ -228,8 +228,8 @@ def test_problems_under_our_keys_in_a_foreign_file_are_errors(tmp_path: Path):
     content = {"mcpServers": {"a": {"command": "x", "x-bascule": {"era": "neww"}}}, "x-bascule": {"linkz": {}}}
 
     assert problems(tmp_path, content, ".mcp.json") == [
-        '.mcp.json: mcpServers.a.x-bascule.era: must be one of auto, old, new; did you mean "new"?',
         '.mcp.json: x-bascule.linkz: unknown key; did you mean "links"?',
+        '.mcp.json: mcpServers.a.x-bascule.era: must be one of auto, old, new; did you mean "new"?',
     ]
 
 

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from bascule.config.strength import ADVICE, LEAST, secret_flaw
+from bascule.config.strength import ADVICE, LEAST, secret_bytes, secret_flaw
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,10 @@ def test_each_algorithm_wants_as_much_as_its_hash_is_long():
 
 def test_a_word_around_a_real_secret_does_no_harm():
     assert secret_flaw(f"secret_{secrets.token_hex(32)}", "HS256") is None
+
+
+def test_what_the_environment_holds_beyond_utf8_is_the_bytes_it_was():
+    raw = bytes(range(0x80, 0xC0))
+
+    assert secret_bytes(raw.decode("utf-8", "surrogateescape")) == raw
+    assert secret_flaw("\ud800" + secrets.token_hex(32), "HS256") == "has characters that stand for no bytes"

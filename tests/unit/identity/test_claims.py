@@ -35,7 +35,7 @@ def test_a_session_of_ours_is_claimed_by_our_own_tokens_only():
     with pytest.raises(NotIdentified, match="begins with bascule:"):
         read(session_id=ONE_PER_USER)
 
-    ours = Expected(issuer=ISSUER, audience=AUDIENCE, reserved=True)
+    ours = Expected(issuer=ISSUER, audience=AUDIENCE, ours=True)
     assert read(ours, session_id=ONE_PER_USER).principal.session_id == ONE_PER_USER
 
 

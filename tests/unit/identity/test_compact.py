@@ -6,6 +6,8 @@ from bascule.core.errors import NotIdentified
 from bascule.identity.compact import LONGEST, read_body, read_compact
 from support.tokens import claims, part, token
 
+GOOD = token(algorithm="HS256")
+
 
 def test_a_token_is_taken_apart():
     compact = read_compact(token(more={"kid": "k1"}))
@@ -58,3 +60,25 @@ def test_a_token_is_not_shown():
     shown = repr(read_compact(token()))
 
     assert shown == "Compact('RS256', 'jwt')"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.b",
+        "a.b.c.d",
+        f"{GOOD}=",
+        f"{GOOD}é",
+        f"{part({'alg': 5})}.e30.e30",
+        f"{part({'alg': 'RS256', 'typ': 5})}.e30.e30",
+        f"{part(b'[]')}.e30.e30",
+        f"{part(b'{')}.e30.e30",
+        f"{part(b'{}') + 'A'}.e30.e30",
+        f"{part({'alg': 'RS256'})}.e31.e30",
+        part(b'{"alg": "RS256", "alg": "RS256"}') + ".e30.e30",
+        part(b'{"alg": NaN}') + ".e30.e30",
+    ],
+)
+def test_what_is_not_written_as_the_standard_says_is_refused(text: str):
+    with pytest.raises(NotIdentified):
+        read_compact(text)

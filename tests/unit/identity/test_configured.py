@@ -9,9 +9,10 @@ from bascule.config.auth import AuthSettings, Claims, KeySet, PublicKey, SharedS
 from bascule.core.errors import ConfigError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.configured import configured_verifier, verifiers_of
-from bascule.identity.minting import Mint, audience_of
+from bascule.identity.minting import Mint
 from support.tokens import AUDIENCE, ISSUER, SECRET, claims, ec_key, jwk, listing, pem, rsa_key, token
 
+HERE = "http://127.0.0.1:8000/mcp"
 MINT = Mint(secrets.token_bytes(32))
 ALICE = Principal("alice", "s-1")
 
@@ -54,27 +55,27 @@ async def test_scopes_can_be_asked_for():
 
 
 async def test_without_keys_our_own_tokens_are_believed_and_no_others():
-    verifier = verifiers_of(AuthSettings(), "records", MINT)
+    verifier = verifiers_of(AuthSettings(), HERE, MINT)
 
-    assert (await verifier.verify(MINT.token(ALICE, audience_of("records")))).principal == ALICE
-    for other in (now_good("HS256"), MINT.token(ALICE, audience_of("other"))):
+    assert (await verifier.verify(MINT.token(ALICE, HERE))).principal == ALICE
+    for other in (now_good("HS256"), MINT.token(ALICE, "https://other.example/mcp")):
         with pytest.raises(NotIdentified):
             await verifier.verify(other)
 
 
-async def test_with_keys_both_are_believed_for_the_same_audience():
-    verifier = verifiers_of(auth(SharedSecret("HS256", SECRET)), "records", MINT)
+async def test_with_keys_both_are_believed_each_for_its_audience():
+    verifier = verifiers_of(auth(SharedSecret("HS256", SECRET)), HERE, MINT)
 
     assert await verifier.verify(now_good("HS256"))
-    assert await verifier.verify(MINT.token(ALICE, AUDIENCE))
+    assert await verifier.verify(MINT.token(ALICE, HERE))
     with pytest.raises(NotIdentified):
-        await verifier.verify(MINT.token(ALICE, audience_of("records")))
+        await verifier.verify(MINT.token(ALICE, AUDIENCE))
     await verifier.aclose()
 
 
 def test_with_neither_keys_nor_a_mint_there_is_nothing_to_believe():
     with pytest.raises(ConfigError):
-        verifiers_of(AuthSettings(), "records", None)
+        verifiers_of(AuthSettings(), HERE, None)
 
 
 def test_a_key_that_cannot_be_used_is_told():

@@ -51,6 +51,16 @@ def test_what_is_no_key_is_refused(text: str):
         public_key("RS256", text)
 
 
+def test_a_public_key_is_no_secret():
+    with pytest.raises(ConfigError, match="key of another kind"):
+        secret_key("HS256", pem(rsa_key()))
+
+
+def test_a_secret_that_no_bytes_stand_for_is_refused():
+    with pytest.raises(ConfigError, match="stand for no bytes"):
+        secret_key("HS256", f"\ud800{SECRET}")
+
+
 def test_a_secret_that_is_too_weak_is_refused():
     with pytest.raises(ConfigError, match="has 5 bytes"):
         secret_key("HS256", "short")

@@ -11,13 +11,13 @@ from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.claims import LEEWAY, ONE_PER_USER, Expected
 from bascule.identity.keys import secret_key
-from bascule.identity.minting import ISSUER, KIND, LIFE, Mint, audience_of
+from bascule.identity.minting import ISSUER, KIND, LIFE, Mint
 from bascule.identity.verifier import Verifier
 from support.tokens import NOW, claims, token
 
 KEY = secrets.token_bytes(32)
 ALICE = Principal("alice", "s-1")
-HERE = audience_of("records")
+HERE = "http://127.0.0.1:8000/mcp"
 
 
 def mint(now: float = NOW, key: bytes = KEY) -> Mint:
@@ -57,7 +57,7 @@ def test_no_two_tokens_are_the_same():
         (NOW + LIFE + LEEWAY, KEY, HERE),
         (NOW - LEEWAY - 1, KEY, HERE),
         (NOW, secrets.token_bytes(32), HERE),
-        (NOW, KEY, audience_of("other")),
+        (NOW, KEY, "http://127.0.0.1:8001/mcp"),
     ],
     ids=["expired", "not yet", "another key", "another audience"],
 )
@@ -95,9 +95,10 @@ async def test_it_is_believed_by_no_verifier_of_other_tokens():
     assert refused.value.rule == "token_kind"
 
 
-async def test_the_one_session_of_a_user_can_be_passed_on():
-    principal = Principal("alice", ONE_PER_USER)
-
+@pytest.mark.parametrize(
+    "principal", [Principal("alice", ONE_PER_USER), Principal("team/alice", "chat/1"), Principal(" a ", "..")], ids=str
+)
+async def test_any_principal_that_a_runtime_can_have_is_passed_on_as_it_is(principal: Principal):
     assert (await mint().verifier(HERE).verify(mint().token(principal, HERE))).principal == principal
 
 

@@ -178,7 +178,7 @@ async def test_waiting_for_a_turn_to_start_is_not_counted_against_the_server():
             started(busy)
             link.start()
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(link.opened(), 0.1)
+                await asyncio.wait_for(link.opened(), 0.07)
         busy.lose(ConnectionLost("gone"))
         await link.opened()
         await link.close()

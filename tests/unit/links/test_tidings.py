@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectionLost
+from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Request
 from bascule.links import tidings
 from bascule.links.link import Link
@@ -29,7 +30,9 @@ class Ears:
     def __init__(self, version: str, capabilities: dict[str, Any]) -> None:
         self.peer = Loopback()
         self.told: list[str] = []
-        self.tidings = Tidings(self.peer, self.peer.send, Agreement(version, capabilities, {}, ""), self.told.append)
+        self.remarks: list[JsonObject] = []
+        agreement = Agreement(version, capabilities, {}, "")
+        self.tidings = Tidings(self.peer, self.peer.send, agreement, self.told.append, self.remarks.append)
 
     def say(self, *methods: str) -> None:
         self.peer.say(*({"jsonrpc": "2.0", "method": method} for method in methods))
@@ -81,7 +84,7 @@ async def test_what_has_changed_is_told_by_its_kind(version: str):
 async def test_what_nobody_wants_to_hear_is_counted():
     async with ears(OLD, **ALL) as link:
         await link.tidings.begin()
-        link.say("notifications/message", "notifications/tools/changed", ACKNOWLEDGED)
+        link.say("notifications/other", "notifications/tools/changed", ACKNOWLEDGED)
 
         assert (link.told, link.peer.counters.notices_dropped) == ([], 3)
 
@@ -311,3 +314,14 @@ async def test_what_could_not_be_asked_for_want_of_leave_is_asked_later():
         await link.until_asked(1)
         link.say(ACKNOWLEDGED)
         await beginning
+
+
+async def test_what_a_server_remarks_is_passed_on():
+    ears = Ears("2025-11-25", {})
+    await ears.tidings.begin()
+    assert ears.peer.on_notice is not None
+
+    ears.peer.on_notice("notifications/message", {"level": "info", "data": "hello"})
+
+    assert ears.remarks == [{"level": "info", "data": "hello"}]
+    assert ears.told == []

@@ -17,6 +17,7 @@ from bascule.links.reception import Reception
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins
+from bascule.transports.introducing import Introducing
 from bascule.wire.stamp import CLIENT_INFO_KEY
 from support.links import ALICE, a_key
 from support.runtime import obeying, roster_of, running, stand_in
@@ -26,7 +27,9 @@ from support.waiting import fail_after
 
 def plan(server: ServerConfig, folder: Path) -> ServerPlan | BasculeError:
     logins = Logins(Vault(folder), None, lambda: 0.0)
-    return plan_of(server, Mask(), max_message=1000, reception=Reception({"roots": {}}), logins=logins)
+    return plan_of(
+        server, Mask(), max_message=1000, reception=Reception({"roots": {}}), introducing=Introducing(logins)
+    )
 
 
 async def test_servers_are_told_who_we_are(log: Path):
@@ -71,7 +74,9 @@ async def test_what_a_server_says_on_stderr_reaches_its_log(tmp_path: Path):
     assert isinstance(server.transport, StdioTransport)
     server = replace(server, transport=replace(server.transport, env={"KEY": "hunter-22"}))
     logins = Logins(Vault(tmp_path), None, lambda: 0.0)
-    made = plan_of(server, Mask(), max_message=1000, reception=Reception(), logins=logins, said=listen)
+    made = plan_of(
+        server, Mask(), max_message=1000, reception=Reception(), introducing=Introducing(logins), said=listen
+    )
     assert isinstance(made, ServerPlan)
     dialled = made.dial(ALICE)
     async with fail_after(20):

@@ -153,7 +153,6 @@ async def test_a_request_carries_the_servers_own_name_and_the_configured_limit(l
         assert request.params is not None
         assert (request.params["name"], bytes(request.params["arguments"])) == ("act.now", b'{"n":1}')
         assert (request.permit, request.on_progress, request.headers) == (permit, progressed, {})
-        assert stands.style_of("work") == "json"
 
 
 @pytest.mark.parametrize("given", [0.5, 120.0])
@@ -334,13 +333,11 @@ async def test_what_waited_for_a_server_that_was_removed_ends_typed(log: Path):
         stands.allow(entry.spec, Lane.OPEN)
         prepared = prepared_for(entry, ToolCall("work_act", {}))
         roster = stands.roster
-        assert stands.style_of("work") == "json"
         roster.adopt({}, ConfigDiff(removed=("work",)))
 
         assert stands.allowed(entry.spec) is None
         assert not stands.facts(entry.spec).exposure.permits("act")
         assert stands.facts(entry.spec, of_tools=False).exposure.permits("act")
-        assert stands.style_of("work") == "yaml"
         for asked in (stands.limit_of, lambda p: stands.request(p, stands.ratchet.permit())):
             with pytest.raises(ConnectionLost, match="removed from the configuration") as lost:
                 asked(prepared)

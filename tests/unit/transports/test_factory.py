@@ -25,6 +25,7 @@ from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import by_older_way, dial, dispatcher_for
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.http_logins import Logins
+from bascule.transports.introducing import Introducing
 from bascule.transports.memory import MemoryDispatcher
 from bascule.transports.sse import SseDispatcher
 from bascule.transports.stdio import StdioDispatcher
@@ -213,7 +214,12 @@ async def test_a_remote_server_is_dialled_as_the_user_who_is_logged_in(tmp_path:
         logins = Logins(at.vault, None, lambda: at.now)
         for user, header in (("alice", "Bearer access-token-1"), ("bob", "")):
             made = dial(
-                server, Principal(user, "s"), logins=logins, mask=at.mask, max_message=1_000_000, environ=PARENT
+                server,
+                Principal(user, "s"),
+                introducing=Introducing(logins),
+                mask=at.mask,
+                max_message=1_000_000,
+                environ=PARENT,
             )
             async with opened(made) as link:
                 with suppress(LoginNeeded):

@@ -29,6 +29,7 @@ def test_the_keys_are_those_of_the_sdk():
     assert stamp.VERSION_KEY == mcp_types.PROTOCOL_VERSION_META_KEY
     assert stamp.CLIENT_INFO_KEY == mcp_types.CLIENT_INFO_META_KEY
     assert stamp.CAPABILITIES_KEY == mcp_types.CLIENT_CAPABILITIES_META_KEY
+    assert stamp.LOG_LEVEL_KEY == mcp_types.LOG_LEVEL_META_KEY
 
 
 def test_the_error_codes_are_those_of_the_sdk():
@@ -115,3 +116,10 @@ def test_a_trace_is_well_formed_and_never_all_zeros(byte: bytes):
     assert (len(trace), len(span)) == (32, 16)
     assert int(trace, 16) > 0
     assert int(span, 16) > 0
+
+
+def test_remarks_are_asked_for_from_a_level_on_or_not_at_all():
+    asked = new_stamp("2026-07-28", INFO, {}, "warning").params(None, "t")["_meta"]
+
+    assert asked[stamp.LOG_LEVEL_KEY] == "warning"
+    assert stamp.LOG_LEVEL_KEY not in NEW.params(None, "t")["_meta"]

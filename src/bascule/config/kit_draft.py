@@ -1,0 +1,131 @@
+"""An entry with `type: server` on its way from a file to the model: variables put in, values checked, keys read."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bascule.config.auth import (
+    LONGEST_PEM,
+    SET_ALGORITHMS,
+    AuthSettings,
+    Claims,
+    KeySet,
+    PublicKey,
+    SharedSecret,
+    TokenKey,
+    auth_flaws,
+    claims_flaws,
+    entry_flaws,
+    pem_flaw,
+)
+from bascule.config.draft import Draft, is_known, location_of, reason_of
+from bascule.config.entries import fill_entry, read_values
+from bascule.config.flaws import Flaw
+from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS
+from bascule.config.kit_server import KitServer, kit_server_flaws
+from bascule.config.problems import KeyPath, Problems
+
+SERVER = "server"
+
+
+def is_kit_draft(draft: Draft) -> bool:
+    return "type" in draft.entry
+
+
+def make_kit_server(draft: Draft, environ: Mapping[str, str], problems: Problems) -> KitServer | None:
+    """The server, usable or refused on its own; nothing if the file has to be corrected first."""
+    if not _is_one(draft, problems):
+        return None
+    draft.entry, missing = fill_entry(draft.entry, environ)
+    for each in missing:
+        draft.refuse(problems.told(each.path, each.told), each.fix)
+    values = read_values({name: SERVER_KEYS[name] for name in KIT_SERVER_KEYS}, draft.entry, problems)
+    for flaw in _flaws_of(values):
+        place = _place(draft, flaw.path)
+        if not is_known(place, missing, problems):
+            problems.add(place, flaw.text)
+    if problems.found:
+        return None
+    auth = AuthSettings() if draft.refusals else _auth(draft, values, problems)
+    located = location_of(draft, problems)
+    return KitServer(
+        name=draft.name,
+        target=values["target"] or "",
+        instructions=values["instructions"],
+        port=values["port"],
+        auth=auth,
+        location=located,
+        unavailable_reason=reason_of(draft, located),
+    )
+
+
+def _is_one(draft: Draft, problems: Problems) -> bool:
+    """Whether the entry describes a server of ours, and nothing else beside it."""
+    given = draft.entry["type"]
+    if draft.foreign:
+        problems.add(given.path, "a server of our own stands in a file of our own; move it to bascule.yaml")
+    elif given.value != SERVER:
+        text = "must be server, for one that is started here; how another is reached, its `command` or `url` says"
+        problems.add(given.path, text)
+    for name, other in draft.entry.items():
+        if name not in KIT_SERVER_KEYS and not draft.foreign and given.value == SERVER:
+            problems.add(other.path, "goes with a server that is connected to, but this has `type: server`; remove it")
+    return not draft.foreign and given.value == SERVER
+
+
+def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
+    """What is wrong, each with the whole name of its key as the first part of its path."""
+    yield from kit_server_flaws(values["target"], values["port"])
+    keys = values["auth.keys"]
+    for index, entry in enumerate(keys):
+        yield from (Flaw(("auth.keys", index, *flaw.path), flaw.text) for flaw in entry_flaws(entry))
+    for flaw in auth_flaws(keys, values["auth.issuer"], values["auth.audience"]):
+        yield Flaw((f"auth.{flaw.path[0]}",), flaw.text)
+    for flaw in claims_flaws(values["auth.claims.user"], values["auth.claims.session"]):
+        yield Flaw((f"auth.claims.{flaw.path[0]}",), flaw.text)
+
+
+def _place(draft: Draft, path: KeyPath) -> KeyPath:
+    name = str(path[0])
+    given = draft.entry.get(name)
+    return (*(given.path if given else (*draft.path, *name.split("."))), *path[1:])
+
+
+def _auth(draft: Draft, values: dict[str, Any], problems: Problems) -> AuthSettings:
+    keys = [_key(draft, index, entry, problems) for index, entry in enumerate(values["auth.keys"])]
+    if draft.refusals:
+        return AuthSettings()
+    return AuthSettings(
+        tuple(key for key in keys if key is not None),
+        values["auth.issuer"],
+        values["auth.audience"],
+        Claims(values["auth.claims.user"], values["auth.claims.session"]),
+    )
+
+
+def _key(draft: Draft, index: int, entry: Mapping[str, Any], problems: Problems) -> TokenKey | None:
+    if entry.get("jwks") is not None:
+        return KeySet(str(entry["jwks"]), tuple(entry.get("algorithms") or SET_ALGORITHMS))
+    if entry.get("secret") is not None:
+        return SharedSecret(str(entry["algorithm"]), str(entry["secret"]), entry.get("kid"))
+    pem = str(entry["public_key"])
+    flaw = None
+    if not pem.lstrip().startswith("-----"):
+        pem, flaw = _read(Path(problems.file).parent / pem)
+    flaw = flaw or pem_flaw(pem)
+    if flaw:
+        # The file of a key is not this file: what is wrong there stops this one server.
+        draft.refuse(problems.told(_place(draft, ("auth.keys", index, "public_key")), flaw))
+        return None
+    return PublicKey(str(entry["algorithm"]), pem, entry.get("kid"))
+
+
+def _read(path: Path) -> tuple[str, str | None]:
+    """What is in the file of a key, or why that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LONGEST_PEM + 1).decode("ascii"), None
+    except OSError as error:
+        return "", f"names a file that cannot be read: {error.strerror or type(error).__name__}"
+    except ValueError:
+        return "", "names a file that is not text"

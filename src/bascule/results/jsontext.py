@@ -1,0 +1,172 @@
+"""What is shown of JSON: of a short text and of a value everything that is wanted, of a long text what stands first,
+and its very end. A long one is never built whole: its values would take many times its length."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, cast
+
+import msgspec
+
+from bascule.config.presets import Preset
+from bascule.results.fitting import Parts, Shown
+from bascule.results.outline import head_and_tail, is_rows, outline
+from bascule.results.whole import Whole, clip
+from bascule.results.writing import scalar
+
+SHORT = 256 * 1024
+"""Bytes of JSON that may be built whole. It takes some megabytes at its worst."""
+
+GLANCE = 512 * 1024
+"""Bytes at the beginning of a longer one that are looked at."""
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DEEPEST = 50
+"""Levels into which a first value is followed that does not end where we look."""
+
+_decoder = json.JSONDecoder()
+
+
+def json_parts(whole: Whole, preset: Preset) -> Parts | None:
+    """None if it is no JSON, or none that can be shown as such."""
+    if len(whole.data) > SHORT:
+        return _long_parts(whole, preset)
+    try:
+        value = msgspec.json.decode(whole.data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    return value_parts(value, preset)
+
+
+def value_parts(value: Any, preset: Preset) -> Parts:
+    """Of a list or an object."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[Any, Any]", value)
+        return Parts("keys", len(fields), [_field(*each, preset) for each in islice(fields.items(), preset.keys)])
+    items = cast("Sequence[Any]", value)
+    head, tail = head_and_tail(items, preset)
+    shown = [*items[:head], *items[len(items) - tail :]]
+    units = [_item(item, preset) for item in shown]
+    return Parts("rows" if is_rows(items) else "items", len(items), units[:head], units[head:])
+
+
+def _item(value: Any, preset: Preset) -> Shown:
+    return partial(outline, value, preset)
+
+
+def _field(key: Any, value: Any, preset: Preset) -> Shown:
+    def shown(room: int) -> str:
+        name = f"{scalar(clip(str(key), 80))}: "
+        return clip(name + outline(value, preset, max(1, room - len(name))), room)
+
+    return shown
+
+
+@dataclass(slots=True)
+class _Glance:
+    """How far the beginning of a long JSON text was read."""
+
+    text: str
+    at: int = 0
+
+    def space(self) -> str:
+        """The next character that is no space; nothing at the end."""
+        found = _SPACE.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return self.text[self.at : self.at + 1]
+
+    def value(self) -> Any:
+        """Raises ValueError where it does not end here."""
+        value, self.at = _decoder.raw_decode(self.text, self.at)
+        if self.at >= len(self.text):
+            # A number may go on behind the end.
+            raise ValueError("cut")
+        return value
+
+
+def _long_parts(whole: Whole, preset: Preset) -> Parts | None:
+    """The first elements, and those of the first value that does not end where we look."""
+    glance = _Glance(whole.sample(GLANCE))
+    path, around = list[str](), list[Shown]()
+    for _ in range(_DEEPEST):
+        opening = glance.space()
+        if opening not in {"{", "["}:
+            break
+        glance.at += 1
+        named = opening == "{"
+        most = preset.keys if named else max(preset.head_rows, preset.head_items)
+        try:
+            found = _elements(glance, named, most)
+        except RecursionError:
+            return None
+        if found is None:
+            return None
+        if len(found) == most or (not named and found):
+            return _glanced(whole, preset, found, (named, path, around))
+        around += [_field(key, value, preset) for key, value in found if named]
+        # The next value does not end here: what is in it?
+        path.append(_into_next(glance, named))
+    return _glanced(whole, preset, [], (True, [], around)) if around else None
+
+
+def _elements(glance: _Glance, named: bool, most: int) -> list[tuple[Any, Any]] | None:  # noqa: FBT001
+    """The first elements that end where we look. None if this is no JSON."""
+    found: list[tuple[Any, Any]] = []
+    while len(found) < most and glance.space() not in {"", "]", "}"}:
+        start = glance.at
+        try:
+            key = _name(glance) if named else None
+            found.append((key, glance.value()))
+        except ValueError:
+            glance.at = start
+            break
+        if glance.space() not in {",", "]", "}", ""}:
+            return None
+        glance.at += 1 if glance.space() == "," else 0
+    return found
+
+
+def _name(glance: _Glance) -> Any:
+    key = glance.value()
+    if glance.space() != ":":
+        raise ValueError("no name")
+    glance.at += 1
+    glance.space()
+    return key
+
+
+def _into_next(glance: _Glance, named: bool) -> str:  # noqa: FBT001
+    """Go to the beginning of the next value. Under which name it stands."""
+    glance.space()
+    if not named:
+        return "[0]"
+    try:
+        return f".{clip(str(_name(glance)), 40)}"
+    except ValueError:
+        return ".?"
+
+
+def _glanced(
+    whole: Whole, preset: Preset, found: list[tuple[Any, Any]], where: tuple[bool, list[str], list[Shown]]
+) -> Parts:
+    named, path, around = where
+    values = [value for _, value in found]
+    if named:
+        word, units = "keys", [_field(key, value, preset) for key, value in found]
+    else:
+        rows = is_rows(values)
+        most = preset.head_rows if rows else preset.head_items
+        word, units = "rows" if rows else "items", [_item(value, preset) for value in values[:most]]
+    if not found:
+        units, around = around, []
+    inside = clip("".join(path), 60)
+    tail = (max(0, len(whole.data) - 4 * preset.characters), len(whole.data))
+    return Parts(f"{word} of {inside}" if inside else word, None, units, header=around, last=_ending(whole, tail))
+
+
+def _ending(whole: Whole, span: tuple[int, int]) -> Shown:
+    text = whole.sample(span[1] - span[0], span[0])
+    return lambda room: text[max(0, len(text) - room) :] if room else ""

@@ -1,0 +1,87 @@
+"""What is shown of CSV and of tab-separated values: the names of the columns, the first rows and the last."""
+
+import csv
+from collections.abc import Iterable, Iterator
+
+from bascule.config.presets import Preset
+from bascule.results.fitting import Parts, Shown
+from bascule.results.sorting import WIDE_SAMPLE, Kind
+from bascule.results.whole import CHUNK, Span, Whole
+
+_EVERY = 1 << 62
+_QUOTE = b'"'
+
+LONGEST = 10_000
+"""Lines that one row may take. A quote that never ends would make one row of all."""
+
+
+def separated_parts(whole: Whole, preset: Preset, kind: Kind) -> Parts:
+    records = _records(whole, whole.head_lines(_EVERY))
+    header = next(records, None)
+    assert header is not None, "told as rows by its first ones"
+    head = _first(records, preset.head_rows)
+    start = (head[-1] if head else header)[1] + 1
+    tail = _first(_records(whole, whole.tail_lines(_EVERY, start)), preset.tail_rows) if start <= whole.end else []
+    columns = _columns(whole, header, kind)
+    return Parts(
+        "rows",
+        _count(whole) - 1,
+        _shown(whole, head),
+        _shown(whole, tail[::-1]),
+        header=_shown(whole, [header]),
+        also=f"{columns:,} columns" if columns else "",
+    )
+
+
+def _records(whole: Whole, lines: Iterator[Span]) -> Iterator[Span]:
+    """Lines put together where a quoted text has line ends in it: from either end, a row has an even number of
+    quotes."""
+    for first in lines:
+        start, stop = first
+        quotes, taken = whole.data.count(_QUOTE, start, stop), 1
+        while quotes % 2 and taken < LONGEST:
+            more = next(lines, None)
+            if more is None:
+                break
+            quotes, taken = quotes + whole.data.count(_QUOTE, *more), taken + 1
+            start, stop = min(start, more[0]), max(stop, more[1])
+        yield start, stop
+
+
+def _first(records: Iterable[Span], most: int) -> list[Span]:
+    found: list[Span] = []
+    for span in records if most else ():
+        found.append(span)
+        if len(found) == most:
+            break
+    return found
+
+
+def _shown(whole: Whole, spans: list[Span]) -> list[Shown]:
+    return [whole.shown(span) for span in spans]
+
+
+def _columns(whole: Whole, header: Span, kind: Kind) -> int:
+    """Zero if its names are too long to be looked at, or cannot be told apart."""
+    start, stop = header
+    if stop - start > WIDE_SAMPLE:
+        return 0
+    text = whole.sample(stop - start, start)
+    mark = "\t" if kind is Kind.TSV else max(",;", key=text.count)
+    try:
+        names = next(csv.reader(text.splitlines(keepends=True), delimiter=mark), None)
+    except csv.Error:
+        return 0
+    return len(names or ())
+
+
+def _count(whole: Whole) -> int:
+    """Rows and the names above them: line ends that are in no quoted text."""
+    if _QUOTE not in whole.data:
+        return whole.lines
+    ends = within = 0
+    for start in range(0, whole.end, CHUNK):
+        pieces = whole.data[start : min(start + CHUNK, whole.end)].split(_QUOTE)
+        ends += sum(piece.count(b"\n") for piece in pieces[within::2])
+        within ^= (len(pieces) - 1) & 1
+    return ends + 1

@@ -1,0 +1,78 @@
+"""Tells servers of our kit on whose behalf they are asked: by tokens that live for minutes, each for one server."""
+
+import time
+from collections.abc import Callable
+
+from bascule.core.errors import LoginNeeded
+from bascule.core.masking import Mask
+from bascule.core.principal import Principal
+from bascule.core.request import Permit
+from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
+from bascule.identity.challenge import Challenge
+from bascule.identity.minting import LIFE, Mint
+
+FRESH = LIFE / 2
+"""Seconds for which a token is shown. What is sent with it may be long on its way, and clocks differ."""
+
+
+class ForKit:
+    """Speaks for one principal."""
+
+    def __init__(self, mint: Mint, principal: Principal, mask: Mask) -> None:
+        self._mint = mint
+        self._principal = principal
+        self._mask = mask
+
+    def at_spawn(self) -> dict[str, str]:
+        """What a server finds in its environment that is started for this principal alone."""
+        return {SPAWN_VARIABLE: self._token(AT_SPAWN)}
+
+    def at(self, url: str) -> "MintedHeader":
+        """What a server at this address is shown with every request."""
+        audience = audience_of_url(url)
+        return MintedHeader(lambda: self._token(audience), url)
+
+    def _token(self, audience: str) -> str:
+        token = self._mint.token(self._principal, audience)
+        # A server may repeat in an error what it was shown.
+        self._mask.learn(token)
+        return token
+
+
+class MintedHeader:
+    """The header that says who asks, made anew before it is spent. Nothing has to be asked of anybody for it."""
+
+    def __init__(self, mint: Callable[[], str], url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._mint = mint
+        self._url = url
+        self._clock = clock
+        self._header = ""
+        self._until = float("-inf")
+
+    def header(self) -> str:
+        if self._clock() >= self._until:
+            self._renew()
+        return self._header
+
+    async def prepare(self, _leave: Permit | None = None) -> str:
+        return self.header()
+
+    async def renew(self, used: str, challenge: Challenge, *, again: bool, leave: Permit | None = None) -> None:
+        """Once: what is refused anew is refused for another reason than its age."""
+        del leave
+        if again or challenge.lacks_scope:
+            raise self.needed(used, challenge)
+        self._renew()
+
+    def needed(self, used: str, challenge: Challenge) -> LoginNeeded:
+        del used
+        lacking = " (it wants more rights)" if challenge.lacks_scope else ""
+        return LoginNeeded(
+            f"the server does not believe the token that was minted for it{lacking}",
+            cause="it is reached at another address than it thinks, or has another state folder than we do",
+            fix="give the server's own `url` as the address here, and the same BASCULE_HOME to both",
+        )
+
+    def _renew(self) -> None:
+        self._header = f"Bearer {self._mint()}"
+        self._until = self._clock() + FRESH

@@ -1,0 +1,58 @@
+"""Who we are to each server: a user's login, a token of ours, or just the principal for an object in this process."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from bascule.config.model import ServerConfig
+from bascule.core.masking import Mask
+from bascule.core.principal import Nobody, Principal
+from bascule.transports.http_logins import Logins
+from bascule.transports.says_who import SaysWho
+
+if TYPE_CHECKING:
+    from bascule.identity.minting import Mint
+    from bascule.transports.for_kit import ForKit
+
+
+class Who(NamedTuple):
+    """On whose behalf a connection is made, in every way in which a server may be told."""
+
+    login: SaysWho | None = None
+    """Who we are to a remote server."""
+    told: "ForKit | None" = None
+    """What a server of our kit is told."""
+    principal: Principal | None = None
+
+    def at(self, url: str) -> SaysWho | None:
+        return self.told.at(url) if self.told is not None else self.login
+
+
+class Introducing:
+    """Introduces principals to the servers of one runtime. Without a mint no server of our kit is told who asks."""
+
+    def __init__(self, logins: Logins, mint: "Callable[[], Mint] | None" = None, *, log_in: bool = True) -> None:
+        self.logins = logins
+        self._mint = mint
+        self._log_in = log_in
+
+    @property
+    def without_logins(self) -> "Introducing":
+        """For a twin: it is no place to take a login to."""
+        return Introducing(self.logins, self._mint, log_in=False)
+
+    def of(self, server: ServerConfig, principal: Principal, mask: Mask) -> Who:
+        """What is secret of it is hidden by `mask`."""
+        if isinstance(principal, Nobody):
+            # What is nobody's in particular must not use the login of whoever happens to have that name.
+            return Who(self._login(server, f"\0{principal}", mask))
+        return Who(self._login(server, principal.user_id, mask), self._told(server, principal, mask), principal)
+
+    def _login(self, server: ServerConfig, user: str, mask: Mask) -> SaysWho | None:
+        return self.logins.of(server, user, mask) if self._log_in else None
+
+    def _told(self, server: ServerConfig, principal: Principal, mask: Mask) -> "ForKit | None":
+        if self._mint is None or not server.kit:
+            return None
+        from bascule.transports.for_kit import ForKit  # noqa: PLC0415 -- most runtimes have no such server
+
+        return ForKit(self._mint(), principal, mask)

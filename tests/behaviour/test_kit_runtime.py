@@ -1,0 +1,131 @@
+"""Servers of our kit behind a runtime: they know who asks, and what they have seen counts there too."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bascule import Runtime, ToolFailure, ToolResult
+from bascule.config import InProcessTransport, ServerConfig, StdioTransport, StreamableHttpTransport
+from support.waiting import fail_after
+
+SERVER = Path(__file__).parent.parent / "servers" / "kit_who.py"
+PERMISSIONS: Any = {"who": ("read",), "note": ("write",), "salaries": ("read",), "publish": ("connect",)}
+
+
+def stdio() -> StdioTransport:
+    return StdioTransport(command=sys.executable, args=(str(SERVER),), env={"BASCULE_HOME": os.environ["BASCULE_HOME"]})
+
+
+def config(transport: Any, **more: Any) -> ServerConfig:
+    return ServerConfig(
+        name="who", transport=transport, kit=True, trust=frozenset({"labels"}), permissions=PERMISSIONS, **more
+    )
+
+
+@asynccontextmanager
+async def listening() -> AsyncGenerator[StreamableHttpTransport]:
+    """The same server over HTTP."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(SERVER), str(port), stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
+    )
+    assert process.stderr is not None
+    try:
+        async with fail_after(60, "the start of a server"):
+            while b"Uvicorn running" not in (line := await process.stderr.readline()):
+                assert line, "it ended"
+        yield StreamableHttpTransport(f"http://localhost:{port}/mcp")
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+@asynccontextmanager
+async def served(way: str, **more: Any) -> AsyncGenerator[Runtime]:
+    if way == "http":
+        async with listening() as transport, Runtime.from_servers({"who": config(transport, **more)}) as runtime:
+            yield runtime
+    else:
+        transport = stdio() if way == "stdio" else InProcessTransport(in_process())
+        async with Runtime.from_servers({"who": config(transport, **more)}) as runtime:
+            yield runtime
+
+
+def in_process() -> Any:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("kit_who_in_process", SERVER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.mcp
+
+
+@pytest.mark.requirement("KIT-8")
+@pytest.mark.parametrize("way", ["stdio", "http", "memory"])
+async def test_every_caller_is_known_as_themselves_and_has_their_own_workspace(way: str, scale: int):
+    # Over stdio each has a process of its own.
+    users = 3 if way == "stdio" else 10 * scale
+    async with fail_after(120), served(way) as runtime:
+
+        async def ask(user: str) -> None:
+            session = runtime.session(user, f"session of {user}")
+            for number in range(5):
+                outcome = await session.call("who_who")
+                assert isinstance(outcome, ToolResult), outcome
+                assert outcome.structured == {"user": user, "session": f"session of {user}"}
+                outcome = await session.call("who_note", {"text": f"{user} {number}"})
+                assert isinstance(outcome, ToolResult), outcome
+                assert session.workspace.read_text("/workspace/note.txt") == f"{user} {number}"
+
+        await asyncio.gather(*(ask(f"user-{number}") for number in range(users)))
+
+
+@pytest.mark.requirement("KIT-4")
+@pytest.mark.parametrize("way", ["stdio", "http", "memory"])
+async def test_private_data_raises_the_level_at_the_client_before_its_result_is_released(way: str):
+    async with fail_after(120), served(way) as runtime:
+        session = runtime.session("alice", "s-1")
+        assert isinstance(await session.call("who_publish", {"text": "a"}), ToolResult)
+
+        outcome = await session.call("who_salaries")
+
+        assert isinstance(outcome, ToolResult), outcome
+        assert (session.sensitivity.name, str(session.lane)) == ("CONFIDENTIAL", "proxied")
+        refused = await session.call("who_publish", {"text": "3, 1, 2"})
+        assert isinstance(refused, ToolFailure)
+        assert refused.kind == "denied"
+        # Another one is not held up by what Alice has seen.
+        assert isinstance(await runtime.session("bob", "s-1").call("who_publish", {"text": "a"}), ToolResult)
+
+
+@pytest.mark.requirement("KIT-3")
+async def test_the_twin_goes_on_and_refuses_to_reach_out_by_itself():
+    async with fail_after(120), served("stdio", isolated=stdio()) as runtime:
+        session = runtime.session("alice", "s-1")
+        assert isinstance(await session.call("who_salaries"), ToolResult)
+
+        outcome = await session.call("who_who")
+        assert isinstance(outcome, ToolResult), outcome
+        assert (str(outcome.lane), outcome.structured) == ("sealed", {"user": "alice", "session": "s-1"})
+        refused = await session.call("who_publish", {"text": "3, 1, 2"})
+        assert isinstance(refused, ToolFailure)
+        assert "reaches out, and this agent session has seen CONFIDENTIAL data" in refused.message
+
+
+async def test_a_server_that_is_not_said_to_be_of_our_kit_is_told_nothing():
+    strange = ServerConfig(name="who", transport=stdio(), permissions=PERMISSIONS)
+    async with fail_after(60), Runtime.from_servers({"who": strange}) as runtime:
+        outcome = await runtime.session("alice", "s-1").call("who_who")
+
+    assert isinstance(outcome, ToolFailure)
+    assert "not known on whose behalf" in outcome.message

@@ -1,0 +1,44 @@
+"""Rows of CSV."""
+
+import pytest
+
+from bascule.config.presets import Preset
+from bascule.results.separated import separated_parts
+from bascule.results.sorting import Kind
+from bascule.results.whole import Whole
+
+FEW = Preset(head_rows=2, tail_rows=1)
+
+
+def test_the_names_the_first_rows_and_the_last():
+    parts = separated_parts(Whole.of_text("a,b\n1,2\n3,4\n5,6\n7,8\n"), FEW, Kind.CSV)
+    assert [unit(99) for unit in (*parts.header, *parts.head, *parts.tail)] == ["a,b", "1,2", "3,4", "7,8"]
+    assert (parts.total, parts.also) == (4, "2 columns")
+
+
+def test_a_row_with_line_ends_in_it_is_one_row():
+    text = 'a,b\n"1\n\n1",2\n3,4\n5,6\n"7\n7","8""\n8"\n'
+    parts = separated_parts(Whole.of_text(text), FEW, Kind.CSV)
+    assert [unit(99) for unit in parts.head] == ['"1\n\n1",2', "3,4"]
+    assert [unit(99) for unit in parts.tail] == ['"7\n7","8""\n8"']
+    assert parts.total == 4
+
+
+@pytest.mark.parametrize(("preset", "rows"), [(Preset(head_rows=0, tail_rows=0), []), (Preset(), ["1\t2"])])
+def test_as_many_as_are_wanted(preset: Preset, rows: list[str]):
+    parts = separated_parts(Whole.of_text("a\tb\n1\t2"), preset, Kind.TSV)
+    assert [unit(99) for unit in (*parts.head, *parts.tail)] == rows
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"), [('"a\nb",c', "2 columns"), ("a\rb,c", "2 columns"), ("a," + "x" * 200_000, "")]
+)
+def test_odd_names(names: str, columns: str):
+    parts = separated_parts(Whole.of_text(f"{names}\n1,2\n3,4\n"), FEW, Kind.CSV)
+    assert parts.also == columns
+    assert parts.total == 2
+
+
+def test_names_too_long_to_be_looked_at_are_not_counted():
+    text = ",".join("c" * 10 for _ in range(200_000)) + "\n1\n"
+    assert separated_parts(Whole.of_text(text), FEW, Kind.CSV).also == ""

@@ -1,0 +1,61 @@
+"""Who is introduced to which server, and how."""
+
+from pathlib import Path
+
+import pytest
+
+from bascule.config import ServerConfig, StreamableHttpTransport
+from bascule.core.masking import Mask
+from bascule.core.principal import Nobody, Principal
+from bascule.identity.minting import Mint
+from bascule.store.vault import Vault
+from bascule.transports.for_kit import MintedHeader
+from bascule.transports.http_credentials import Credentials
+from bascule.transports.http_logins import Logins
+from bascule.transports.introducing import Introducing, Who
+
+ALICE, SHARED = Principal("alice", "s-1"), Nobody("alice", "s-1")
+URL = "https://files.example/mcp"
+
+
+@pytest.fixture
+def introducing(tmp_path: Path) -> Introducing:
+    return Introducing(Logins(Vault(tmp_path), None, lambda: 0.0), lambda: Mint(bytes(32)))
+
+
+def server(*, kit: bool) -> ServerConfig:
+    return ServerConfig(name="files", transport=StreamableHttpTransport(URL), kit=kit)
+
+
+def test_a_server_of_others_meets_the_users_login(introducing: Introducing):
+    who = introducing.of(server(kit=False), ALICE, Mask())
+
+    assert who.told is None
+    assert who.principal == ALICE
+    assert isinstance(who.at(URL), Credentials)
+
+
+def test_a_server_of_our_kit_is_told_by_a_token_of_ours(introducing: Introducing):
+    assert isinstance(introducing.of(server(kit=True), ALICE, Mask()).at(URL), MintedHeader)
+
+
+def test_nobody_is_told_to_no_server_and_has_nobodys_login(introducing: Introducing):
+    nobody, alice = (introducing.of(server(kit=True), each, Mask()) for each in (SHARED, ALICE))
+
+    assert (nobody.told, nobody.principal) == (None, None)
+    assert nobody.login is not alice.login
+
+
+def test_a_twin_of_ours_is_told_too_but_no_login_goes_there(introducing: Introducing):
+    who = introducing.without_logins.of(server(kit=True), ALICE, Mask())
+
+    assert who.login is None
+    assert isinstance(who.at(URL), MintedHeader)
+    assert introducing.without_logins.of(server(kit=False), ALICE, Mask()).at(URL) is None
+
+
+def test_without_a_mint_no_server_is_told(tmp_path: Path):
+    bare = Introducing(Logins(Vault(tmp_path), None, lambda: 0.0))
+
+    assert bare.of(server(kit=True), ALICE, Mask()).told is None
+    assert Who().at(URL) is None
