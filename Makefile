@@ -60,7 +60,7 @@ bench: setup ## measure against peers, in one run on this machine, as ratios
 soak: setup ## the tests whose counts matter, with ten times the counts of `make test`
 	@BASCULE_SOAK=1 $(BIN)/python -m pytest $(SOAKED)
 
-conformance: setup ## the official conformance suite: every client scenario of both eras
+conformance: setup ## the official conformance suite: every client and server scenario of both eras
 	@PYTHONPATH=tests $(BIN)/python -m support.conformance
 
 docs: ## not there yet: the documentation site (the pages are in docs/)

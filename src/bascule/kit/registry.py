@@ -2,24 +2,25 @@
 
 from typing import Any, TypeVar
 
-from fastmcp.server.providers.local_provider import LocalProvider
 from fastmcp.tools.base import Tool
 from fastmcp.tools.function_tool import FunctionTool
 
 from bascule.core.errors import UsageError
 from bascule.core.permission import Permission
 from bascule.kit.admission import Admission
+from bascule.kit.announcing import AnnouncingProvider
+from bascule.kit.changes import Changes
 from bascule.kit.governed_tool import GovernedTool
 from bascule.kit.permission import marked_permissions, read_permissions
 
 Component = TypeVar("Component", bound=Any)
 
 
-class GoverningProvider(LocalProvider):
+class GoverningProvider(AnnouncingProvider):
     """FastMCP's own registry, with the one place through which every tool comes in guarded."""
 
-    def __init__(self, admission: Admission, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, admission: Admission, changes: Changes, **options: Any) -> None:
+        super().__init__(changes, **options)
         self._admission = admission
 
     def _add_component(self, component: Component) -> Component:

@@ -23,7 +23,9 @@ from bascule.kit.admission import Admission
 from bascule.kit.auth_session import AuthSessionMiddleware
 from bascule.kit.course import Home
 from bascule.kit.doorkeeper import Doorkeeper
+from bascule.kit.plain_headers import PlainHeaders
 from bascule.kit.registry import GoverningProvider, governed, permissions_of
+from bascule.kit.telling import TellingServer
 from bascule.kit.token_auth import TokenAuth
 
 DEVELOPMENT_SESSION = "development"
@@ -66,7 +68,7 @@ class Identities:
         self.scopes = scopes
 
 
-class KitServer(FastMCP[Any]):
+class KitServer(TellingServer):
     """Made by `create_mcp_server`."""
 
     def __init__(self, name: str, identities: Identities, home: Home, **options: Any) -> None:
@@ -82,7 +84,7 @@ class KitServer(FastMCP[Any]):
         tools: Sequence[Any] = options.pop("tools", None) or ()
         middleware = [self._session, *(options.pop("middleware", None) or ())]
         super().__init__(name, middleware=middleware, lifespan=self._living, **options)
-        mine = GoverningProvider(self._admission, on_duplicate=self._on_duplicate)
+        mine = GoverningProvider(self._admission, self.changes, on_duplicate=self._on_duplicate)
         self.providers[self.providers.index(self._local_provider)] = mine
         self._local_provider = mine
         for tool in tools:
@@ -146,6 +148,7 @@ class KitServer(FastMCP[Any]):
         options["host_origin_protection"] = True
         app = super().http_app(*args, **options)
         app.add_middleware(Doorkeeper, path=app.state.path, loopback_only=identities.development is not None)
+        app.add_middleware(PlainHeaders)
         return app
 
     def _token_auth(self, auth: AuthSettings) -> TokenAuth:
@@ -178,6 +181,7 @@ class KitServer(FastMCP[Any]):
 
     async def close(self) -> None:
         """Let go of what it holds. Called when it ends to be served."""
+        self.listening.close()
         if self._verifier is not None:
             await self._verifier.aclose()
         self.home.close()
