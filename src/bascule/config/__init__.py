@@ -1,6 +1,7 @@
 """What was asked: the model of a server, the loaders that produce it, variables, and secrets that never print."""
 
 from bascule.config.agent_env import load_agent_mcp_configs
+from bascule.config.auth import AuthSettings, Claims, KeySet, PublicKey, SharedSecret
 from bascule.config.load import load_file
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings
@@ -16,14 +17,19 @@ from bascule.config.transport import (
 from bascule.config.upkeep import Heartbeat, Limits, Restart
 
 __all__ = [
+    "AuthSettings",
+    "Claims",
     "Heartbeat",
     "InProcessTransport",
+    "KeySet",
     "Limits",
     "OAuthSettings",
+    "PublicKey",
     "Restart",
     "RuntimeConfig",
     "Secret",
     "ServerConfig",
+    "SharedSecret",
     "SseTransport",
     "StdioTransport",
     "StreamableHttpTransport",

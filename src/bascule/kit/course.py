@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.config.state import state_folder
@@ -39,6 +40,11 @@ class Seen:
         self._levels.add(self._principal, dataset, sensitivity)
 
 
+IDLE = 64
+"""Workspaces that stay open although nobody uses them. Each holds three files of the process open, and nobody tells a
+server when an agent session has ended."""
+
+
 class Home:
     """Where a server of ours keeps what must outlive it: levels, and the files of agent sessions.
 
@@ -58,10 +64,15 @@ class Home:
         self.folder = folder or state_folder(environ)
         self.levels = KeptLevels(self.folder / "servers" / _folder_of(name))
         self.workspaces = Workspaces.at(workspaces, self.folder, quota=quota)
+        self._lock = Lock()
+        self._busy: dict[Principal, int] = {}
+        self._idle: dict[Principal, None] = {}
+        """Those whose last request has ended, the longest ago first."""
 
     @contextmanager
     def course_of(self, principal: Principal) -> Generator[None]:
         """For as long as a request of this principal is carried out."""
+        self._begin(principal)
         # An agent's workspace that is at hand already is that of the call we are in the course of, in this process.
         at_hand = WORKSPACE.get() if WHO.get() == principal else None
         who = WHO.set(principal)
@@ -73,6 +84,25 @@ class Home:
             SEEN.reset(seen)
             WORKSPACE.reset(files)
             WHO.reset(who)
+            self._end(principal)
+
+    def _begin(self, principal: Principal) -> None:
+        with self._lock:
+            self._busy[principal] = self._busy.get(principal, 0) + 1
+            self._idle.pop(principal, None)
+
+    def _end(self, principal: Principal) -> None:
+        with self._lock:
+            self._busy[principal] -= 1
+            if self._busy[principal]:
+                return
+            del self._busy[principal]
+            self._idle[principal] = None
+            if len(self._idle) > IDLE:
+                oldest = next(iter(self._idle))
+                del self._idle[oldest]
+                # In the lock: whoever comes back in this moment must not get one that is being closed.
+                self.workspaces.close(oldest)
 
     def close(self) -> None:
         self.levels.close()
