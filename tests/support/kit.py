@@ -8,11 +8,13 @@ from typing import Any
 from fastmcp import Client, FastMCP
 
 from bascule.compliance.labels import LABELS_KEY
+from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.core.principal import Principal
 from bascule.identity.current import CURRENT as WHO
 from bascule.kit import ToolPermission, create_mcp_server, tool_permission
 from bascule.kit.course import Home
 from bascule.kit.server import KitServer
+from bascule.workspace.paths import CURRENT as WORKSPACE
 
 ALICE = Principal("alice", "s-1")
 BOB = Principal("bob", "s-2")
@@ -49,6 +51,11 @@ async def called(server: FastMCP[Any], tool: str, principal: Principal | None = 
     """What came of one call."""
     async with client_of(server, principal) as client:
         return await client.call_tool(tool, arguments, raise_on_error=False)
+
+
+def all_set() -> list[str]:
+    """What is set of what is set in the course of a request: nothing, outside of one."""
+    return [variable.name for variable in (WHO, WORKSPACE, SEEN) if variable.get() is not None]
 
 
 def text_of(result: Any) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from bascule.config import AuthSettings, SharedSecret
@@ -139,3 +140,27 @@ async def asked(port: int, tool: str, arguments: Mapping[str, Any] | None = None
     """One call, on a connection of its own. Header names are given with underscores."""
     async with line_to(port) as line:
         return await line.call(tool, arguments, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+class OldSession:
+    """A session of the old era on one connection, as somebody has begun it, here or on another one."""
+
+    _numbers = count(1)
+
+    def __init__(self, line: Line, session_id: str = "") -> None:
+        self.line = line
+        self.id = session_id
+
+    async def begin(self, authorization: str | None) -> None:
+        params = {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        answer = await self.post("initialize", params, authorization)
+        self.id = answer.headers["mcp-session-id"]
+        await self.post("notifications/initialized", {}, authorization)
+
+    async def call(self, tool: str, authorization: str | None) -> Answered:
+        return await self.post("tools/call", {"name": tool, "arguments": {}}, authorization)
+
+    async def post(self, method: str, params: Any, authorization: str | None) -> Answered:
+        headers = {"Authorization": authorization, "Mcp-Session-Id": self.id or None, "MCP-Protocol-Version": OLD}
+        number = None if method.startswith("notifications/") else next(self._numbers)
+        return await self.line.post(method, params, headers, number=number)

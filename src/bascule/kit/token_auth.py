@@ -38,7 +38,10 @@ class TokenAuth(AuthProvider):
         who = identity.principal
         return Shown(
             token=token,
-            client_id=who.user_id,
+            # Whoever begins a session of the old era is known by this: no other agent session may go on with it, not
+            # even of the same user, since what it would be sent may be private.
+            client_id=str(who),
+            subject=who.user_id,
             scopes=sorted(identity.scopes),
             expires_at=int(identity.expires_at),
             principal=who,

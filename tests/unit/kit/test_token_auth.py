@@ -117,6 +117,6 @@ async def test_what_was_verified_keeps_whose_it_is() -> None:
     shown = await auth.verify_token(token)
 
     assert isinstance(shown, Shown)
-    assert (shown.principal, shown.client_id, shown.scopes) == (ALICE, "alice", [])
+    assert (shown.principal, shown.subject, shown.client_id, shown.scopes) == (ALICE, "alice", "alice/s-1", [])
     assert await auth.verify_token(mint.token(Principal("alice", "s-1"), "another")) is None
     assert await auth.verify_token("") is None
