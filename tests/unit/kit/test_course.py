@@ -107,6 +107,9 @@ def test_of_many_agent_sessions_some_stay_open_and_no_file_is_lost(home: Home) -
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- a folder that changes while it is read
     with home.course_of(ALICE):
         first = current_workspace()
+        with home.course_of(ALICE):
+            # Another request of hers, which ends before this one.
+            assert current_workspace() is first
         for number in range(2 * IDLE):
             with home.course_of(Principal(f"user-{number}", "s")):
                 write(str(number))

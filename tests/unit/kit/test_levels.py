@@ -11,6 +11,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.levels import KeptLevels
 from bascule.store.levels import SessionRecord
 from support.kit import ALICE, BOB
+from support.waiting import fail_after
 
 PUBLIC, CONFIDENTIAL, SECRET = DataSensitivity.PUBLIC, DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET
 
@@ -94,7 +95,8 @@ async def test_closing_answers_everybody_who_asked_and_it_opens_again(levels: Ke
     levels.close()
     levels.close()
 
-    assert await asyncio.gather(*asked) == [PUBLIC] * 40
+    async with fail_after(20, "the answers"):
+        assert await asyncio.gather(*asked) == [PUBLIC] * 40
     assert "bascule levels" not in {thread.name for thread in threads()}
     levels.add(ALICE, "patients", CONFIDENTIAL)
     assert await levels.look(ALICE) is CONFIDENTIAL

@@ -56,15 +56,23 @@ def test_who_believes_nobody_is_not_served_over_http(tmp_path: Path) -> None:
     assert "development" in caught.value.fix
 
 
+@asynccontextmanager
+async def refused_to_start(words: str) -> AsyncGenerator[None]:
+    """Whoever starts all the same would serve for ever."""
+    with pytest.raises(ConfigError, match=words):
+        async with fail_after(20, "the refusal"):
+            yield
+
+
 async def test_nor_by_running_it(tmp_path: Path) -> None:
     for transport in ("http", "sse", "streamable-http"):
-        with pytest.raises(ConfigError, match="believes nobody"):
+        async with refused_to_start("believes nobody"):
             await kit_server(tmp_path).run_async(transport, port=free_port())  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "records.example"])
 async def test_a_development_principal_listens_to_this_machine_alone(tmp_path: Path, host: str) -> None:
-    with pytest.raises(ConfigError, match="for this machine alone"):
+    async with refused_to_start("for this machine alone"):
         await kit_server(tmp_path, development="me").run_http_async(host=host, port=free_port())
 
 
@@ -82,7 +90,7 @@ def test_what_verifies_tokens_is_told_in_our_way(tmp_path: Path) -> None:
 async def test_tokens_need_an_address_that_clients_can_write_down(tmp_path: Path, options: dict[str, Any]) -> None:
     server = kit_server(tmp_path, auth=AuthSettings())
 
-    with pytest.raises(ConfigError, match="at which address"):
+    async with refused_to_start("at which address"):
         await server.run_http_async(**{"port": free_port(), **options})
 
 
