@@ -14,7 +14,7 @@ from bascule.config.model import RuntimeConfig
 from bascule.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bascule.kit.server import KitServer as Served
+    from bascule.kit.server import GovernedServer
 
 HOST = "127.0.0.1"
 
@@ -31,7 +31,7 @@ async def run(options: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
-def loaded(config: RuntimeConfig, described: KitServer) -> "Served":
+def loaded(config: RuntimeConfig, described: KitServer) -> "GovernedServer":
     """The server, as the config wants it."""
     try:
         from bascule.kit.loading import load_server  # noqa: PLC0415 -- FastMCP takes a second, and is an extra

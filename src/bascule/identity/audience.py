@@ -2,8 +2,9 @@
 
 from urllib.parse import urlsplit
 
-AT_SPAWN = "bascule:spawn"
-"""The audience of a token that a server is started with. None that listens somewhere believes it."""
+AT_SPAWN = "bascule::spawn"
+"""The audience of a token that a server is started with. None that listens somewhere believes it: no name of a server
+has a colon in it, and no address begins like this."""
 
 SPAWN_VARIABLE = "BASCULE_TOKEN"
 """Where a server finds the token that it is started with."""

@@ -13,13 +13,13 @@ from bascule.kit.permission import ToolPermission, tool_permission
 
 if TYPE_CHECKING:
     from bascule.kit.auth_session import AuthSessionMiddleware
-    from bascule.kit.server import KitServer, create_mcp_server
+    from bascule.kit.server import GovernedServer, create_mcp_server
 
 __all__ = [
     "AuthSessionMiddleware",
     "Connector",
     "DataSensitivity",
-    "KitServer",
+    "GovernedServer",
     "Principal",
     "PrivateData",
     "ToolFatalError",
@@ -34,7 +34,7 @@ __all__ = [
 
 _HOMES = {
     "AuthSessionMiddleware": "bascule.kit.auth_session",
-    "KitServer": "bascule.kit.server",
+    "GovernedServer": "bascule.kit.server",
     "create_mcp_server": "bascule.kit.server",
 }
 

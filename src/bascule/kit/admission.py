@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping
 
-from bascule.core.errors import Refused
+from bascule.core.errors import Refused, StoreError
 from bascule.core.permission import Permission
+from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.identity.current import CURRENT as WHO
 from bascule.identity.current import current_principal
@@ -29,7 +30,7 @@ class Admission:
         principal = WHO.get()
         if Permission.CONNECT in permissions:
             # Asked anew each time: another process may have raised it.
-            level = await self._levels.look(current_principal())
+            level = await self._look(current_principal())
             if level >= DataSensitivity.CONFIDENTIAL and not self._confined:
                 raise Refused(
                     f"{tool} reaches out, and this agent session has seen {level.name} data",
@@ -37,10 +38,23 @@ class Admission:
                     fix="go on with tools that reach nobody, or begin another agent session",
                 )
         elif principal is not None and self._levels.seen(principal) is None:
-            await self._levels.look(principal)
+            await self._look(principal)
+
+    async def _look(self, principal: Principal) -> DataSensitivity:
+        try:
+            return await self._levels.look(principal)
+        except StoreError as error:
+            # What it says is for who runs the server: it names folders of this machine.
+            raise Refused(
+                "it cannot be told how private this agent session is, so nothing is done for it",
+                rule="level_known",
+                fix="tell whoever runs this server; its log says why",
+            ) from error
 
     def seen(self) -> DataSensitivity:
         """The level that a result has to be labelled with."""
         principal = WHO.get()
-        level = self._levels.seen(principal) if principal is not None else None
-        return level if level is not None else DataSensitivity.PUBLIC
+        if principal is None:
+            return DataSensitivity.PUBLIC
+        level = self._levels.seen(principal)
+        return level if level is not None else DataSensitivity.SECRET

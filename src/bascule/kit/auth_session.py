@@ -14,14 +14,14 @@ from bascule.kit.token_auth import Shown
 class AuthSessionMiddleware(Middleware):
     """Sets who asks, their workspace and what they have seen when a request begins, and resets it when it ends.
 
-    Who asks is known from the token of this very request; where there are no tokens, from the one that the process was
-    started with, or from the code in this process that asks. Never from an argument, and never from an earlier request.
+    Who asks is known from the token of this very request; where there are no tokens, from the code in this process that
+    asks, or from the token that the process was started with. Never from an argument, nor from an earlier request.
     """
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self.fixed: Principal | None = None
-        """Who asks wherever no token is shown: whom this process was started for, or the principal of development."""
+        """Who asks where nobody else is known to: whom this process was started for, or who is developing it."""
 
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         principal = self._who()
@@ -35,4 +35,4 @@ class AuthSessionMiddleware(Middleware):
         if shown is not None:
             # A token that somebody else has let in says nothing here.
             return shown.principal if isinstance(shown, Shown) else None
-        return self.fixed or WHO.get()
+        return WHO.get() or self.fixed

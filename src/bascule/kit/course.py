@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.config.model import RuntimeConfig
@@ -42,6 +43,11 @@ class Seen:
         self._levels.add(self._principal, dataset, sensitivity)
 
 
+IDLE = 64
+"""Workspaces that stay open although nobody uses them. Each holds three files of the process open, and nobody tells a
+server when an agent session has ended."""
+
+
 class Home:
     """Where a server of ours keeps what must outlive it: levels, and the files of agent sessions.
 
@@ -64,6 +70,10 @@ class Home:
         self.workspaces = Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
         self.presets = presets
         """How much of a long result is shown, by name: those of the config."""
+        self._lock = Lock()
+        self._busy: dict[Principal, int] = {}
+        self._idle: dict[Principal, None] = {}
+        """Those whose last request has ended, the longest ago first."""
 
     def follow(self, config: RuntimeConfig) -> None:
         """Use the workspaces and the presets that a config describes."""
@@ -73,6 +83,7 @@ class Home:
     @contextmanager
     def course_of(self, principal: Principal) -> Generator[None]:
         """For as long as a request of this principal is carried out."""
+        self._begin(principal)
         # An agent's workspace that is at hand already is that of the call we are in the course of, in this process.
         at_hand = WORKSPACE.get() if WHO.get() == principal else None
         who = WHO.set(principal)
@@ -86,6 +97,25 @@ class Home:
             SEEN.reset(seen)
             WORKSPACE.reset(files)
             WHO.reset(who)
+            self._end(principal)
+
+    def _begin(self, principal: Principal) -> None:
+        with self._lock:
+            self._busy[principal] = self._busy.get(principal, 0) + 1
+            self._idle.pop(principal, None)
+
+    def _end(self, principal: Principal) -> None:
+        with self._lock:
+            self._busy[principal] -= 1
+            if self._busy[principal]:
+                return
+            del self._busy[principal]
+            self._idle[principal] = None
+            if len(self._idle) > IDLE:
+                oldest = next(iter(self._idle))
+                del self._idle[oldest]
+                # In the lock: whoever comes back in this moment must not get one that is being closed.
+                self.workspaces.close(oldest)
 
     def close(self) -> None:
         self.levels.close()

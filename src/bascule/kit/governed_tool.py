@@ -1,11 +1,13 @@
 """A tool of ours as it is run: only if what it may do is allowed to whoever asks, and with what it has seen told."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastmcp.exceptions import FastMCPError
-from fastmcp.tools.base import Tool, ToolResult
+from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from pydantic import Field
+from pydantic import ValidationError as PydanticValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from bascule.compliance.labels import LABELS_KEY
@@ -16,6 +18,8 @@ from bascule.kit.admission import Admission
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.kit.permission import PERMISSIONS_KEY, in_words
 from bascule.kit.replies import failed, fatal, refused, retryable
+
+_logger = logging.getLogger(__name__)
 
 Run = Callable[[dict[str, Any]], Awaitable[ToolResult]]
 
@@ -43,6 +47,8 @@ class GovernedTool(Tool):
         try:
             await admission.admit(self.name, self.permissions)
         except Refused as error:
+            if error.__cause__ is not None:
+                _logger.exception("%s: %s", self.name, error.message, exc_info=error.__cause__)
             return refused(error)
         # Not `run`: tools that are served in another way than by running a function say so in this one.
         return await _told(self.inner._run, arguments)  # noqa: SLF001
@@ -63,9 +69,16 @@ async def _told(run: Run, arguments: dict[str, Any]) -> ToolResult:
         return refused(error)
     except FastMCPError as error:
         return failed(error)
+    except PydanticValidationError as error:
+        # FastMCP takes it for a mistake of the client, and shows what it says; it quotes the data it was raised over.
+        raise RuntimeError("what the tool worked with is not of the shape that it wants") from error
 
 
 def _labelled(result: ToolResult, level: DataSensitivity) -> ToolResult:
     """With how private the agent session is now: whoever gets the result may know less than we do."""
     labels = {LABELS_KEY: [level.name.lower()]}
+    if isinstance(result, InputRequiredToolResult):
+        # Of a question to the client, nothing but the question itself is sent.
+        asked = result.input_required
+        return InputRequiredToolResult(asked.model_copy(update={"meta": {**(asked.meta or {}), **labels}}))
     return result.model_copy(update={"meta": {**(result.meta or {}), **labels}})

@@ -13,6 +13,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.choose import store_at
 from bascule.store.interface import Store
+from bascule.store.levels import SessionRecord
 
 T = TypeVar("T")
 
@@ -27,12 +28,13 @@ class KeptLevels:
         self._store: Store | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
-        self._seen: dict[Principal, DataSensitivity] = {}
-        """The highest level that was seen here of each. It never says less than what is kept, once it says anything."""
+        self._seen: dict[Principal, SessionRecord] = {}
+        """The latest record that was seen here of each."""
 
     def seen(self, principal: Principal) -> DataSensitivity | None:
         """The level as it was when it was last looked at. None, if that was never."""
-        return self._seen.get(principal)
+        record = self._seen.get(principal)
+        return record.level if record is not None else None
 
     async def look(self, principal: Principal) -> DataSensitivity:
         """The level as it is kept now. Others may have raised it: another process of this server, or its twin. Raises
@@ -48,30 +50,41 @@ class KeptLevels:
         self._ask(self._add(principal, dataset, sensitivity)).result()
 
     def close(self) -> None:
+        """Let go of it, once whoever has asked has got an answer. Asking again opens it anew."""
         with self._lock:
-            loop, thread, store = self._loop, self._thread, self._store
-            self._loop = self._thread = self._store = None
-        if loop is None or thread is None:
-            return
-        if store is not None:
-            asyncio.run_coroutine_threadsafe(store.close(), loop).result()
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+            if loop is None or thread is None:
+                return
+            # In the lock: whoever asks after this finds a new loop, and no store that is being closed.
+            asyncio.run_coroutine_threadsafe(self._end(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
+        store, self._store = self._store, None
+        if store is not None:
+            await store.close()
+
     async def _look(self, principal: Principal) -> DataSensitivity:
         record = await (await self._opened()).levels.begin(principal, time.time())
-        return self._note(principal, record.level)
+        return self._note(principal, record)
 
     async def _add(self, principal: Principal, dataset: str, sensitivity: DataSensitivity) -> None:
         store = await self._opened()
         cause = Cause("dataset", dataset=dataset)
         record, _ = await store.levels.raise_level(principal, sensitivity, cause, time.time())
-        self._note(principal, record.level)
+        self._note(principal, record)
 
-    def _note(self, principal: Principal, level: DataSensitivity) -> DataSensitivity:
-        self._seen[principal] = level
-        return level
+    def _note(self, principal: Principal, record: SessionRecord) -> DataSensitivity:
+        # Answers may overtake each other: an older one must not hide a raise.
+        known = self._seen.get(principal)
+        if known is None or record.epoch >= known.epoch or record.level > known.level:
+            self._seen[principal] = record
+        return record.level
 
     async def _opened(self) -> Store:
         if self._store is None:

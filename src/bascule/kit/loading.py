@@ -9,15 +9,15 @@ from types import ModuleType
 from fastmcp import FastMCP
 
 from bascule.core.errors import ConfigError
-from bascule.kit.server import KitServer
+from bascule.kit.server import GovernedServer
 
 FIX = "make it with `mcp = create_mcp_server(…)` at the top level of the file"
 
 
-def load_server(file: Path) -> KitServer:
+def load_server(file: Path) -> GovernedServer:
     """The one server that the file makes. Raises `ConfigError`."""
     values = {id(value): value for value in vars(_run(file)).values()}.values()
-    servers = [value for value in values if isinstance(value, KitServer)]
+    servers = [value for value in values if isinstance(value, GovernedServer)]
     if len(servers) == 1:
         return servers[0]
     if servers:

@@ -19,16 +19,17 @@ Tool = TypeVar("Tool", bound=Callable[..., Any])
 
 def tool_permission(*permissions: ToolPermission) -> Callable[[Tool], Tool]:
     """Say what a tool does: READ something, WRITE something, CONNECT to the outside; or several of these."""
-    chosen = frozenset(permissions)
     # Without its brackets, the decorator is given the function itself.
-    if not chosen or not chosen <= set(Permission):
+    if not permissions or not set(permissions) <= set(Permission):
         raise UsageError(
             f"tool_permission needs what the tool does, and was given {_shown(permissions)}",
             fix="write @tool_permission(ToolPermission.READ), or WRITE, or CONNECT, or several of them",
         )
+    chosen = frozenset(Permission(permission) for permission in permissions)
 
     def mark(tool: Tool) -> Tool:
-        setattr(tool, _MARK, chosen)
+        # Said twice, it does both: the one above must not take back what the one below says.
+        setattr(tool, _MARK, chosen | (marked_permissions(tool) or frozenset()))
         return tool
 
     return mark

@@ -34,7 +34,8 @@ class GoverningProvider(AnnouncingProvider):
 
 def governed(tool: Tool, admission: Admission) -> GovernedTool:
     """The tool as it may be run. Raises `UsageError` where it does not say what it does."""
-    if isinstance(tool, GovernedTool):
+    # One that another server governs would be asked about in that server's levels alone.
+    if isinstance(tool, GovernedTool) and tool.admission is admission:
         return tool
     permissions = permissions_of(tool)
     if permissions is None:
@@ -47,5 +48,7 @@ def governed(tool: Tool, admission: Admission) -> GovernedTool:
 
 def permissions_of(tool: Tool) -> frozenset[Permission] | None:
     """What the author of a tool says of it: above its function, or in its `_meta`."""
+    if isinstance(tool, GovernedTool):
+        return tool.permissions
     marked = marked_permissions(tool.fn) if isinstance(tool, FunctionTool) else None
     return marked or read_permissions(tool.meta)

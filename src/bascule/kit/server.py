@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
-from fastmcp import FastMCP
+from fastmcp import FastMCP, settings
 from fastmcp.server.http import StarletteWithLifespan
 from fastmcp.tools.base import Tool
 from fastmcp.utilities.versions import VersionSpec
@@ -22,8 +23,9 @@ from bascule.identity.verifier import Believes
 from bascule.kit.admission import Admission
 from bascule.kit.auth_session import AuthSessionMiddleware
 from bascule.kit.course import Home
-from bascule.kit.doorkeeper import Doorkeeper
+from bascule.kit.doorkeeper import Doorkeeper, HouseRules, origin_of
 from bascule.kit.plain_headers import PlainHeaders
+from bascule.kit.plain_log import plain_log
 from bascule.kit.registry import GoverningProvider, governed, permissions_of
 from bascule.kit.telling import TellingServer
 from bascule.kit.token_auth import TokenAuth
@@ -40,7 +42,7 @@ def create_mcp_server(
     scopes: Collection[str] = (),
     home: Home | None = None,
     **options: Any,
-) -> "KitServer":
+) -> "GovernedServer":
     """A FastMCP server with identity, permissions, workspaces and compliance. `options` are FastMCP's own.
 
     Over HTTP it lets in who shows a token that `auth` believes, and does not start without `auth`; `url` is the address
@@ -52,8 +54,13 @@ def create_mcp_server(
             "a server has either `auth` or a `development` principal",
             fix="remove `development`; `bascule token` makes tokens to try a server with",
         )
+    if auth is not None and not isinstance(auth, AuthSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(
+            f"`auth` of a server of ours is an AuthSettings, and not {type(auth).__name__}",
+            fix="from bascule.config import AuthSettings; without keys, it believes the runtime on this machine",
+        )
     who = Principal(development, DEVELOPMENT_SESSION) if isinstance(development, str) else development
-    return KitServer(name, Identities(auth, who, url, frozenset(scopes)), home or Home(name), **options)
+    return GovernedServer(name, Identities(auth, who, url, frozenset(scopes)), home or Home(name), **options)
 
 
 class Identities:
@@ -68,7 +75,7 @@ class Identities:
         self.scopes = scopes
 
 
-class KitServer(TellingServer):
+class GovernedServer(TellingServer):
     """Made by `create_mcp_server`."""
 
     def __init__(self, name: str, identities: Identities, home: Home, **options: Any) -> None:
@@ -94,7 +101,7 @@ class KitServer(TellingServer):
 
     async def list_tools(self, *, run_middleware: bool = True) -> Sequence[Tool]:
         found = await super().list_tools(run_middleware=run_middleware)
-        return [tool for tool in found if permissions_of(tool) is not None]
+        return [governed(tool, self._admission) for tool in found if permissions_of(tool) is not None]
 
     async def get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
         return self._known(await super().get_tool(name, version))
@@ -112,28 +119,41 @@ class KitServer(TellingServer):
 
     # Its doors
 
+    async def run_async(self, transport: Any = None, show_banner: Any = None, **options: Any) -> None:
+        # A log is read by programs too; the banner is shown to who asks for it.
+        await super().run_async(transport, show_banner=bool(show_banner), **options)
+
     async def run_stdio_async(self, *args: Any, **options: Any) -> None:
         options.setdefault("show_banner", False)
         # Taken out: whatever the tools start must not find it.
         token = os.environ.pop(SPAWN_VARIABLE, None)
         if token is not None:
             self._session.fixed = await self._spawned_for(token)
-        await super().run_stdio_async(*args, **options)
+        with plain_log(options.pop("log_level", None)):
+            await super().run_stdio_async(*args, **options)
 
     async def run_http_async(self, *args: Any, **options: Any) -> None:
         options.setdefault("show_banner", False)
-        host = options.setdefault("host", "127.0.0.1")
-        port = options.setdefault("port", 8000)
+        host = options["host"] = options.get("host") or "127.0.0.1"
+        port = options["port"] = 8000 if options.get("port") is None else options["port"]
         if self._identities.development is not None and not _is_loopback(host):
             raise ConfigError(
                 f"a development principal is for this machine alone, and {host} can be reached from others",
                 fix="listen at 127.0.0.1, or give `auth`",
             )
-        if self._identities.url is None:
+        if self._identities.url is None and port and "sockets" not in options and not _is_anywhere(host):
             path = options.get("path") or "/mcp"
             shown = f"[{host}]" if ":" in host else host
             self._identities.url = f"http://{shown}:{port}{path}"
-        await super().run_http_async(*args, **options)
+        level = options.pop("log_level", None)
+        # Its log goes where ours does.
+        served: dict[str, Any] = {
+            "log_config": None,
+            "log_level": str(level or "info").lower(),
+            **(options.get("uvicorn_config") or {}),
+        }
+        with plain_log(level):
+            await super().run_http_async(*args, **{**options, "uvicorn_config": served})
 
     def http_app(self, *args: Any, **options: Any) -> StarletteWithLifespan:
         identities = self._identities
@@ -144,12 +164,30 @@ class KitServer(TellingServer):
                 f"the server {self.name!r} believes nobody, so it is not served over HTTP",
                 fix='give create_mcp_server `auth`, or, on this machine alone, `development="your-name"`',
             )
+        hosts, origins = self._allowed(options)
         # FastMCP looks at neither unless told to; a web page could else reach a server that listens on this machine.
-        options["host_origin_protection"] = True
+        options |= {"host_origin_protection": True, "allowed_hosts": hosts, "allowed_origins": origins}
         app = super().http_app(*args, **options)
-        app.add_middleware(Doorkeeper, path=app.state.path, loopback_only=identities.development is not None)
+        rules = HouseRules(
+            paths=(app.state.path.rstrip("/"), settings.message_path.rstrip("/")),
+            hosts=tuple(host.lower() for host in hosts),
+            origins=tuple(origin_of(origin) or origin for origin in origins),
+            loopback_only=identities.development is not None,
+        )
+        app.add_middleware(Doorkeeper, rules=rules)
         app.add_middleware(PlainHeaders)
         return app
+
+    def _allowed(self, options: dict[str, Any]) -> tuple[list[str], list[str]]:
+        """By which names it may be called, and which web pages may ask: those that its author or operator names, and
+        those of the address at which clients reach it."""
+        hosts = [*(options.get("allowed_hosts") or settings.http_allowed_hosts or ())]
+        origins = [*(options.get("allowed_origins") or settings.http_allowed_origins or ())]
+        if self._identities.url is not None:
+            parts = urlsplit(self._identities.url)
+            hosts.append(parts.hostname or "")
+            origins.append(f"{parts.scheme}://{parts.netloc}")
+        return hosts, origins
 
     def _token_auth(self, auth: AuthSettings) -> TokenAuth:
         url = self._identities.url
@@ -185,6 +223,14 @@ class KitServer(TellingServer):
         if self._verifier is not None:
             await self._verifier.aclose()
         self.home.close()
+
+
+def _is_anywhere(host: str) -> bool:
+    """Whether it stands for every address of this machine, so that no client reaches the server by it."""
+    try:
+        return ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,7 +1,7 @@
 """Lets in over HTTP whoever shows a token that is believed, and tells the others where to get one."""
 
 from fastmcp.server.auth import AccessToken, AuthProvider
-from pydantic import ConfigDict
+from pydantic import AnyHttpUrl, ConfigDict
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -38,11 +38,17 @@ class TokenAuth(AuthProvider):
         who = identity.principal
         return Shown(
             token=token,
-            client_id=who.user_id,
+            # Whoever begins a session of the old era is known by this: no other agent session may go on with it, not
+            # even of the same user, since what it would be sent may be private.
+            client_id=str(who),
+            subject=who.user_id,
             scopes=sorted(identity.scopes),
             expires_at=int(identity.expires_at),
             principal=who,
         )
+
+    def _get_resource_url(self, path: str | None = None) -> AnyHttpUrl:  # noqa: ARG002 -- where clients reach it is known
+        return AnyHttpUrl(self._url)
 
     def get_routes(self, mcp_path: str | None = None) -> list[Route]:
         self.set_mcp_path(mcp_path)

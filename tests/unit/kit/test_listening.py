@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ServerEvent, ToolsListChanged
 
 from bascule.config.auth import AuthSettings, SharedSecret
-from bascule.kit import KitServer, create_mcp_server
+from bascule.kit import GovernedServer, create_mcp_server
 from bascule.kit.listening import MAX_WATCHED
 from bascule.kit.telling import TellingServer
 from support import tokens
@@ -220,7 +220,7 @@ async def test_a_change_made_in_the_thread_of_a_tool_reaches_both_eras_over_http
         assert types.ResourceUpdatedNotification in kinds
 
 
-def with_tokens() -> KitServer:
+def with_tokens() -> GovernedServer:
     auth = AuthSettings(keys=(SharedSecret("HS256", tokens.SECRET),), issuer=tokens.ISSUER, audience=ADDRESS)
     server = create_mcp_server("listening", auth=auth, url=ADDRESS)
     furnished(server)
