@@ -61,6 +61,8 @@ class Identity(msgspec.Struct, frozen=True):
     """Seconds since the epoch."""
     scopes: frozenset[str] = frozenset()
     token_id: str | None = None
+    ours: bool = False
+    """Whether our own mint has made it: what the operator's runtime may do is the runtime's to decide."""
 
 
 def read_claims(claims: JsonObject, expected: Expected, now: float) -> Identity:
@@ -82,7 +84,7 @@ def read_claims(claims: JsonObject, expected: Expected, now: float) -> Identity:
             error="insufficient_scope",
             fix=f"ask for a token with the scope {' '.join(sorted(expected.scopes))}",
         )
-    return Identity(principal, expires_at, scopes, claims.get("jti"))
+    return Identity(principal, expires_at, scopes, claims.get("jti"), expected.ours)
 
 
 def _check_times(claims: JsonObject, longest_life: float, now: float) -> float:

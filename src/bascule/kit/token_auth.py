@@ -42,7 +42,7 @@ class TokenAuth(AuthProvider):
             # even of the same user, since what it would be sent may be private.
             client_id=str(who),
             subject=who.user_id,
-            scopes=sorted(identity.scopes),
+            scopes=sorted(self._scopes | identity.scopes if identity.ours else identity.scopes),
             expires_at=int(identity.expires_at),
             principal=who,
         )

@@ -120,3 +120,13 @@ async def test_what_was_verified_keeps_whose_it_is() -> None:
     assert (shown.principal, shown.subject, shown.client_id, shown.scopes) == (ALICE, "alice", "alice/s-1", [])
     assert await auth.verify_token(mint.token(Principal("alice", "s-1"), "another")) is None
     assert await auth.verify_token("") is None
+
+
+async def test_what_the_runtime_may_do_is_not_asked_of_its_tokens() -> None:
+    mint = Mint(token_bytes(32))
+    auth = TokenAuth(mint.verifier("here"), URL, (), frozenset({"records:read"}))
+
+    shown = await auth.verify_token(mint.token(ALICE, "here"))
+
+    assert shown is not None
+    assert shown.scopes == ["records:read"]
