@@ -58,6 +58,9 @@ class Remote(StrEnum):
 class Transaction(msgspec.Struct, eq=False):
     """The changes of one call."""
 
+    workspace: Callable[[], object] | None = None
+    """Gives the workspace of the agent session whose call it is. It stands here because to set one variable of the
+    context costs a call less than to set two."""
     over: bool = False
     """Whether it has ended: what is changed now is nobody's to undo."""
     _parts: dict[Hashable, Undo] = {}  # each has its own: a struct copies it

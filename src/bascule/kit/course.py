@@ -22,6 +22,7 @@ from bascule.identity.current import CURRENT as WHO
 from bascule.kit.context_result import CURRENT as SHOWN
 from bascule.kit.levels import KeptLevels
 from bascule.workspace.paths import CURRENT as WORKSPACE
+from bascule.workspace.paths import workspace_of_call
 from bascule.workspace.workspace import QUOTA
 from bascule.workspace.workspaces import Workspaces
 
@@ -85,7 +86,7 @@ class Home:
         """For as long as a request of this principal is carried out."""
         self._begin(principal)
         # An agent's workspace that is at hand already is that of the call we are in the course of, in this process.
-        at_hand = WORKSPACE.get() if WHO.get() == principal else None
+        at_hand = (WORKSPACE.get() or workspace_of_call()) if WHO.get() == principal else None
         who = WHO.set(principal)
         files = WORKSPACE.set(at_hand or partial(self.workspaces.of, principal))
         seen = SEEN.set(Seen(self.levels, principal))

@@ -17,7 +17,7 @@ from bascule.core.receipt import Receipt
 from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.records.audit_alias import Aliases
-from bascule.records.audit_events import record_of
+from bascule.records.audit_events import RECORDS
 from bascule.records.audit_record import (
     Anchored,
     Asked,
@@ -237,10 +237,10 @@ class Audit:
         opened = self._open
         if opened is None:
             return
-        recorded = record_of(event, opened.writer.next, opened.aliases)
+        make, writer = RECORDS.get(type(event)), opened.writer
+        recorded = make(event, writer.next, opened.aliases) if make is not None else None
         if recorded is None:
             return
-        writer = opened.writer
         if writer.trouble is not None and (writer.overfull or (writer.full and not recorded[1])):
             self._left_out += 1
             return
@@ -257,15 +257,18 @@ class Audit:
         method: str,
         values: Mapping[str, Any] | None,
     ) -> Sending:
-        method = "" if method == TOOL_CALL else method
-        aliases = opened.aliases
+        aliases, tool = opened.aliases, request.tool
+        if method == TOOL_CALL:
+            method = ""
+        else:
+            tool = aliases.subject(method, tool)
         return kind(
             opened.writer.next,
             self._clock(),
             principal.user_id,
             principal.session_id,
             request.server,
-            aliases.subject(method, request.tool),
+            tool,
             request.lane,
             (_whole(values) if values is not None else None) or aliases.shapes(request.shapes, request.spec),
             method,

@@ -46,12 +46,6 @@ Recorded = tuple[Record, bool]
 """A record, and whether it is of a request that was sent: then it must not be lost."""
 
 
-def record_of(event: object, seq: int, aliases: Aliases) -> Recorded | None:
-    """The record of an event; None of those that are told in another way, or not at all."""
-    make = _MADE.get(type(event))
-    return make(event, seq, aliases) if make is not None else None
-
-
 def _tool(event: ToolInvoked, seq: int, aliases: Aliases) -> Recorded:
     outcome = event.outcome
     if type(outcome) is ToolFailure:
@@ -151,7 +145,7 @@ def _named(names: tuple[str, ...]) -> tuple[str, ...]:
 ASKED = frozenset({"elicitation/create", "sampling/createMessage"})
 """What servers can ask. Whatever else they call it is their own word."""
 
-_MADE: Mapping[type, Callable[[Any, int, Aliases], Recorded | None]] = {
+RECORDS: Mapping[type, Callable[[Any, int, Aliases], Recorded | None]] = {
     ToolInvoked: _tool,
     RequestEnded: _request,
     CallUndone: _undone,
@@ -163,3 +157,5 @@ _MADE: Mapping[type, Callable[[Any, int, Aliases], Recorded | None]] = {
     ConfigApplied: _applied,
     ConfigRejected: _rejected,
 }
+"""How each event is written down; None for those that only lead to others. Events that are not here are told in another
+way, or not at all."""

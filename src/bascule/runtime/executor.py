@@ -22,7 +22,7 @@ from bascule.core.permission import READING
 from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
-from bascule.core.transaction import CURRENT, Ending
+from bascule.core.transaction import CURRENT, Ending, Remote
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.pool import Pool
@@ -38,7 +38,6 @@ from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.trail import Trail
 from bascule.runtime.undoing import Undoing, settle
 from bascule.wire.input_required import INPUT_REQUIRED
-from bascule.workspace.paths import CURRENT as WORKSPACE
 
 ROUNDS = 4
 """How often a request is decided anew before it is given up. A round is lost when the agent session changed, or the
@@ -70,11 +69,10 @@ class Executor:
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
     ) -> AnyResult | ToolFailure:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
-        trail = Trail.of(call)
+        trail = Trail.of(call, standing.workspace)
         # Whatever is done in the course of this call, here or in a server object, is a part of it.
-        around, beside = CURRENT.get(), WORKSPACE.get()
+        around = CURRENT.get()
         CURRENT.set(trail.changes)
-        WORKSPACE.set(standing.workspace)
         try:
             outcome = await self._outcome(standing, operation, call, trail)
             if trail.changes or trail.doubt is not None:
@@ -87,7 +85,6 @@ class Executor:
             raise
         finally:
             CURRENT.set(around)
-            WORKSPACE.set(beside)
             trail.changes.over = trail.local is not Ending.WAITING
             if trail.meter is not None:
                 trail.meter.leave()
@@ -313,8 +310,8 @@ class Executor:
                 self._clock(),
                 trail.findings,
                 trail.local,
-                trail.remote(ok=outcome.ok),
-                trail.steps.so_far(),
+                trail.remote(ok=outcome.ok) if trail.writes else Remote.NONE,
+                now() - trail.steps.started,
                 trail.rule,
                 trail.noted,
             )

@@ -8,15 +8,11 @@ class Steps(Mapping[str, float]):
     """Seconds per step. Every call takes the times, few are asked for them: `marks` gets an instant at the end of each
     step, and the sums are made when they are read."""
 
-    __slots__ = ("_started", "marks")
+    __slots__ = ("marks", "started")
 
     def __init__(self) -> None:
-        self._started = perf_counter()
+        self.started = perf_counter()
         self.marks: list[tuple[str, float]] = []
-
-    def so_far(self) -> float:
-        """Seconds since the beginning."""
-        return perf_counter() - self._started
 
     def __getitem__(self, step: str) -> float:
         return self._sums()[step]
@@ -32,7 +28,7 @@ class Steps(Mapping[str, float]):
 
     def _sums(self) -> dict[str, float]:
         sums: dict[str, float] = {}
-        last = self._started
+        last = self.started
         for step, instant in self.marks:
             # A step can come round again: a call is decided anew when its agent session changed under it.
             sums[step] = sums.get(step, 0.0) + instant - last

@@ -63,9 +63,9 @@ class Trail(msgspec.Struct, eq=False):
     """The number of its record in the audit log, once there is one."""
 
     @classmethod
-    def of(cls, call: ToolCall | Inquiry) -> "Trail":
-        steps = Steps()
-        return cls(call.name, call.name, shape_of(call.arguments), steps, steps.marks.append, Transaction())
+    def of(cls, call: ToolCall | Inquiry, workspace: Callable[[], object] | None = None) -> "Trail":
+        steps, name = Steps(), call.name
+        return cls(name, name, shape_of(call.arguments), steps, steps.marks.append, Transaction(workspace))
 
     def remote(self, *, ok: bool) -> Remote:
         """What it has done at its server."""

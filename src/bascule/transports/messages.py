@@ -124,7 +124,7 @@ class MessageDispatcher:
             request.tally.add(len(data))
         loop = self._loop
         deadline = loop.time() + request.timeout
-        pending = Pending(request, data, loop.create_future(), deadline)
+        pending = Pending.of(request, data, loop.create_future(), deadline)
         self._pending[request_id] = pending
         self._deadlines.keep(deadline)
         outbox.put(pending)

@@ -4,19 +4,18 @@ its permit in the very step that hands it over, under the leave of the whole con
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from bascule.core.request import Permit
 
 
-class Outgoing:
+class Outgoing(msgspec.Struct, eq=False):
     """One message waiting to be written."""
 
-    __slots__ = ("data", "dropped", "permit", "sent")
-
-    def __init__(self, data: bytes, permit: Permit | None = None) -> None:
-        self.data = data
-        self.permit = permit
-        self.sent = False
-        self.dropped = False
+    data: bytes
+    permit: Permit | None = None
+    sent: bool = False
+    dropped: bool = False
 
     def refuse(self) -> None:
         """Called instead of writing the message when its permit is gone."""

@@ -9,17 +9,20 @@ from bascule.transports.progress import ProgressRelay
 from bascule.wire.jsonrpc import Message
 
 
-class Pending(Outgoing):
+class Pending(Outgoing, eq=False, kw_only=True):
     """A message on its way out that somebody waits for. One object, and in no cycle: every call makes one."""
 
-    __slots__ = ("deadline", "future", "relay", "request")
+    request: Request
+    future: asyncio.Future[Message]
+    deadline: float
+    relay: ProgressRelay | None = None
 
-    def __init__(self, request: Request, data: bytes, future: asyncio.Future[Message], deadline: float) -> None:
-        super().__init__(data, request.permit)
-        self.request = request
-        self.future = future
-        self.deadline = deadline
-        self.relay = ProgressRelay(request.on_progress) if request.on_progress is not None else None
+    @classmethod
+    def of(cls, request: Request, data: bytes, future: asyncio.Future[Message], deadline: float) -> "Pending":
+        if request.on_progress is None:
+            return cls(data, request.permit, request=request, future=future, deadline=deadline)
+        relay = ProgressRelay(request.on_progress)
+        return cls(data, request.permit, request=request, future=future, deadline=deadline, relay=relay)
 
     @property
     def awaited(self) -> bool:

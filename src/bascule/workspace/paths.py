@@ -5,19 +5,27 @@ Whoever opens a file goes through a `Workspace`: what these give is a name, and 
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import cast
 
 from bascule.core.errors import UsageError
+from bascule.core.transaction import CURRENT as TRANSACTION
 from bascule.workspace.workspace import AnyPath, Workspace
 
 CURRENT: ContextVar[Callable[[], Workspace] | None] = ContextVar("bascule_workspace", default=None)
-"""Gives the workspace of the agent session on whose behalf this code runs. Set by whoever carries its request out; most
-requests never ask for it, so it is opened by the first who does."""
+"""Gives the workspace of the agent session on whose behalf this code runs, where that is not the one of the call in
+whose course it does. Most requests never ask for it, so it is opened by the first who does."""
 
 
 def current_workspace() -> Workspace | None:
     """The one of the agent session in the course of whose request this code runs, if it does."""
-    source = CURRENT.get()
+    source = CURRENT.get() or workspace_of_call()
     return source() if source is not None else None
+
+
+def workspace_of_call() -> Callable[[], Workspace] | None:
+    """Gives the workspace of the agent session whose call the runtime of this process carries out here, if it does."""
+    call = TRANSACTION.get()
+    return cast("Callable[[], Workspace] | None", call.workspace) if call is not None else None
 
 
 def workspace_to_host_path(path: AnyPath, workspace: Workspace | None = None) -> str:

@@ -25,7 +25,7 @@ from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.core.transaction import Ending, Remote
 from bascule.records.audit_alias import Aliases
-from bascule.records.audit_events import MOST_NAMED, record_of
+from bascule.records.audit_events import MOST_NAMED, RECORDS, Recorded
 from support.links import ALICE
 
 ALIASES = Aliases(b"k" * 32)
@@ -33,6 +33,11 @@ SPEC = ToolSpec("files_write", ToolKey("files", "write"), "", input_schema={"pro
 ALIASES.shapes({"path": ""}, SPEC)
 WHO = {"user": "alice", "session": "s-1"}
 DONE = ToolResult({}, "files", "write", Lane.OPEN, {})
+
+
+def record_of(event: object, number: int, aliases: Aliases) -> Recorded | None:
+    make = RECORDS.get(type(event))
+    return make(event, number, aliases) if make is not None else None
 
 
 def told(event: object) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from bascule.runtime.stopwatch import Steps
 
 def timed(*marks: tuple[str, float]) -> Steps:
     steps = Steps()
-    steps._started = 10.0
+    steps.started = 10.0
     steps.marks += marks
     return steps
 
@@ -26,10 +26,3 @@ def test_a_step_that_comes_round_again_is_added_up():
 def test_a_step_that_was_not_taken_is_not_there():
     with pytest.raises(KeyError):
         timed()["send"]
-
-
-def test_it_says_how_long_it_has_run():
-    steps = Steps()
-    first = steps.so_far()
-
-    assert 0 <= first <= steps.so_far()

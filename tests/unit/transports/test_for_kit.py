@@ -7,6 +7,7 @@ import pytest
 from bascule.core.errors import LoginNeeded, NotIdentified
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.identity.audience import AT_SPAWN
 from bascule.identity.challenge import Challenge
 from bascule.identity.minting import LIFE, Mint
 from bascule.transports.for_kit import FRESH, ForKit, MintedHeader
@@ -28,14 +29,14 @@ async def test_a_server_that_is_started_finds_for_whom_in_its_environment():
     variables = told().at_spawn()
 
     assert variables.keys() == {"BASCULE_HOME", "BASCULE_TOKEN"}
-    assert await whose(variables["BASCULE_TOKEN"], "bascule:spawn") == ALICE
+    assert await whose(variables["BASCULE_TOKEN"], AT_SPAWN) == ALICE
 
 
 async def test_a_server_that_listens_is_shown_a_token_for_its_address_alone():
     token = (await told().at(URL).prepare()).removeprefix("Bearer ")
 
     assert await whose(token, "http://127.0.0.1:8000/mcp") == ALICE
-    for other in ("http://127.0.0.1:8001/mcp", "bascule:spawn"):
+    for other in ("http://127.0.0.1:8001/mcp", AT_SPAWN):
         with pytest.raises(NotIdentified):
             await whose(token, other)
 

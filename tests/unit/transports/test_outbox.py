@@ -18,7 +18,7 @@ class Leave:
 class Noted(Outgoing):
     """A message that notes its refusal."""
 
-    refused = False
+    refused: bool = False
 
     def refuse(self) -> None:
         self.refused = True

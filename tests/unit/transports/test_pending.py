@@ -14,7 +14,7 @@ REPLY = Message(id=1, result={})
 
 
 def pending(**terms: Any) -> Pending:
-    return Pending(a_request(**terms), b"data", asyncio.get_running_loop().create_future(), 10.0)
+    return Pending.of(a_request(**terms), b"data", asyncio.get_running_loop().create_future(), 10.0)
 
 
 async def test_it_is_an_outgoing_message_with_the_permit_of_its_request():

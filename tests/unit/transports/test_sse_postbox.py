@@ -51,7 +51,7 @@ async def postbox(answer: Answer, kept: list[float] | None = None) -> AsyncGener
 
 def pending(permit: Permit | None = None) -> Pending:
     request = Request("tools/call", None, LONG, permit=permit)
-    return Pending(request, b'{"id": 1}', asyncio.get_running_loop().create_future(), 0.0)
+    return Pending.of(request, b'{"id": 1}', asyncio.get_running_loop().create_future(), 0.0)
 
 
 async def test_the_wait_for_a_reply_begins_when_the_message_is_handed_over():
