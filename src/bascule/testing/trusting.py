@@ -9,7 +9,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.permission import read_permissions
 
 if TYPE_CHECKING:
-    from bascule.kit.server import KitServer
+    from bascule.kit.server import GovernedServer
 
 TRUST = frozenset({"permissions", "labels", "fatal"})
 
@@ -30,17 +30,17 @@ def name_of(server: Any) -> str:
     return fold_name(given) if isinstance(given, str) and given else "server"
 
 
-def is_kit_server(server: Any) -> "TypeGuard[KitServer]":
+def is_kit_server(server: Any) -> "TypeGuard[GovernedServer]":
     try:
-        from bascule.kit.server import KitServer  # noqa: PLC0415 -- FastMCP takes a second, and is an extra
+        from bascule.kit.server import GovernedServer  # noqa: PLC0415 -- FastMCP takes a second, and is an extra
     except ModuleNotFoundError as error:
         if error.name != "fastmcp":
             raise
         return False
-    return isinstance(server, KitServer)
+    return isinstance(server, GovernedServer)
 
 
-async def _declared(server: "KitServer") -> dict[str, frozenset[Permission]]:
+async def _declared(server: "GovernedServer") -> dict[str, frozenset[Permission]]:
     """What its tools say that they do. A runtime believes an operator only, so it is put into the operator's mouth."""
     tools = await server.list_tools(run_middleware=False)
     return {tool.name: read_permissions(tool.meta) or frozenset() for tool in tools}
