@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -47,7 +48,7 @@ ENDLESS = {"up"}
 """What runs until it is stopped."""
 
 OWN = {"run"}
-"""What is about a server of one's own, which the README describes elsewhere."""
+"""What is about a server of one's own, which another command shown writes."""
 
 
 @pytest.mark.parametrize("words", [words for words in commands() if words[1] not in ENDLESS | OWN], ids=" ".join)
@@ -74,6 +75,23 @@ async def test_every_command_shown_that_has_no_end_works_until_it_is_stopped(fol
         await process.communicate()
 
     assert (program, process.returncode) == ("bascule", 0)
+
+
+async def test_the_server_that_one_command_shown_writes_is_served_by_the_other(folder: Path):
+    (writing,) = (words for words in commands() if words[1] == "new")
+    (serving,) = (words for words in commands() if words[1] in OWN)
+    assert (await bascule(folder, *writing[1:])).code == 0
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    config = folder / serving[-1]
+    config.write_text(config.read_text().replace("8000", str(port)))
+
+    async with fail_after(60), started(folder, *serving[1:], env=PATH) as process:
+        assert process.stderr is not None
+        while b"Uvicorn running" not in (line := await process.stderr.readline()):
+            assert line, "it ended"
+        process.send_signal(signal.SIGINT)
+        await process.communicate()
 
 
 async def test_the_commands_shown_are_all_there_are(folder: Path):
@@ -170,6 +188,7 @@ def test_every_make_target_shown_is_there():
         "README.md",
         "docs/design.md",
         "docs/glossary.md",
+        "docs/hands-on.md",
         "docs/identity.md",
         "docs/lock.md",
         "docs/login.md",
@@ -177,6 +196,7 @@ def test_every_make_target_shown_is_there():
         "docs/security-model.md",
         "docs/sessions.md",
         "docs/store.md",
+        "docs/testing.md",
     ],
 )
 def test_every_page_pointed_to_is_there(page: str):

@@ -20,6 +20,7 @@ _NAMES = (
     "logs",
     "sessions",
     "audit",
+    "new",
     "run",
     "token",
     "login",

@@ -56,6 +56,10 @@ _AUDIT_EXAMPLES = """examples:
   bascule audit verify --anchor WRITER:SEQUENCE:MAC        against an anchor that was kept elsewhere, too
   bascule audit export --format csv --since 2026-11-01 audit.csv"""
 
+_NEW_EXAMPLES = """examples:
+  bascule new server records            a working server in the folder `records`, with its tests and its config
+  bascule new server records --folder . the same in this folder; what is there is never written over"""
+
 _RUN_EXAMPLES = """examples:
   bascule run records                   serves the entry `records` with `type: server`, until Ctrl-C
   bascule token records                 prints a token to try it with"""
@@ -97,7 +101,9 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == "audit":
+        if name == "new":
+            _add_json(command)
+        elif name == "audit":
             _add_config(command)
         elif name in {"logs", "sessions"}:
             _add_filters(command)
@@ -125,6 +131,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_logs(add("logs", "show what a server said on stderr, and how its links fared", _LOGS_EXAMPLES))
     _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
     _add_audit(add("audit", "show what was done, verify that nobody has changed the log of it", _AUDIT_EXAMPLES))
+    _add_new(add("new", "write a working server of your own, to begin with", _NEW_EXAMPLES))
     serve = add("run", "serve a server of your own, as the config describes it, until Ctrl-C", _RUN_EXAMPLES)
     serve.add_argument("name", metavar="NAME", help="the server's name: an entry with `type: server`")
     _add_token(add("token", "mint a token for trying out a server of your own, for some minutes", _MINT_EXAMPLES))
@@ -148,7 +155,17 @@ def _add_filters(command: argparse.ArgumentParser) -> None:
 
 def _add_config(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config", metavar="FILE", help="the config file; default: the one found in this folder")
+    _add_json(command)
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print JSON, in a shape that is kept stable")
+
+
+def _add_new(command: argparse.ArgumentParser) -> None:
+    command.add_argument("what", metavar="server", choices=("server",), help="what to write; there is only this yet")
+    command.add_argument("name", metavar="NAME", help="the name of the server, which stands before those of its tools")
+    command.add_argument("--folder", metavar="DIR", help="where to write it; default: a folder of its name")
 
 
 def _add_sessions(command: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.config.model import RuntimeConfig
 from bascule.config.presets import PRESETS, Preset
 from bascule.config.state import WORKSPACES_VARIABLE, state_folder
+from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import CURRENT as WHO
@@ -67,8 +68,11 @@ class Home:
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.folder = folder or state_folder(environ)
-        self.levels = KeptLevels(self.folder / "servers" / _folder_of(name))
+        self._own = Path("servers", _folder_of(name))
+        self._guests = 0
+        self.levels = KeptLevels(self.folder / self._own)
         self.workspaces = Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
+        self._settled = self.folder, self.workspaces
         self.presets = presets
         """How much of a long result is shown, by name: those of the config."""
         self._lock = Lock()
@@ -117,6 +121,30 @@ class Home:
                 del self._idle[oldest]
                 # In the lock: whoever comes back in this moment must not get one that is being closed.
                 self.workspaces.close(oldest)
+
+    @contextmanager
+    def elsewhere(self, folder: Path) -> Generator[None]:
+        """Keep everything in this folder meanwhile. A test must not touch what is kept here, nor find it."""
+        if self._guests and folder != self.folder:
+            raise UsageError(
+                f"this server keeps what it must in {self.folder} already, for another test",
+                fix="give both clients the same `home`, or ask one client for several principals",
+            )
+        if not self._guests:
+            self._settled = self.folder, self.workspaces
+            self._move(folder, Workspaces.at(None, folder))
+        self._guests += 1
+        try:
+            yield
+        finally:
+            self._guests -= 1
+            if not self._guests:
+                self._move(*self._settled)
+
+    def _move(self, folder: Path, workspaces: Workspaces) -> None:
+        self.close()
+        self.folder, self.workspaces = folder, workspaces
+        self.levels.move(folder / self._own)
 
     def close(self) -> None:
         self.levels.close()

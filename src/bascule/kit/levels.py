@@ -69,6 +69,12 @@ class KeptLevels:
         if store is not None:
             await store.close()
 
+    def move(self, folder: Path) -> None:
+        """Keep them in another folder from now on, and forget those that are kept in this one."""
+        self.close()
+        self._folder = folder
+        self._seen.clear()
+
     async def _look(self, principal: Principal) -> DataSensitivity:
         record = await (await self._opened()).levels.begin(principal, time.time())
         return self._note(principal, record)

@@ -154,3 +154,35 @@ def test_without_a_folder_it_is_in_the_state_folder(tmp_path: Path) -> None:
 
     assert [*tmp_path.glob("files/*/files/note")]
     assert home.folder == tmp_path
+
+
+def test_elsewhere_it_neither_touches_nor_finds_what_it_keeps(home: Home, tmp_path: Path) -> None:
+    before = home.folder, home.workspaces
+    with home.course_of(ALICE):
+        PrivateData().add_private_dataset("patients", DataSensitivity.CONFIDENTIAL)
+    with home.elsewhere(tmp_path / "test"):
+        with home.course_of(ALICE):
+            assert PrivateData().sensitivity is DataSensitivity.PUBLIC
+            assert write("a test's") == "a test's"
+        assert (home.folder, home.workspaces.of(ALICE).exists("note")) == (tmp_path / "test", True)
+
+    assert (home.folder, home.workspaces) == before
+    with home.course_of(ALICE):
+        assert PrivateData().sensitivity is DataSensitivity.CONFIDENTIAL
+        assert (found := current_workspace()) is not None
+        assert not found.exists("note")
+
+
+def test_several_may_have_it_in_one_place_elsewhere_and_the_last_puts_it_back(home: Home, tmp_path: Path) -> None:
+    before = home.folder
+    first, second = home.elsewhere(tmp_path / "test"), home.elsewhere(tmp_path / "test")
+    first.__enter__()
+    second.__enter__()
+    with pytest.raises(UsageError, match="already, for another test"), home.elsewhere(tmp_path / "other"):
+        pass
+    # Whoever came first need not go last.
+    first.__exit__(None, None, None)
+    assert home.folder == tmp_path / "test"
+    second.__exit__(None, None, None)
+
+    assert home.folder == before

@@ -100,3 +100,16 @@ async def test_closing_answers_everybody_who_asked_and_it_opens_again(levels: Ke
     assert "bascule levels" not in {thread.name for thread in threads()}
     levels.add(ALICE, "patients", CONFIDENTIAL)
     assert await levels.look(ALICE) is CONFIDENTIAL
+
+
+async def test_moved_it_forgets_what_is_kept_in_the_other_folder_and_finds_it_again(tmp_path: Path) -> None:
+    levels = KeptLevels(tmp_path / "a")
+    levels.add(ALICE, "patients", CONFIDENTIAL)
+
+    levels.move(tmp_path / "b")
+    assert levels.seen(ALICE) is None
+    assert await levels.look(ALICE) is PUBLIC
+    levels.move(tmp_path / "a")
+
+    assert await levels.look(ALICE) is CONFIDENTIAL
+    levels.close()

@@ -1,0 +1,125 @@
+"""A client in memory: a server under test in this process, asked on somebody's behalf by a real runtime."""
+
+import os
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from bascule.config import RuntimeConfig, ServerConfig
+from bascule.core.outcome import Outcome, ToolFailure, ToolResult
+from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.tool import ToolSpec
+from bascule.runtime.runtime import Runtime
+from bascule.runtime.session import AgentSession
+from bascule.testing.calls import Calls
+from bascule.testing.trusting import is_kit_server, name_of, trusting_config
+from bascule.workspace.workspace import Workspace
+
+USER = "tester"
+SESSION = "test"
+
+
+class Client:
+    """One principal, at the servers under test."""
+
+    def __init__(self, runtime: Runtime, calls: Calls, user: str, session: str) -> None:
+        self.runtime = runtime
+        self.calls = calls
+        """What was called, by this and by every other principal of the same runtime."""
+        self._session = runtime.session(user, session)
+        calls.watch(self._session)
+
+    @property
+    def session(self) -> AgentSession:
+        """What an agent is given. Its calls are recorded."""
+        return self._session
+
+    @property
+    def workspace(self) -> Workspace:
+        return self._session.workspace
+
+    @property
+    def sensitivity(self) -> DataSensitivity:
+        return self._session.sensitivity
+
+    @property
+    def lane(self) -> Lane:
+        return self._session.lane
+
+    def of(self, user: str, session: str = SESSION) -> "Client":
+        """The same servers, on behalf of somebody else."""
+        return Client(self.runtime, self.calls, user, session)
+
+    async def tools(self) -> dict[str, ToolSpec]:
+        """By their names."""
+        return {spec.name: spec for spec in await self._session.tools()}
+
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Outcome:
+        return await self._session.call(tool, arguments)
+
+    async def result(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """What a call gives that has to go well. Fails if it does not."""
+        outcome = await self.call(tool, arguments)
+        if not isinstance(outcome, ToolResult):
+            raise AssertionError(  # noqa: TRY004 -- a test fails by it
+                f"{tool} failed: {outcome.kind} {outcome.code}: {outcome.message}"
+            )
+        return outcome
+
+    async def failure(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolFailure:
+        """Why a call fails that has to. Fails if it goes well."""
+        outcome = await self.call(tool, arguments)
+        if not isinstance(outcome, ToolFailure):
+            raise AssertionError(  # noqa: TRY004 -- the same
+                f"{tool} did not fail, and gave {outcome.text[:500]}"
+            )
+        return outcome
+
+
+@asynccontextmanager
+async def client(
+    server: Any,
+    *,
+    user: str = USER,
+    session: str = SESSION,
+    home: Path | None = None,
+    calls: Calls | None = None,
+    **rules: Any,
+) -> AsyncGenerator[Client]:
+    """A client of this server object, whose tools go by their own names; or of several, `{"name": server}`, whose tools
+    have the name before theirs, as in a config.
+
+    All state is in `home`, or in a folder that is gone afterwards; nobody's own is read or written. `rules` are keys of
+    `ServerConfig` (`trust`, `permissions`, `raises`, …). Without them the server is believed in everything, and vouched
+    for: once an agent session is private, what may connect is refused and the rest goes on, as with a twin.
+    """
+    servers = cast("Mapping[str, Any]", server)
+    if not isinstance(server, Mapping):
+        servers, rules = {name_of(server): server}, {"prefix": "", **rules}
+    async with AsyncExitStack() as stack:
+        folder = home or Path(stack.enter_context(TemporaryDirectory(prefix="bascule-test-")))
+        stack.enter_context(_kept_in(folder))
+        configs: dict[str, ServerConfig] = {}
+        for name, each in servers.items():
+            if is_kit_server(each):
+                stack.enter_context(each.home.elsewhere(folder))
+            configs[name] = await trusting_config(name, each, rules)
+        # A lock file that happens to lie in the folder of the tests is not about these servers.
+        runtime = await stack.enter_async_context(Runtime(RuntimeConfig(servers=configs, lock="off")))
+        yield Client(runtime, calls if calls is not None else Calls(), user, session)
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Generator[None]:
+    """What asks for the state folder is told this one, the server's own code and what it starts included."""
+    before = os.environ.get("BASCULE_HOME")
+    os.environ["BASCULE_HOME"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["BASCULE_HOME"]
+        else:
+            os.environ["BASCULE_HOME"] = before

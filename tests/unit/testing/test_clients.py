@@ -1,0 +1,161 @@
+"""A client asks on somebody's behalf, and nothing of the developer's own state is touched."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import FastMCP
+
+from bascule.core.errors import UsageError
+from bascule.kit import (
+    DataSensitivity,
+    PrivateData,
+    ToolPermission,
+    ToolRetryError,
+    create_mcp_server,
+    get_session_id,
+    get_user_id,
+    tool_permission,
+)
+from bascule.testing.clients import client
+from bascule.workspace import current_workspace
+
+
+def a_server() -> Any:
+    mcp = create_mcp_server("records")
+
+    @mcp.tool
+    @tool_permission(ToolPermission.READ)
+    def who() -> str:
+        return f"{get_user_id()}/{get_session_id()}"
+
+    @mcp.tool
+    @tool_permission(ToolPermission.WRITE)
+    def note(text: str) -> str:
+        workspace = current_workspace()
+        assert workspace is not None
+        workspace.write_text("note.txt", text)
+        if text == "bad":
+            raise ToolRetryError("again")
+        return text
+
+    @mcp.tool
+    @tool_permission(ToolPermission.READ)
+    def salaries() -> int:
+        PrivateData().add_private_dataset("salaries", DataSensitivity.CONFIDENTIAL)
+        return 3
+
+    @mcp.tool
+    @tool_permission(ToolPermission.CONNECT)
+    def publish() -> str:
+        return "out"
+
+    return mcp
+
+
+async def test_a_client_asks_on_behalf_of_whom_it_is_given():
+    async with client(a_server(), user="alice", session="s-1") as c:
+        assert (await c.result("who")).text == "result: alice/s-1"
+        assert (await c.of("bob").result("who")).text == "result: bob/test"
+        assert c.of("alice", "s-1").session is c.session
+        assert sorted(await c.tools()) == ["note", "publish", "salaries", "who"]
+        assert c.calls.tools == ["who", "who"]
+
+
+async def test_an_outcome_that_is_not_the_wanted_kind_fails_the_test():
+    async with client(a_server()) as c:
+        with pytest.raises(AssertionError, match="note failed: tool_error BSC-"):
+            await c.result("note", {"text": "bad"})
+        with pytest.raises(AssertionError, match="who did not fail, and gave result: tester/test"):
+            await c.failure("who")
+        assert (await c.failure("note", {"text": "bad"})).retriable
+
+
+async def test_one_principal_becomes_private_and_the_other_does_not():
+    async with client(a_server(), user="alice") as c:
+        await c.result("salaries")
+
+        assert (c.sensitivity, c.lane) == (DataSensitivity.CONFIDENTIAL, "proxied")
+        assert (await c.failure("publish")).kind == "denied"
+        # What reaches nobody goes on.
+        await c.result("who")
+        await c.of("bob").result("publish")
+
+
+async def test_without_a_twin_nothing_goes_on():
+    async with client(a_server(), vouched=None) as c:
+        await c.result("salaries")
+
+        assert (await c.failure("who")).kind == "denied"
+
+
+async def test_what_one_client_has_seen_the_next_has_not():
+    server = a_server()
+    async with client(server) as c:
+        await c.result("salaries")
+    async with client(server) as c:
+        # What its results are labelled with is remembered, and must be forgotten too.
+        await c.result("who")
+        assert c.sensitivity is DataSensitivity.PUBLIC
+        await c.result("publish")
+
+
+async def test_state_is_in_a_folder_of_its_own_that_is_gone_afterwards(tmp_path: Path):
+    developers = Path(os.environ["BASCULE_HOME"])
+    server = a_server()
+    async with client(server) as c:
+        kept = Path(os.environ["BASCULE_HOME"])
+        await c.result("salaries")
+        c.workspace.write_text("a.txt", "a")
+        assert kept != developers
+        assert any(kept.iterdir())
+        assert server.home.folder == kept
+
+    assert not kept.exists()
+    assert not developers.exists()
+    assert os.environ["BASCULE_HOME"] == str(developers)
+    assert server.home.folder == developers
+
+
+async def test_what_is_kept_in_a_home_that_is_given_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("BASCULE_HOME")
+    server = a_server()
+    async with client(server, home=tmp_path) as c:
+        await c.result("salaries")
+    assert "BASCULE_HOME" not in os.environ
+    async with client(server, home=tmp_path) as c:
+        assert (await c.failure("publish")).kind == "denied"
+
+
+async def test_two_clients_of_one_server_share_a_home_or_are_refused(tmp_path: Path):
+    server = a_server()
+    async with client(server, user="alice", home=tmp_path) as first:
+        async with client(server, user="bob", home=tmp_path) as second:
+            await second.result("salaries")
+        await first.result("publish")
+        assert server.home.folder == tmp_path
+        with pytest.raises(UsageError, match="already, for another test"):
+            async with client(server):
+                pass
+        await first.result("who")
+
+
+async def test_several_servers_have_their_names_before_those_of_their_tools():
+    other = FastMCP("other")
+
+    @other.tool
+    def ping() -> str:
+        return "pong"
+
+    async with client({"records": a_server(), "other": other}) as c:
+        assert (await c.result("other_ping")).text == "result: pong"
+        assert (await c.result("records_who")).text == "result: tester/test"
+
+
+async def test_a_failed_call_leaves_nothing_in_the_workspace():
+    async with client(a_server()) as c:
+        assert "again" in (await c.failure("note", {"text": "bad"})).message
+        assert not c.workspace.list()
+        await c.result("note", {"text": "good"})
+        assert c.workspace.read_text("note.txt") == "good"
