@@ -20,6 +20,8 @@ from bascule.workspace.workspace import Workspace
 USER = "tester"
 SESSION = "test"
 
+VARIABLE = "BASCULE_HOME"
+
 
 class Client:
     """One principal, at the servers under test."""
@@ -84,7 +86,7 @@ async def client(
     *,
     user: str = USER,
     session: str = SESSION,
-    home: Path | None = None,
+    home: Path | str | None = None,
     calls: Calls | None = None,
     **rules: Any,
 ) -> AsyncGenerator[Client]:
@@ -99,8 +101,9 @@ async def client(
     if not isinstance(server, Mapping):
         servers, rules = {name_of(server): server}, {"prefix": "", **rules}
     async with AsyncExitStack() as stack:
-        folder = home or Path(stack.enter_context(TemporaryDirectory(prefix="bascule-test-")))
-        stack.enter_context(_kept_in(folder))
+        made = stack.enter_context(TemporaryDirectory(prefix="bascule-test-")) if home is None else home
+        folder = _whole(made)
+        stack.enter_context(_BORROWED.lend(folder))
         configs: dict[str, ServerConfig] = {}
         for name, each in servers.items():
             if is_kit_server(each):
@@ -111,15 +114,38 @@ async def client(
         yield Client(runtime, calls if calls is not None else Calls(), user, session)
 
 
-@contextmanager
-def _kept_in(folder: Path) -> Generator[None]:
-    """What asks for the state folder is told this one, the server's own code and what it starts included."""
-    before = os.environ.get("BASCULE_HOME")
-    os.environ["BASCULE_HOME"] = str(folder)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["BASCULE_HOME"]
+def _whole(path: Path | str) -> Path:
+    """Said from the root on: a test may move to another folder meanwhile."""
+    return Path(path).absolute()
+
+
+class _Borrowed:
+    """The variable that names the state folder, as long as clients are open. They need not close in turn: the last one
+    to close puts back what was there before the first."""
+
+    def __init__(self) -> None:
+        self._folders: list[str] = []
+        self._before: str | None = None
+
+    @contextmanager
+    def lend(self, folder: Path) -> Generator[None]:
+        """What asks for the state folder is told this one, the server's own code and what it starts included."""
+        if not self._folders:
+            self._before = os.environ.get(VARIABLE)
+        self._folders.append(str(folder))
+        os.environ[VARIABLE] = str(folder)
+        try:
+            yield
+        finally:
+            self._folders.remove(str(folder))
+            self._put_back()
+
+    def _put_back(self) -> None:
+        named = self._folders[-1] if self._folders else self._before
+        if named is None:
+            os.environ.pop(VARIABLE, None)
         else:
-            os.environ["BASCULE_HOME"] = before
+            os.environ[VARIABLE] = named
+
+
+_BORROWED = _Borrowed()

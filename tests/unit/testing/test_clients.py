@@ -118,6 +118,26 @@ async def test_state_is_in_a_folder_of_its_own_that_is_gone_afterwards(tmp_path:
     assert server.home.folder == developers
 
 
+async def test_clients_that_close_out_of_turn_leave_the_environment_as_it_was(tmp_path: Path):
+    developers = os.environ["BASCULE_HOME"]
+    first, second = client(a_server(), home=tmp_path / "1"), client(a_server(), home=tmp_path / "2")
+    await first.__aenter__()
+    await second.__aenter__()
+    await first.__aexit__(None, None, None)
+    assert os.environ["BASCULE_HOME"] == str(tmp_path / "2")
+    await second.__aexit__(None, None, None)
+
+    assert os.environ["BASCULE_HOME"] == developers
+
+
+async def test_a_home_may_be_named_from_this_folder_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    async with client(a_server(), home="state") as c:
+        await c.result("salaries")
+
+    assert (tmp_path / "state" / "servers").is_dir()
+
+
 async def test_what_is_kept_in_a_home_that_is_given_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("BASCULE_HOME")
     server = a_server()

@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from bascule import testing
 from bascule.kit import ToolPermission, create_mcp_server, get_user_id, tool_permission
 from bascule.testing import Calls
 from bascule.testing.plugin import MakesClients
@@ -23,6 +26,11 @@ def test_loading_it_loads_nothing_else():
     ended = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=60)
 
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_room_has_no_other_names():
+    with pytest.raises(AttributeError, match="has no attribute 'clint'"):
+        _ = testing.clint  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 
 
 def test_the_home_is_where_all_state_goes(bascule_home: Path, tmp_path: Path):

@@ -1,7 +1,9 @@
 """The config of a server under test believes its author, and what a test says stands above that."""
 
+import sys
 from typing import Any
 
+import pytest
 from fastmcp import FastMCP
 from mcp.server.lowlevel import Server
 
@@ -56,3 +58,17 @@ def test_a_server_is_named_as_it_names_itself():
     assert name_of(object()) == "server"
     assert is_kit_server(a_server())
     assert not is_kit_server(FastMCP("other"))
+
+
+def test_where_there_is_no_fastmcp_no_server_is_of_the_kit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delitem(sys.modules, "bascule.kit.server")
+    monkeypatch.setitem(sys.modules, "fastmcp", None)
+
+    assert not is_kit_server(object())
+
+
+def test_anything_else_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "bascule.kit.server", None)
+
+    with pytest.raises(ModuleNotFoundError):
+        is_kit_server(object())
