@@ -1,5 +1,6 @@
 """A server of the kit that says who asks, keeps notes in their workspace, and has private data."""
 
+import asyncio
 import sys
 
 from bascule.config import AuthSettings
@@ -26,12 +27,24 @@ def who() -> dict[str, str]:
 
 @mcp.tool
 @tool_permission(ToolPermission.WRITE)
-def note(text: str) -> str:
-    """Keep a note."""
+async def keep(name: str, text: str) -> list[list[str]]:
+    """Keep a text, and say who asks: here, in a thread, and in a task beside this one."""
+    await asyncio.sleep(0)
+    here = _kept(name, text)
+    in_a_thread = await asyncio.to_thread(_kept, name, text)
+    return [here, in_a_thread, await asyncio.create_task(_kept_later(name, text))]
+
+
+async def _kept_later(name: str, text: str) -> list[str]:
+    await asyncio.sleep(0.001)
+    return await asyncio.to_thread(_kept, name, text)
+
+
+def _kept(name: str, text: str) -> list[str]:
     workspace = current_workspace()
     assert workspace is not None
-    workspace.write_text("/workspace/note.txt", text)
-    return "/workspace/note.txt"
+    workspace.write_text(f"/workspace/{name}", text)
+    return [get_user_id(), get_session_id(), workspace.read_text(name)]
 
 
 @mcp.tool
