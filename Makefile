@@ -3,7 +3,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
-WORKERS := 2
+WORKERS := 3
 # Tests that start programs wait more than they work, so more of them fit side by side.
 WAITERS := 4
 COVERED := tests/architecture tests/support tests/unit tests/behaviour tests/contracts

@@ -14,10 +14,10 @@ from bascule.core.window import Window
 LOGGER = "bascule.server"
 """Each server has a logger below this one, by its name in the config."""
 
-MOST = 1000
+MOST = 200
 """Remarks of one server in a minute that are logged. One that never stops must not fill our disk."""
 
-LONGEST = 4000
+LONGEST = 1000
 """Characters of one remark."""
 
 LEVELS: Mapping[str, int] = {
