@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bascule import AgentSession, Runtime, ToolFailure, ToolResult
+from bascule import AgentSession, Outcome, Runtime, ToolFailure, ToolResult
 from bascule.config import InProcessTransport, Limits, ServerConfig, StdioTransport, StreamableHttpTransport
 from support.waiting import fail_after
 
@@ -79,20 +79,36 @@ def in_process() -> Any:
     return module.mcp
 
 
+def kept(session: AgentSession, path: str) -> str:
+    return session.workspace.read_text(path)
+
+
+async def answered(session: AgentSession, tool: str, arguments: dict[str, str]) -> Outcome:
+    """What a tool answers that may be asked twice. On a machine that is too busy to keep the lease, what is under way
+    is given up, and whoever asked may ask again."""
+    outcome = await session.call(tool, arguments)
+    for _ in range(20):
+        if isinstance(outcome, ToolResult) or outcome.kind != "connection_error":
+            break
+        outcome = await session.call(tool, arguments)
+    return outcome
+
+
 @pytest.mark.requirement("KIT-8")
 @pytest.mark.parametrize("way", ["stdio", "http", "memory"])
 async def test_every_caller_is_known_as_themselves_and_has_their_own_workspace(way: str, scale: int):
     # Over stdio each has a process of its own, which takes its time to start.
-    users = 20 * scale if way == "http" or scale > 1 else 4
+    users = 20 * scale if scale > 1 else 4
     async with fail_after(900), served(way, limits=Limits(concurrent=None)) as runtime:
 
         async def ask(session: AgentSession, number: int) -> None:
             who = session.principal
             text = f"{who.user_id} {number}"
-            outcome = await session.call("who_keep", {"name": f"{number}.txt", "text": text})
+            outcome = await answered(session, "who_keep", {"name": f"{number}.txt", "text": text})
             assert isinstance(outcome, ToolResult), outcome
             assert outcome.structured == {"result": [[who.user_id, who.session_id, text]] * 3}
-            assert session.workspace.read_text(f"/workspace/{number}.txt") == text
+            # In a thread: the server may be at the same workspace, and the loop has a lease to keep.
+            assert await asyncio.to_thread(kept, session, f"/workspace/{number}.txt") == text
 
         async def ask_for_all(sessions: list[AgentSession], number: int) -> None:
             # Each in another order, so that everybody comes between everybody else.
