@@ -1,39 +1,11 @@
-"""What a server of ours tells whoever it does not let in: the status, the challenge, and where tokens are issued."""
+"""Where a server of ours says who issues the tokens that it believes, for whoever it does not let in."""
 
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from bascule.core.errors import ConfigError, NotIdentified
-from bascule.identity.challenge import Challenge, read_challenge
-
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 """Where RFC 9728 has a client look."""
-
-UNAUTHORIZED = 401
-FORBIDDEN = 403
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """The answer to a request of somebody who is not let in."""
-
-    status: int
-    header: str
-    """The value of `WWW-Authenticate`."""
-
-
-def answer_to(refusal: NotIdentified, metadata_url: str = "", scopes: frozenset[str] = frozenset()) -> Answer:
-    """How a refusal is told over HTTP. Who showed no token is told no error, says RFC 6750."""
-    lacking = refusal.error == "insufficient_scope"
-    scope = " ".join(sorted(scopes)) if lacking else ""
-    challenge = Challenge(error=refusal.error, scope=scope, resource_metadata=metadata_url)
-    header = challenge.header()
-    if read_challenge(header) != challenge:
-        raise ConfigError(
-            "a challenge cannot be written: the address of the metadata, or a scope, has quotes or blanks in it",
-            fix="correct the address under which the server is reached",
-        )
-    return Answer(FORBIDDEN if lacking else UNAUTHORIZED, header)
 
 
 def metadata_url(resource: str) -> str:
