@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bascule.config import (
+    ContainerTransport,
     InProcessTransport,
     Limits,
     ServerConfig,
@@ -27,6 +28,7 @@ from bascule.links.link import Link
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
 from servers.reference import Maker, built
+from support.docker import reached
 from support.http_servers import fastmcp_server, fastmcp_sse_server, sdk_server, sdk_sse_server, unix_asgi_server
 from support.links import a_link, a_plan
 from support.notebook import Notebook, notebook
@@ -39,7 +41,7 @@ TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=
 NO_LIMITS = Limits(concurrent=None)
 """What a transport can carry is under test, not what one principal may have of it."""
 
-Carried = Literal["stdio", "http", "unix", "sse", "ws", "memory"]
+Carried = Literal["stdio", "docker exec", "http", "unix", "sse", "ws", "memory"]
 Era = Literal["old", "new"]
 
 VERSIONS: Mapping[Era, str] = {"old": "2025-11-25", "new": "2026-07-28"}
@@ -72,6 +74,12 @@ class Peer:
 @asynccontextmanager
 async def stdio_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
     yield StdioTransport(sys.executable, (str(SERVERS / "reference.py"), notes, maker))
+
+
+@asynccontextmanager
+async def container_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    with reached() as engine, engine.container() as box:
+        yield ContainerTransport(box.name, sys.executable, (str(SERVERS / "reference.py"), notes, maker))
 
 
 @asynccontextmanager
@@ -109,6 +117,7 @@ async def memory_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
 Harness = Callable[[Maker, str], AbstractAsyncContextManager[Transport]]
 HARNESSES: Mapping[Carried, Harness] = {
     "stdio": stdio_peer,
+    "docker exec": container_peer,
     "http": http_peer,
     "unix": unix_peer,
     "ws": ws_peer,

@@ -10,6 +10,7 @@ from bascule.config.oauth import OAuthSettings
 from bascule.config.presets import PRESETS, Preset
 from bascule.config.secret import Secret
 from bascule.config.transport import (
+    ContainerTransport,
     InProcessTransport,
     SseTransport,
     StdioTransport,
@@ -23,6 +24,7 @@ __all__ = [
     "PRESETS",
     "AuthSettings",
     "Claims",
+    "ContainerTransport",
     "Heartbeat",
     "InProcessTransport",
     "KeySet",

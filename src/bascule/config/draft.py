@@ -6,7 +6,7 @@ from typing import Any
 
 from bascule.config.credentials import ADVICE, names_credential
 from bascule.config.entries import Entry, fill_entry, read_values
-from bascule.config.flaws import Flaw, credential_flaws, exposure_flaws, idempotent_flaws, stdio_flaws
+from bascule.config.flaws import Flaw, container_flaws, credential_flaws, exposure_flaws, idempotent_flaws, stdio_flaws
 from bascule.config.isolated import isolated_flaws, isolated_transport
 from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS
 from bascule.config.kit_server import told_flaws
@@ -15,7 +15,7 @@ from bascule.config.oauth import OAuthSettings, oauth_flaws
 from bascule.config.presets import PRESETS, Preset, limit_flaws
 from bascule.config.problems import KeyPath, Problems, dotted
 from bascule.config.remote import remote_flaws, remote_kind, remote_transport
-from bascule.config.transport import NoTransport, StdioTransport, Transport
+from bascule.config.transport import ContainerTransport, NoTransport, StdioTransport, Transport
 from bascule.config.upkeep import Heartbeat, Limits, Restart, heartbeat_flaws, lifetime_flaws
 from bascule.config.urls import is_in_clear, scheme_of
 from bascule.config.variables import FromVariable, Missing
@@ -25,10 +25,10 @@ from bascule.core.sensitivity import DataSensitivity
 
 _OAUTH_KEYS = ("oauth.client_id", "oauth.client_secret", "oauth.scopes")
 
-_ONLY_WITH = {"command": ("args", "cwd", "env", "inherit_env"), "url": ("headers", "transport", *_OAUTH_KEYS)}
-"""Keys that mean something only for a server reached one way."""
+_STDIO_KEYS = ("command", "args", "cwd", "env", "inherit_env")
 
-_STDIO_KEYS = ("command", *_ONLY_WITH["command"])
+_ONLY_WITH = {"command": (*_STDIO_KEYS[1:], "container"), "url": ("headers", "transport", *_OAUTH_KEYS)}
+"""Keys that mean something only for a server reached one way."""
 
 _KEY_OF = {
     "allow": "tools.allow",
@@ -185,7 +185,7 @@ def _transport(draft: Draft, values: dict[str, Any], missing: list[Missing], pro
     if way is None or flaws or draft.refusals or problems.found:
         return NoTransport(_kind(draft, way, values))
     if way == "command":
-        return StdioTransport(**{name: values[name] for name in _STDIO_KEYS})
+        return _started(values)
     url, headers = values["url"], values["headers"]
     if headers and is_in_clear(url):
         draft.notes.append(
@@ -194,10 +194,20 @@ def _transport(draft: Draft, values: dict[str, Any], missing: list[Missing], pro
     return remote_transport(url, headers, values["transport"])
 
 
+def _started(values: dict[str, Any]) -> Transport:
+    """The transport of a server that has a command: here, or in a container."""
+    given = {name: values[name] for name in _STDIO_KEYS}
+    if values["container"] is None:
+        return StdioTransport(**given)
+    return ContainerTransport(values["container"], **given)
+
+
 def _kind(draft: Draft, way: str | None, values: dict[str, Any]) -> str:
     """What the transport would have been."""
     if way == "url" and draft.kind in {None, "http", "sse", "ws"}:
         return remote_kind(values["url"] or "", values["transport"])
+    if way == "command" and "container" in draft.entry:
+        return ContainerTransport.kind
     return draft.kind or ("stdio" if way == "command" else "http")
 
 
@@ -231,10 +241,21 @@ def _way_flaws(way: str | None, values: dict[str, Any]) -> Iterator[Flaw]:
         return
     if way == "command":
         yield from stdio_flaws(**{name: values[name] for name in _STDIO_KEYS})
+        yield from _container_flaws(values)
     # One word per argument, however many signs it gives.
     yield from {
         flaw.path: flaw for flaw in (*_variable_flaws(values["args"]), *credential_flaws(values["args"]))
     }.values()
+
+
+def _container_flaws(values: dict[str, Any]) -> Iterator[Flaw]:
+    if values["container"] is None:
+        return
+    yield from container_flaws(values["container"])
+    if values["command_isolated"] is not None:
+        # Which of the two an operator means cannot be told, and a twin in the same container has its way out.
+        text = "would start a process on this machine, and not in the container; use `url_isolated`"
+        yield Flaw(("command_isolated",), text)
 
 
 def _variable_flaws(args: tuple[str, ...]) -> Iterator[Flaw]:

@@ -14,6 +14,7 @@ from bascule.config.urls import POSTGRES, postgres_url_flaw, unix_url_flaw, url_
 from bascule.core.errors import ConfigError
 
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,32}")
+_CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -56,6 +57,11 @@ def stdio_flaws(*, command: Any, args: Any, cwd: Any, env: Any, inherit_env: Any
         yield Flaw(("cwd",), "must name a folder")
     yield from _mapping_flaws("env", env, _env_name_flaw, re.compile("\0"))
     yield from _texts_flaws("inherit_env", inherit_env)
+
+
+def container_flaws(container: Any) -> Iterator[Flaw]:
+    if not (isinstance(container, str) and _CONTAINER.fullmatch(container)):
+        yield Flaw(("container",), "must be the name or the id of a container, as `docker ps` shows it")
 
 
 def credential_flaws(args: Iterable[Any]) -> Iterator[Flaw]:

@@ -74,7 +74,7 @@ SERVER_KEYS = _by_name(
     Key("oauth.client_id", Kind.TEXT),
     Key("oauth.client_secret", Kind.TEXT),
     Key("oauth.scopes", Kind.TEXTS, ()),
-    _later("container", Kind.TEXT),
+    Key("container", Kind.TEXT),
     Key("era", Kind.CHOICE, "auto", ERAS),
     Key("required", Kind.FLAG, default=False),
     Key("prefix", Kind.TEXT),

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from bascule.config.flaws import (
     choice_flaws,
+    container_flaws,
     credential_flaws,
     http_flaws,
     items,
@@ -42,6 +43,31 @@ class StdioTransport:
             command=self.command, args=self.args, cwd=self.cwd, env=self.env, inherit_env=self.inherit_env
         )
         refuse("StdioTransport", chain(flaws, credential_flaws(items(self.args) or ())))
+        _settle(self, args=texts(self.args), env=conceal_all(self.env), inherit_env=texts(self.inherit_env))
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerTransport:
+    """A process more in a container that already runs, spoken to as a child process is. Values of `env` become
+    `Secret`s; they are added to the container's own variables, and nothing of ours is unless `inherit_env` names it."""
+
+    kind: ClassVar[str] = "docker exec"
+
+    container: str
+    command: str
+    args: tuple[str, ...] = ()
+    cwd: str | None = None
+    """A folder in the container."""
+    env: Mapping[str, Secret | str] = field(default_factory=_no_values)
+    inherit_env: tuple[str, ...] = ()
+    """Names or globs of our own variables that may pass."""
+
+    def __post_init__(self) -> None:
+        flaws = stdio_flaws(
+            command=self.command, args=self.args, cwd=self.cwd, env=self.env, inherit_env=self.inherit_env
+        )
+        found = chain(container_flaws(self.container), flaws, credential_flaws(items(self.args) or ()))
+        refuse("ContainerTransport", found)
         _settle(self, args=texts(self.args), env=conceal_all(self.env), inherit_env=texts(self.inherit_env))
 
 
@@ -151,12 +177,12 @@ class NoTransport:
 RemoteTransport = StreamableHttpTransport | SseTransport | WebSocketTransport | UnixSocketTransport
 """Those that have an address, and headers to show there."""
 
-Transport = StdioTransport | RemoteTransport | InProcessTransport | NoTransport
+Transport = StdioTransport | ContainerTransport | RemoteTransport | InProcessTransport | NoTransport
 
 
 def secrets_of(transport: Transport) -> tuple[str, ...]:
     """Every text that may not be shown, revealed for whoever has to look for it."""
-    if isinstance(transport, StdioTransport):
+    if isinstance(transport, StdioTransport | ContainerTransport):
         return tuple(reveal_all(transport.env).values())
     if isinstance(transport, RemoteTransport):
         return tuple(reveal_all(transport.headers).values())

@@ -176,7 +176,7 @@ def never_answered(kind: str, limit: float) -> ReplyTimeout:
     """A silence, with its likely cause by the kind of transport."""
     look = "check that the URL is that of an MCP server"
     error = ReplyTimeout(f"the server did not answer within {limit:g} s", phase="connect", timeout=limit)
-    if kind == "stdio":
+    if kind in {"stdio", "docker exec"}:
         look = "run its command in a terminal to see what it waits for"
         error.cause = (
             "it is still starting, it waits for something, or it reads only messages framed with `Content-Length`, "

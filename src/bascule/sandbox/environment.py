@@ -12,6 +12,10 @@ def child_environment(
     configured: Mapping[str, str], inherit: Iterable[str], parent: Mapping[str, str]
 ) -> dict[str, str]:
     """Exactly what is configured, the safe base, and what `inherit` (names or globs) lets through."""
-    patterns = (*SAFE_BASE, *inherit)
-    passed = {name: value for name, value in parent.items() if any(fnmatchcase(name, p) for p in patterns)}
-    return {"PATH": defpath, **passed, **configured}
+    return {"PATH": defpath, **let_through((*SAFE_BASE, *inherit), parent), **configured}
+
+
+def let_through(patterns: Iterable[str], parent: Mapping[str, str]) -> dict[str, str]:
+    """Those of our variables whose names are given, or match."""
+    wanted = tuple(patterns)
+    return {name: value for name, value in parent.items() if any(fnmatchcase(name, p) for p in wanted)}

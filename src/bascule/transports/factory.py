@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from bascule.config import (
+    ContainerTransport,
     InProcessTransport,
     ServerConfig,
     SseTransport,
@@ -18,7 +19,7 @@ from bascule.core.errors import ConfigError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.sandbox.child import Command
-from bascule.sandbox.environment import SAFE_BASE, child_environment
+from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.introducing import Introducing, Who
 
@@ -41,10 +42,11 @@ def overheard(
     dialling: Callable[[Principal], Dispatcher], said: Callable[[Principal, int, str], None], principal: Principal
 ) -> Dispatcher:
     """A connection of which is told what its server writes to stderr: on whose behalf it runs, its process, a line."""
+    from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see below
     from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see below
 
     dialled = dialling(principal)
-    if isinstance(dialled, StdioDispatcher):
+    if isinstance(dialled, StdioDispatcher | DockerExecDispatcher):
         dialled.on_line = partial(said, principal)
     return dialled
 
@@ -57,6 +59,8 @@ def dispatcher_for(
     match server.transport:
         case StdioTransport() as stdio:
             return _stdio(stdio, max_message, environ, who)
+        case ContainerTransport() as inside:
+            return _inside(inside, max_message, environ, who)
         case StreamableHttpTransport() | UnixSocketTransport() as http:
             return _http(http, max_message, server.timeouts.connect, who)
         case WebSocketTransport() as ws:
@@ -111,3 +115,15 @@ def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str], 
     # What the operator let pass by name is as likely a secret as what was configured.
     inherited = (value for name, value in env.items() if name not in SAFE_BASE)
     return StdioDispatcher(command, max_message=max_message, hidden=(*configured.values(), *inherited))
+
+
+def _inside(inside: ContainerTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:
+    from bascule.transports.docker_engine import Run  # noqa: PLC0415 -- see above
+    from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
+
+    # Without the safe base: our PATH and HOME mean nothing in there, and the container has its own.
+    env = {**let_through(inside.inherit_env, environ), **reveal_all(inside.env)}
+    if who.told is not None:
+        env = {**env, **who.told.at_spawn()}
+    run = Run(inside.container, (inside.command, *inside.args), env, inside.cwd)
+    return DockerExecDispatcher(run, max_message=max_message, environ=environ, hidden=tuple(env.values()))

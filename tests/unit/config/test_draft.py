@@ -12,6 +12,7 @@ from bascule.config.oauth import OAuthSettings
 from bascule.config.problems import Problems
 from bascule.config.secret import Secret, reveal_all
 from bascule.config.transport import (
+    ContainerTransport,
     NoTransport,
     SseTransport,
     StdioTransport,
@@ -50,6 +51,34 @@ def test_a_command_becomes_a_child_process():
     assert server.transport == StdioTransport("npx", ("-y",), "/x", {"T": "hunter2"}, ("AWS_*",))
     assert server.location == "f: a"
     assert "hunter2" not in repr(server)
+
+
+def test_a_command_with_a_container_runs_in_there():
+    server = made({"command": "serve", "args": ["-y"], "container": "box", "cwd": "/x", "env": {"T": "${TOKEN}"}})
+
+    assert server.transport == ContainerTransport("box", "serve", ("-y",), "/x", {"T": "hunter2"})
+    assert "hunter2" not in repr(server)
+    assert isinstance(made({"command": "serve", "container": None}).transport, StdioTransport)
+
+
+@pytest.mark.parametrize("container", ["", "${EMPTY:-}", "two words"])
+def test_a_container_that_cannot_be_never_becomes_a_process_here(container: str):
+    assert "name or the id of a container" in told({"command": "serve", "container": container})[0]
+
+
+def test_a_container_goes_with_a_command():
+    assert "goes with `command`" in told({"url": "https://a.test/mcp", "container": "box"})[0]
+    assert "needs a `command`" in told({"container": "box"})[0]
+
+
+def test_a_container_with_a_hole_has_nothing_to_run():
+    assert made({"command": "serve", "container": "${NOT_SET}"}).transport == NoTransport("docker exec")
+
+
+def test_a_twin_by_command_beside_a_container_would_be_somewhere_else():
+    raw = {"command": "serve", "container": "box", "command_isolated": ["serve", "--alone"]}
+    assert "not in the container" in told(raw)[0]
+    assert made({**raw, "command_isolated": None, "url_isolated": "unix:///run/x.sock"}).isolated is not None
 
 
 def test_a_url_becomes_a_remote_server():

@@ -7,6 +7,7 @@ import pytest
 from bascule.config.flaws import (
     Flaw,
     choice_flaws,
+    container_flaws,
     credential_flaws,
     exposure_flaws,
     http_flaws,
@@ -94,6 +95,11 @@ def test_a_value_in_the_environment_is_never_told():
 
     assert flaws
     assert "hunter2" not in str(flaws[0])
+
+
+def test_a_container_is_named_as_engines_name_them():
+    assert [*container_flaws("my_box-1.2")] == []
+    assert [flaw.path for flaw in container_flaws("my box")] == [("container",)]
 
 
 def test_a_credential_among_arguments_is_refused_with_advice():

@@ -27,6 +27,7 @@ NOW = {
     "oauth.client_id",
     "oauth.client_secret",
     "oauth.scopes",
+    "container",
     "era",
     "required",
     "prefix",
@@ -44,7 +45,7 @@ NOW = {
 }
 
 LATER = {
-    *("headers_command", "container"),
+    "headers_command",
     *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
 }
 

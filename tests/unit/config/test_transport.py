@@ -7,6 +7,7 @@ import pytest
 
 from bascule.config.secret import Secret, reveal_all
 from bascule.config.transport import (
+    ContainerTransport,
     InProcessTransport,
     NoTransport,
     SseTransport,
@@ -32,6 +33,27 @@ def test_environment_given_as_text_is_held_as_secrets():
     assert all(isinstance(value, Secret) for value in transport.env.values())
     assert reveal_all(transport.env) == {"TOKEN": "hunter2", "OTHER": "abc"}
     assert "hunter2" not in repr(transport)
+
+
+def test_a_process_in_a_container_is_described_as_one_here_and_where():
+    transport = ContainerTransport("box", "server", ["--flag"], "/srv", {"TOKEN": "hunter2"})  # pyright: ignore[reportArgumentType]
+
+    assert (transport.kind, transport.args) == ("docker exec", ("--flag",))
+    assert "hunter2" not in repr(transport)
+    assert secrets_of(transport) == ("hunter2",)
+
+
+@pytest.mark.parametrize("container", ["", " ", "a b", "../images/x", "-x", "x/y", "x?all=1", None, 7, "x" * 129])
+def test_a_container_that_no_engine_can_have_is_refused(container: Any):
+    with pytest.raises(ConfigError, match="container"):
+        ContainerTransport(container, "server")
+
+
+def test_a_process_in_a_container_is_held_to_the_rules_of_one_here():
+    with pytest.raises(ConfigError, match="looks like a credential"):
+        ContainerTransport("box", "server", ("--token=ghp_" + "a1B2" * 9,))
+    with pytest.raises(ConfigError, match="must name a program"):
+        ContainerTransport("box", "")
 
 
 def test_headers_given_as_text_are_held_as_secrets():

@@ -367,6 +367,7 @@ async def test_who_wants_the_new_era_alone_is_led_nowhere_else():
 
 async def test_a_silent_child_may_be_one_that_wants_lengths_and_a_silent_url_is_not():
     child, remote = never_answered("stdio", 5.0), never_answered("http", 5.0)
+    assert never_answered("docker exec", 5.0).fix == child.fix
 
     assert "Content-Length" in child.cause
     assert (remote.cause, "URL" in remote.fix, "command" in remote.fix) == ("", True, False)

@@ -2,7 +2,7 @@ import json
 import subprocess
 from os import defpath
 
-from bascule.sandbox.environment import SAFE_BASE, child_environment
+from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through
 from support.servers import argv
 
 PARENT = {
@@ -33,6 +33,11 @@ def test_inherit_lets_names_and_globs_through_and_nothing_like_them():
     passed = child_environment({}, ("AWS_*", "path"), PARENT)
 
     assert passed.keys() - set(SAFE_BASE) == {"AWS_SECRET_ACCESS_KEY", "path"}
+
+
+def test_what_is_let_through_is_named_or_matched_and_nothing_stands_in():
+    assert let_through(("A", "B_*"), {"A": "1", "B_X": "2", "AB": "3", "PATH": "/bin"}) == {"A": "1", "B_X": "2"}
+    assert let_through((), {"PATH": "/bin"}) == {}
 
 
 def test_what_is_configured_wins_over_what_is_inherited():

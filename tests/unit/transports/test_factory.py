@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bascule.config import (
+    ContainerTransport,
     InProcessTransport,
     Secret,
     ServerConfig,
@@ -22,7 +23,8 @@ from bascule.config.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectionLost, LoginNeeded
 from bascule.core.principal import Principal
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.factory import by_older_way, dial, dispatcher_for
+from bascule.transports.docker_exec import DockerExecDispatcher
+from bascule.transports.factory import by_older_way, dial, dispatcher_for, overheard
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.http_logins import Logins
 from bascule.transports.introducing import Introducing
@@ -30,12 +32,13 @@ from bascule.transports.memory import MemoryDispatcher
 from bascule.transports.sse import SseDispatcher
 from bascule.transports.stdio import StdioDispatcher
 from bascule.transports.ws import WebSocketDispatcher
+from support.fake_engine import BOX, fake_engine
 from support.http_servers import Asked, http_reply, raw_server, raw_unix_server, result_body
 from support.login_place import place
 from support.servers import opened
 from support.sse_servers import sse_peer
 from support.streams import a_request
-from support.waiting import fail_after
+from support.waiting import fail_after, until
 from support.ws_servers import ws_server
 
 PARENT = {"PATH": "/usr/bin:/bin", "HOME": "/home/alice", "AWS_SECRET": "theirs", "MY_ONE": "1", "MY_TWO": "2"}
@@ -70,6 +73,7 @@ async def seen_by_child(*args: str, **options: Any) -> dict[str, Any]:
 async def test_each_transport_has_its_dispatcher():
     transports = {
         StdioDispatcher: StdioTransport(command="work"),
+        DockerExecDispatcher: ContainerTransport("box", "work"),
         HttpDispatcher: StreamableHttpTransport(url="http://127.0.0.1:9/mcp"),
         WebSocketDispatcher: WebSocketTransport(url="ws://127.0.0.1:9/mcp"),
         SseDispatcher: SseTransport(url="http://127.0.0.1:9/sse"),
@@ -126,6 +130,40 @@ async def test_a_child_gets_its_arguments_as_they_are_and_its_folder(tmp_path: P
     seen = await seen_by_child("$HOME", "a b; exit", cwd=str(tmp_path))
 
     assert (seen["argv"], seen["cwd"]) == (["$HOME", "a b; exit"], str(tmp_path))
+
+
+async def test_in_a_container_nothing_of_ours_is_seen_but_what_was_named():
+    seen: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+    async with fake_engine() as engine:
+        given: dict[str, Any] = {"env": {"TOKEN": "a"}, "inherit_env": ("MY_*",), "cwd": "/usr"}
+        inside = ContainerTransport(BOX, sys.executable, ("-S", "-E", "-c", SEEN, "x y"), **given)
+        parent = {**PARENT, "DOCKER_HOST": f"unix://{engine.socket}"}
+        server = ServerConfig(name="work", transport=inside)
+        dispatcher = dispatcher_for(server, max_message=1_000_000, environ=parent)
+        dispatcher.on_notice = lambda _, params: seen.set_result(params)
+        async with opened(dispatcher):
+            found = await seen
+        env = dict(each.split("=", 1) for each in engine.runs[0].asked["Env"])
+    assert {name for name in env if name != "BASCULE_RUN"} == {"TOKEN", "MY_ONE", "MY_TWO"}
+    assert (found["cwd"], found["argv"]) == ("/usr", ["x y"])
+    assert found["env"]["TOKEN"] == "a"
+
+
+async def test_what_a_server_in_a_container_writes_to_stderr_is_told_without_its_secrets():
+    told: list[tuple[Principal, str]] = []
+    async with fake_engine() as engine:
+        environ = {"DOCKER_HOST": f"unix://{engine.socket}"}
+        inside = ContainerTransport(BOX, "sh", ("-c", 'echo "key $TOKEN" >&2; cat'), env={"TOKEN": TOKEN})
+        server = ServerConfig(name="work", transport=inside)
+        alice = Principal("alice", "s-1")
+        dispatcher = overheard(
+            lambda _: dispatcher_for(server, max_message=1000, environ=environ),
+            lambda who, _pid, line: told.append((who, line)),
+            alice,
+        )
+        async with opened(dispatcher):
+            await until(lambda: bool(told))
+    assert told == [(alice, "key ***")]
 
 
 async def test_configured_values_are_hidden_in_what_a_child_said():

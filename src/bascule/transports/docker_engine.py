@@ -1,0 +1,191 @@
+"""A container engine, asked over its socket: what runs in a container, and to run something more there.
+
+Docker and podman speak the same API. It is asked without a version in the path: no single one is known to both the
+oldest and the newest engine in use.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bascule.core.errors import ConnectFailed
+from bascule.core.jsonvalue import JsonObject, as_object
+
+DEFAULT_SOCKET = "/var/run/docker.sock"
+
+ANSWER_WITHIN = 10.0
+"""Seconds for an engine to answer. It does so in milliseconds, unless it hangs."""
+
+LONGEST_ANSWER = 4 * 1024 * 1024
+"""Bytes of an answer. The longest we ask for describes one container."""
+
+_NO_NAMES = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to run in which container: argv, never a shell line, and what is added to the container's environment."""
+
+    container: str
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=_NO_NAMES, repr=False)
+    cwd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """How far something that runs in a container is."""
+
+    running: bool
+    code: int | None
+    """Its exit code, once it has ended. After a signal it is 128 and the signal's number."""
+    pid: int
+    """Its number on the engine's machine, or 0 if it never started. It is kept after the end."""
+
+    @property
+    def started(self) -> bool:
+        return self.pid > 0
+
+    @property
+    def ended(self) -> bool:
+        # An engine says `running` before the program is found, and not yet `running` before it has begun to look.
+        return not self.running and self.code is not None
+
+
+class EngineRefused(ConnectFailed):
+    """The engine answered, and said no."""
+
+    def __init__(self, status: int, said: str, **told: str) -> None:
+        super().__init__(f"the container engine refused: {said or f'HTTP {status}'}", **told)
+        self.status = status
+        self.said = said
+
+
+def socket_of(environ: Mapping[str, str]) -> str:
+    """The engine's socket, as every Docker client finds it."""
+    host = environ.get("DOCKER_HOST", "").strip()
+    if not host:
+        return DEFAULT_SOCKET
+    scheme, _, path = host.partition("://")
+    if scheme != "unix" or not path.startswith("/"):
+        raise ConnectFailed(
+            "DOCKER_HOST names no socket on this machine",
+            where="connect",
+            cause="a container is reached over the socket of an engine that runs here",
+            fix="set DOCKER_HOST=unix:///path/to/docker.sock, or unset it",
+        )
+    return path
+
+
+class Engine:
+    """One engine. It has no connection of its own: each question opens one, and ends with it."""
+
+    __slots__ = ("socket",)
+
+    def __init__(self, socket: str) -> None:
+        self.socket = socket
+
+    async def prepare(self, run: Run, *, attached: bool = True) -> str:
+        """Make ready to run something, with its three streams attached or with none. Gives the engine's name for it."""
+        asked = {
+            "AttachStdin": attached,
+            "AttachStdout": attached,
+            "AttachStderr": attached,
+            # On a terminal both outputs would be one, and what we write would come back.
+            "Tty": False,
+            "Cmd": list(run.argv),
+            "Env": [f"{name}={value}" for name, value in run.env.items()],
+            **({"WorkingDir": run.cwd} if run.cwd is not None else {}),
+        }
+        made = await self._ask("POST", f"/containers/{run.container}/exec", asked)
+        return str(made.get("Id", ""))
+
+    async def start_unheard(self, run_id: str) -> None:
+        """Start what was prepared without its streams. Returns once it runs."""
+        await self._ask("POST", f"/exec/{run_id}/start", {"Detach": True, "Tty": False})
+
+    async def look(self, run_id: str) -> RunState:
+        told = await self._ask("GET", f"/exec/{run_id}/json")
+        code, pid = told.get("ExitCode"), told.get("Pid")
+        return RunState(
+            told.get("Running") is True,
+            code if isinstance(code, int) else None,
+            pid if isinstance(pid, int) else 0,
+        )
+
+    async def is_up(self, container: str) -> bool:
+        """Whether a container runs. One that is unknown does not."""
+        try:
+            told = await self._ask("GET", f"/containers/{container}/json")
+        except EngineRefused as error:
+            if error.status == 404:
+                return False
+            raise
+        return as_object(told.get("State")).get("Running") is True
+
+    async def _ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        data = json.dumps(body).encode() if body is not None else b""
+        # By HTTP/1.0, whose answers come in one piece and end with the connection.
+        head = request_head(f"{method} {path} HTTP/1.0", len(data))
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN):
+                answer = await self._exchange(head + data)
+        except TimeoutError as error:
+            raise ConnectFailed(
+                f"the container engine did not answer within {ANSWER_WITHIN:g} s",
+                where="connect",
+                fix="look whether `docker ps` answers",
+            ) from error
+        except OSError as error:
+            raise unreachable(self.socket, error) from error
+        status, said = taken_apart(answer)
+        if not 200 <= status < 300:
+            raise EngineRefused(status, str(said.get("message", "")), where="connect")
+        return said
+
+    async def _exchange(self, data: bytes) -> bytes:
+        reader, writer = await asyncio.open_unix_connection(self.socket)
+        try:
+            writer.write(data)
+            answer = bytearray()
+            while piece := await reader.read(64 * 1024):
+                answer += piece
+                if len(answer) > LONGEST_ANSWER:
+                    raise ConnectFailed(f"the container engine's answer is longer than {LONGEST_ANSWER} bytes")
+            return bytes(answer)
+        finally:
+            writer.close()
+
+
+def request_head(line: str, size: int, *more: str) -> bytes:
+    lines = (line, "Host: engine", "Content-Type: application/json", f"Content-Length: {size}", *more)
+    return "".join(f"{each}\r\n" for each in (*lines, "")).encode()
+
+
+def taken_apart(answer: bytes) -> tuple[int, JsonObject]:
+    """The status of an answer, and what it says. What is not an answer at all has the status 0."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    words = head.split(b"\r\n")[0].split()
+    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
+        return 0, {"message": "it does not speak HTTP"}
+    said: Any = None
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return int(words[1]), {}
+    return int(words[1]), as_object(said)
+
+
+def unreachable(socket: str, error: OSError) -> ConnectFailed:
+    may_not = isinstance(error, PermissionError)
+    return ConnectFailed(
+        f"the container engine at {socket} cannot be reached",
+        where="connect",
+        evidence=str(error),
+        cause="this user may not use its socket" if may_not else "Docker does not run, or has its socket elsewhere",
+        fix="join the group of the socket (usually docker), or use a rootless engine"
+        if may_not
+        else "start Docker, or set DOCKER_HOST to the socket of your engine",
+    )
