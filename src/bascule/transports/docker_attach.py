@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from bascule.core.errors import PeerError, ProtocolViolation
-from bascule.transports.docker_engine import Engine, EngineRefused, request_head, taken_apart, unreachable
+from bascule.sandbox.docker.engine import Engine, EngineRefused, request_head, taken_apart, unreachable
 from bascule.wire.docker_stream import STDOUT, DockerStream
 
 LONGEST_HEAD = 16 * 1024

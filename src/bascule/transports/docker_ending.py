@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.core.errors import ConnectFailed
-from bascule.transports.docker_engine import Engine, Run, RunState
+from bascule.sandbox.docker.engine import Engine, Run, RunState
 
 MARK = "BASCULE_RUN"
 """The variable that tells the processes of one link from those of all others in the container."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 from secrets import token_hex
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation
+from bascule.sandbox.docker.engine import Engine, EngineRefused, Run, RunState, socket_of
 from bascule.sandbox.stderr_lines import StderrLines
 from bascule.sandbox.stderr_ring import StderrRing, cleaned
 from bascule.transports.dispatcher import may_write, no_leave, not_opened
 from bascule.transports.docker_attach import Attachment, attach
 from bascule.transports.docker_ending import MARK, PAUSE, Ending
-from bascule.transports.docker_engine import Engine, EngineRefused, Run, RunState, socket_of
 from bascule.transports.stream import StreamDispatcher
 
 START_WITHIN = 60.0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import ConnectFailed, PeerError, ProtocolViolation
+from bascule.sandbox.docker.engine import Engine, EngineRefused, Run
 from bascule.transports.docker_attach import LONGEST_HEAD, Attachment, attach
-from bascule.transports.docker_engine import Engine, EngineRefused, Run
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine, frame
 from support.waiting import fail_after
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bascule.sandbox.docker.engine import Engine, Run
 from bascule.transports.docker_ending import MARK, Ending, carries
-from bascule.transports.docker_engine import Engine, Run
 from support.fake_engine import BOX, FakeEngine, fake_engine
 from support.waiting import fail_after, until
 

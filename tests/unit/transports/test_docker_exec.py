@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation
+from bascule.sandbox.docker.engine import Run
 from bascule.transports.docker_ending import MARK
-from bascule.transports.docker_engine import Run
 from bascule.transports.docker_exec import FIRST_WORDS, DockerExecDispatcher
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine, frame
 from support.servers import CAP, argv, opened

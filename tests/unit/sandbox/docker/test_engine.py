@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import ConnectFailed
-from bascule.transports import docker_engine
-from bascule.transports.docker_engine import (
+from bascule.sandbox.docker import engine as docker_engine
+from bascule.sandbox.docker.engine import (
     DEFAULT_SOCKET,
     Engine,
     EngineRefused,

@@ -1,0 +1,65 @@
+"""A box as data: what runs in it, what it sees, what it may use up. Every engine is told from the same description."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bascule.core.sensitivity import Lane
+
+WORKSPACE = "/workspace"
+HOME = "/home/box"
+"""A folder of the box's own, empty at its start and gone with it."""
+
+HOUSE = "/run/bascule"
+"""Where things of ours are seen inside: the first program, and sockets."""
+
+USER = 65532
+"""Who a server is inside. Nobody on any system."""
+
+PROXY_PORT = 3128
+"""On the loopback of a box with a proxy: what HTTP_PROXY names."""
+
+PROXY_SOCKET = f"{HOUSE}/egress.sock"
+RAISE_SOCKET = f"{HOUSE}/raise.sock"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A file or folder of this machine, and where the box shows it."""
+
+    source: str
+    target: str
+    writable: bool = False
+    why: str = ""
+    """In a word, for who looks: system, program, argument, folder, configured, prepared, workspace, ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a box may use up. Sizes are bytes."""
+
+    memory: int
+    cpus: float
+    pids: int
+    disk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box. Nothing here is looked up again: paths are whole, and the environment is all of it."""
+
+    name: str
+    """Unique among all boxes of this machine."""
+    server: str
+    lane: Lane
+    argv: tuple[str, ...]
+    """The server's own command as it is inside: what the first program becomes."""
+    env: Mapping[str, str] = field(repr=False)
+    cwd: str
+    mounts: tuple[Mount, ...]
+    """In the order in which they are made: what stands later may lie in what stands before."""
+    bounds: Bounds
+    proxied: bool = False
+    """Whether there is a proxy's socket at PROXY_SOCKET, to be forwarded from PROXY_PORT."""
+    image: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """For who looks at the engine: whose box it is. Never who the principal is in clear."""

@@ -1,0 +1,27 @@
+"""What a box is ordered with: which server, by which lane, on whose behalf, and what the operator said of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bascule.config.sandbox import Sandbox
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.child import Command
+
+_NOTHING = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One box that is wanted. Two orders never share a box."""
+
+    server: str
+    lane: Lane
+    principal: Principal
+    command: Command
+    """The server's own: its argv as configured, its whole environment, its folder. All of it as seen outside."""
+    settings: Sandbox
+    workspace: str | None = None
+    """The folder with the files of the agent session, shown as /workspace, to be written to."""
+    sockets: Mapping[str, str] = field(default_factory=_NOTHING)
+    """Sockets of ours that it is given: their paths in the box, and outside."""
