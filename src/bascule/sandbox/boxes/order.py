@@ -24,4 +24,4 @@ class Order:
     workspace: str | None = None
     """The folder with the files of the agent session, shown as /workspace, to be written to."""
     sockets: Mapping[str, str] = field(default_factory=_NOTHING)
-    """Sockets of ours that it is given: their paths in the box, and outside."""
+    """Sockets of ours that it is given: their paths in the box, and outside. Of the proxy the folder stands here."""
