@@ -25,6 +25,6 @@ class Order:
     workspace: str | None = None
     """The folder with the files of the agent session, shown as /workspace, to be written to."""
     sockets: Mapping[str, str] = field(default_factory=_NOTHING)
-    """Sockets of ours that it is given: their paths in the box, and outside."""
+    """Sockets of ours that it is given: their paths in the box, and outside. Of the proxy the folder stands here."""
     mounts: tuple[Mount, ...] = ()
     """What else of ours it is shown, such as the packages that were fetched for it."""
