@@ -153,6 +153,7 @@ async def test_a_level_that_another_process_raises_in_the_midst_counts(tmp_path:
     server.tool(connecting(lambda: "sent"), name="send")
     async with client_of(server, ALICE) as client:
         assert text_of(await client.call_tool("send")) == "sent"
+        assert isinstance(server.home.levels, KeptLevels)
         twin = KeptLevels(server.home.levels._folder)
         twin.add(ALICE, "patients", DataSensitivity.SECRET)
         twin.close()
