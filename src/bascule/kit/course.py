@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from bascule.compliance.private_data import CURRENT as SEEN
-from bascule.config.boxed import RAISE_SOCKET_VARIABLE
+from bascule.config.boxed import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
 from bascule.config.model import RuntimeConfig
 from bascule.config.presets import PRESETS, Preset
 from bascule.config.state import WORKSPACES_VARIABLE, state_folder
@@ -27,7 +27,7 @@ from bascule.kit.raise_socket import SocketLevels
 from bascule.workspace.paths import CURRENT as WORKSPACE
 from bascule.workspace.paths import workspace_of_call
 from bascule.workspace.workspace import QUOTA
-from bascule.workspace.workspaces import Workspaces
+from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
 
 
 class Seen:
@@ -77,7 +77,13 @@ class Home:
         self.levels: Levels = (
             KeptLevels(self.folder / self._own) if raised_through is None else SocketLevels(raised_through)
         )
-        self.workspaces = Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
+        boxed = environ.get(WORKSPACE_VARIABLE)
+        self._boxed = boxed is not None
+        self.workspaces = (
+            BoxedWorkspace(Path(boxed).absolute(), quota=quota)
+            if boxed is not None
+            else Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
+        )
         self._settled = self.folder, self.workspaces
         self.presets = presets
         """How much of a long result is shown, by name: those of the config."""
@@ -87,8 +93,9 @@ class Home:
         """Those whose last request has ended, the longest ago first."""
 
     def follow(self, config: RuntimeConfig) -> None:
-        """Use the workspaces and the presets that a config describes."""
-        self.workspaces = Workspaces.at(config.workspace_root, self.folder, quota=config.workspace_quota)
+        """Use the workspaces and the presets that a config describes. In a box there is one workspace."""
+        if not self._boxed:
+            self.workspaces = Workspaces.at(config.workspace_root, self.folder, quota=config.workspace_quota)
         self.presets = config.presets
 
     @contextmanager
