@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.boxes.engine import Ended
+from bascule.sandbox.boxes.engine import Ended, EngineBox
+from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
 
 SERVER = "#!/usr/bin/env node\n"
@@ -27,6 +28,11 @@ class WritesPackages:
         """A path in the layer that is there when the fetch has ended, as a pipe."""
         self.waits: asyncio.Event | None = None
         self.begun = asyncio.Event()
+
+    kind = "written"
+
+    def box(self, order: Order) -> EngineBox:
+        raise NotImplementedError("nothing is served from here")
 
     async def run(self, box: Box, timeout: float) -> Ended:
         self.boxes.append(box)
@@ -70,7 +76,8 @@ def tools(folder: Path) -> str:
     cli.chmod(0o755)
     (folder / "node").write_bytes(b"\x7fELF node")
     (folder / "node").chmod(0o755)
-    (folder / "npm").symlink_to(cli)
+    if not (folder / "npm").is_symlink():
+        (folder / "npm").symlink_to(cli)
     return str(folder)
 
 

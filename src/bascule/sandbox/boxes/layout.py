@@ -49,7 +49,8 @@ def laid_out(order: Order, machine: Machine, name: str) -> Box:
     argv = tuple(order.command.argv)
     if whole:
         show_system(view, order.lane)
-        argv = (_show_command(view, order.command), *argv[1:])
+        if not _is_prepared(order):
+            argv = (_show_command(view, order.command), *argv[1:])
         show_program(view, machine.python, lambda _: None)
     for mount in order.mounts:
         view.add(mount)
@@ -108,6 +109,12 @@ def _telling(mount: Mount) -> bool:
 
 
 # The command
+
+
+def _is_prepared(order: Order) -> bool:
+    """Whether the program is one that was fetched in a box. All it needs is mounted with it, and what strangers wrote
+    into it is not asked which other files of this machine are to be shown."""
+    return any(mount.why == "prepared" and below(order.command.argv[0], mount.target) for mount in order.mounts)
 
 
 def _show_command(view: View, command: Command) -> str:

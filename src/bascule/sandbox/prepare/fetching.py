@@ -1,12 +1,16 @@
 """The boxes in which a package is fetched. They see the system, the settings of registries and the folder that becomes
 the layer: no workspace, no path of the server's, no variable that was configured for it, no other layer."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import HOME, Bounds, Box, Mount
+from bascule.sandbox.boxes.box import HOME, INSIDE, Bounds, Box, Mount
+from bascule.sandbox.boxes.machine import Machine
+from bascule.sandbox.boxes.programs import show_program
+from bascule.sandbox.boxes.system import show_system, written_files
+from bascule.sandbox.boxes.view import View
 from bascule.sandbox.prepare.fetcher import Fetcher
 from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.prepare.registries import Registries, path_of
@@ -38,28 +42,50 @@ class Place:
     name: str
     source: str
     target: str
-    system: tuple[Mount, ...]
-    """What every box shows of this machine."""
+    machine: Machine
 
 
 def fetching(package: Package, fetcher: Fetcher, registries: Registries, place: Place) -> tuple[Box, ...]:
-    """One box after another."""
+    """One box after another. Files and folders are looked at, and nothing is changed."""
     commands = {"npm": _npm, "uv": _uv, "pip": _pip}[fetcher.tool](package, fetcher, registries, place.target)
-    shown = (*place.system, *_mounts(package, fetcher, registries, place))
     env = _environment(fetcher, registries, place.target)
+    named = tuple(_named(package, registries))
     return tuple(
-        Box(
-            name=f"{place.name}-{number}",
-            server="prepare",
-            lane=lane,
-            argv=argv,
-            env=env,
-            cwd=place.target,
-            mounts=shown,
-            bounds=BOUNDS,
-        )
+        _box(place, f"{place.name}-{number}", (lane, argv), env, _view(lane, fetcher, named, place))
         for number, (lane, argv) in enumerate(commands, start=1)
     )
+
+
+def _box(place: Place, name: str, command: tuple[Lane, tuple[str, ...]], env: dict[str, str], view: View) -> Box:
+    lane, argv = command
+    files = written_files(lane)
+    return Box(
+        name=name,
+        server="prepare",
+        lane=lane,
+        argv=argv,
+        env=env,
+        cwd=place.target,
+        mounts=tuple(mount for mount in view.mounts if mount.target not in files),
+        bounds=BOUNDS,
+        links=view.links,
+        files=files,
+        hidden=view.hidden,
+        python=place.machine.python,
+    )
+
+
+def _view(lane: Lane, fetcher: Fetcher, named: Iterable[str], place: Place) -> View:
+    view = View(place.machine)
+    show_system(view, lane)
+    show_program(view, place.machine.python, lambda _: None)
+    for mount in program_mounts((*fetcher.needed, *fetcher.fetched_with)):
+        view.add(mount)
+    for path in named:
+        view.place(path, "configured")
+    view.add(Mount(place.machine.inside, INSIDE, why="ours"))
+    view.add(Mount(place.source, place.target, writable=True, why="prepared"))
+    return view
 
 
 _Commands = tuple[tuple[Lane, tuple[str, ...]], ...]
@@ -122,27 +148,18 @@ def _environment(fetcher: Fetcher, registries: Registries, target: str) -> dict[
     }
 
 
-def _mounts(package: Package, fetcher: Fetcher, registries: Registries, place: Place) -> Iterable[Mount]:
-    programs = (*fetcher.needed, *fetcher.fetched_with)
-    named = [path_of(option.partition("=")[2]) for option in package.options]
-    wanted = [*registries.paths, *(path for path in named if path), *package.files]
-    yield from program_mounts(programs, place.system)
-    for path in (each for one in wanted for each in _with_its_packages(one)):
-        if not covered(path, place.system):
-            yield Mount(path, path, why="configured")
-    yield Mount(place.source, place.target, writable=True, why="prepared")
+def _named(package: Package, registries: Registries) -> Iterator[str]:
+    """What settings, options and the package itself name on this machine, as far as it is there."""
+    options = (path_of(option.partition("=")[2]) for option in package.options)
+    for path in (*registries.paths, *filter(None, options), *package.files):
+        yield from (each for each in _with_its_packages(path) if Path(each).exists())
 
 
-def program_mounts(programs: Iterable[str], system: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    return tuple(Mount(path, path, why="program") for path in programs if not covered(path, system))
+def program_mounts(programs: Iterable[str]) -> tuple[Mount, ...]:
+    return tuple(Mount(path, path, why="program") for path in programs)
 
 
 def _with_its_packages(path: str) -> tuple[str, ...]:
     folder = PurePath(path)
     beside = [str(folder.parent / name) for name in _BESIDE_AN_INDEX] if folder.name == "simple" else []
     return (path, *beside)
-
-
-def covered(path: str, mounts: Iterable[Mount]) -> bool:
-    """Whether a path is seen already."""
-    return any(PurePath(path).is_relative_to(mount.target) for mount in mounts)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -53,7 +53,7 @@ class Making:
         registries = registries_of(self.fetcher, self.command, self.environ)
         end = time.monotonic() + self.within
         for box in fetching(self.package, self.fetcher, registries, place):
-            ended = await self._run(_with_what_is_there(box), end, engine, Path(place.source))
+            ended = await self._run(box, end, engine, Path(place.source))
             if ended.code != 0:
                 raise fetch_failed(self.package.described, ended.code, ended.output, registries.left_out)
 
@@ -113,11 +113,6 @@ class Making:
             made=time.time(),
         )
         (folder / RECORD).write_bytes(written(record))
-
-
-def _with_what_is_there(box: Box) -> Box:
-    """Settings may name what this machine has not."""
-    return replace(box, mounts=tuple(mount for mount in box.mounts if Path(mount.source).exists()))
 
 
 def _open_folder(tree: Path) -> None:

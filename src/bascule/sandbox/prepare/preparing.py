@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bascule.sandbox.boxes.box import Mount
+from bascule.sandbox.boxes.machine import Machine, this_machine
 from bascule.sandbox.child import Command
 from bascule.sandbox.prepare.at_hand import at_hand
 from bascule.sandbox.prepare.fetcher import find_fetcher
@@ -35,14 +36,14 @@ class Preparing:
         folder: Path,
         engine: Runs,
         *,
-        system: tuple[Mount, ...] = (),
+        machine: Machine | None = None,
         environ: Mapping[str, str] = os.environ,
         within: float = FETCH_WITHIN,
     ) -> None:
         """`folder` is the state folder."""
         self._shelf = Shelf(folder.absolute() / FOLDER)
         self._engine = engine
-        self._system = system
+        self._machine = machine or this_machine(environ)
         self._environ = environ
         self._within = within
 
@@ -80,7 +81,7 @@ class Preparing:
 
     async def _make(self, key: str, making: Making) -> None:
         partial, whole = self._shelf.partial(key), self._shelf.path(key)
-        place = Place(f"bascule-{partial.name}", str(partial / TREE), str(whole / TREE), self._system)
+        place = Place(f"bascule-{partial.name}", str(partial / TREE), str(whole / TREE), self._machine)
         try:
             await making.make(partial, place, self._engine)
             partial.rename(whole)
@@ -92,7 +93,7 @@ class Preparing:
         path = (f"{tree}/{FOLDERS[package.kind]}", str(Path(record.interpreter).parent), command.env.get("PATH", ""))
         return Layer(
             argv=(f"{tree}/{record.program}", *package.arguments),
-            mounts=(*program_mounts(record.needed, self._system), Mount(tree, tree, why="prepared")),
+            mounts=(*program_mounts(record.needed), Mount(tree, tree, why="prepared")),
             env={"PATH": os.pathsep.join(each for each in path if each)},
             digest=record.digest,
             described=record.described,

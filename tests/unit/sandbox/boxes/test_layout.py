@@ -195,3 +195,22 @@ def test_a_person_is_told_what_is_mounted_beside_the_system(machine: Machine, tm
     assert lines[-1].path == "/tmp"
     assert lines[-1].mode == "no"
     assert not any(line.path == "/usr" for line in lines)
+
+
+def test_a_prepared_program_is_not_asked_what_else_is_to_be_shown(machine: Machine, tmp_path: Path) -> None:
+    tree = Path(machine.state) / "prepared/key/tree"
+    secret = tmp_path / "home/documents/bin/secret"
+    layer = Mount(str(tree), str(tree), why="prepared")
+    for folder in (tree / "env/bin", tree / "env/lib/python3.11/site-packages", secret.parent):
+        folder.mkdir(parents=True)
+    secret.write_text("private")
+    program = tree / "env/bin/server"
+    program.write_text(f"#!{secret}\n'''exec' \"{secret}\" \"$0\" \n")
+    program.chmod(0o755)
+    (tree / "env/pyvenv.cfg").write_text(f"home = {secret.parent}")
+    (tree / "env/lib/python3.11/site-packages/x.pth").write_text(str(secret.parent))
+
+    box = laid_out(order(str(program), "--flag", mounts=(layer,)), machine, "b")
+
+    assert own(box) == {str(tree): layer}
+    assert box.argv == (str(program), "--flag")

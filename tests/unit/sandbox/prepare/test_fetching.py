@@ -1,22 +1,33 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import HOME, Box, Mount
+from bascule.sandbox.boxes.box import HOME, INSIDE, Box, Mount
+from bascule.sandbox.boxes.machine import Machine
 from bascule.sandbox.prepare.fetcher import Fetcher, Tool
-from bascule.sandbox.prepare.fetching import BOUNDS, Place, covered, fetching
+from bascule.sandbox.prepare.fetching import BOUNDS, Place, fetching
 from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.prepare.registries import Registries
 
-SYSTEM = (Mount("/usr", "/usr", why="system"),)
-PLACE = Place("box", "/state/k.partial/tree", "/state/k/tree", SYSTEM)
+TOOL = Fetcher("npm", ("/opt/tool/bin/it",), "/opt/node/bin/node", ("/opt/node/bin/node",), ("/opt/tool",), "x")
 NPM = Package("npm", ("server",), None, ("/data/of/the/server",), "npx", ("--registry=https://r.test",))
 PYTHON = Package("python", ("server", "extra"), "server", (), "uvx")
 
 
-def fetcher(tool: Tool) -> Fetcher:
-    return Fetcher(tool, ("/opt/tool/bin/it",), "/opt/node/bin/node", ("/opt/node/bin/node",), ("/opt/tool",), "x")
+def boxes(package: Package, tool: Tool, registries: Registries | None = None, home: str = "/home/u") -> tuple[Box, ...]:
+    machine = Machine(home, home, "/state", os.path.realpath(sys.executable))
+    place = Place("box", "/state/k.partial/tree", "/state/k/tree", machine)
+    fetcher = Fetcher(tool, TOOL.command, TOOL.interpreter, TOOL.needed, TOOL.fetched_with, "x")
+    return fetching(package, fetcher, registries or Registries(), place)
 
 
-def boxes(package: Package, tool: Tool, registries: Registries | None = None) -> tuple[Box, ...]:
-    return fetching(package, fetcher(tool), registries or Registries(), PLACE)
+def own(box: Box) -> list[str]:
+    """What is shown beside the system, ourselves and our Python."""
+    python = os.path.realpath(sys.base_prefix)
+    return [each.target for each in box.mounts if each.why not in {"system", "ours"} and each.target != python]
 
 
 def test_npm_installs_into_the_layer_with_what_was_settled_on_its_command_line():
@@ -55,27 +66,36 @@ def test_a_box_that_fetches_can_write_to_the_layer_alone():
             ]
 
 
-def test_it_sees_the_system_the_programs_that_fetch_and_what_settings_name():
-    package = Package("npm", ("/packed/s.tgz",), None, (), "npx")
-    (box,) = boxes(package, "npm", Registries(paths=("/certs/a.pem", "/usr/share/certs", "/srv/simple")))
+def test_it_sees_the_system_the_programs_that_fetch_and_what_settings_name(tmp_path: Path):
+    for name in ("certs", "index/simple", "index/files", "index/private"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "s.tgz").touch()
+    package = Package("npm", (f"{tmp_path}/s.tgz",), None, (), "npx")
+    named = Registries(paths=(f"{tmp_path}/certs", "/usr/share", f"{tmp_path}/index/simple", "/not/there"))
 
-    assert [mount.target for mount in box.mounts] == [
-        "/usr",
+    (box,) = boxes(package, "npm", named)
+
+    assert set(own(box)) == {
         "/opt/node/bin/node",
         "/opt/tool",
-        "/certs/a.pem",
-        "/srv/simple",
-        "/srv/files",
-        "/srv/packages",
-        "/packed/s.tgz",
+        *(f"{tmp_path}/{name}" for name in ("certs", "index/simple", "index/files", "s.tgz")),
         "/state/k/tree",
-    ]
+    }
+    assert INSIDE in [mount.target for mount in box.mounts]
+    assert "/etc/passwd" in box.files
+    assert box.python
 
 
-def test_a_folder_named_by_an_option_is_seen():
-    package = Package("python", ("s",), "s", (), "uvx", ("--find-links=/srv/wheels",))
+def test_a_folder_named_by_an_option_is_seen(tmp_path: Path):
+    package = Package("python", ("s",), "s", (), "uvx", (f"--find-links={tmp_path}",))
 
-    assert "/srv/wheels" in [mount.target for mount in boxes(package, "uv")[1].mounts]
+    assert str(tmp_path) in own(boxes(package, "uv")[1])
+
+
+@pytest.mark.parametrize("tool", ["npm", "uv", "pip"])
+def test_it_sees_no_home_and_no_other_layer(tmp_path: Path, tool: Tool):
+    for box in boxes(NPM if tool == "npm" else PYTHON, tool, home=str(tmp_path)):
+        assert own(box) == ["/opt/tool", "/state/k/tree", "/opt/node/bin/node"]
 
 
 def test_its_environment_is_its_own():
@@ -85,8 +105,3 @@ def test_its_environment_is_its_own():
     assert box.env["HTTPS_PROXY"] == "http://p.test"
     assert box.env["PATH"].startswith("/opt/node/bin:")
     assert box.bounds == BOUNDS
-
-
-def test_what_lies_in_a_mount_is_covered():
-    assert covered("/usr/lib/x", SYSTEM)
-    assert not covered("/usrlocal", SYSTEM)

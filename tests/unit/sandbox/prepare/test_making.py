@@ -6,6 +6,7 @@ import pytest
 from bascule.core.errors import SandboxError
 from bascule.sandbox.boxes.box import Box
 from bascule.sandbox.boxes.engine import Ended
+from bascule.sandbox.boxes.machine import this_machine
 from bascule.sandbox.prepare.fetcher import Fetcher
 from bascule.sandbox.prepare.fetching import SCRATCH, Place
 from bascule.sandbox.prepare.layer import TREE, read_record
@@ -23,7 +24,7 @@ def making(within: float = 60, room: int = 10**6) -> Making:
 
 
 def place(folder: Path) -> Place:
-    return Place("box", str(folder / TREE), "/final/tree", ())
+    return Place("box", str(folder / TREE), "/final/tree", this_machine({"HOME": str(folder)}))
 
 
 async def test_what_was_fetched_is_sealed_and_written_down(tmp_path: Path):
@@ -54,16 +55,6 @@ async def test_the_layer_is_open_while_it_is_made_in_a_folder_closed_to_others(t
     await making().make(folder, place(folder), Looks())
 
     assert seen == [0o777, 0o777, 0o700]
-
-
-async def test_settings_that_name_what_is_not_there_are_passed_over(tmp_path: Path):
-    folder = tmp_path / "partial"
-    engine = WritesPackages()
-
-    await making().make(folder, place(folder), engine)
-
-    (box,) = engine.boxes
-    assert [mount.source for mount in box.mounts] == ["/usr", str(folder / TREE)]
 
 
 async def test_a_fetch_that_fails_tells_its_last_words(tmp_path: Path):
