@@ -1,7 +1,6 @@
-"""What boxes are given of ours."""
+"""Which boxes are given the way to the proxy, and whose each is."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -9,12 +8,12 @@ from bascule.config.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox import provisions
 from bascule.sandbox.boxes.box import PROXY_FOLDER
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
+from bascule.sandbox.egress import provision
 from bascule.sandbox.egress.access import Access
-from bascule.sandbox.provisions import PreparedProvision, ProxyProvision
+from bascule.sandbox.egress.provision import ProxyProvision
 from support.box_engines import NotingEngine
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-2")
@@ -96,7 +95,7 @@ async def test_what_the_proxy_tells_of_a_box_that_is_gone_is_still_known_to_be_i
 
 
 async def test_boxes_that_are_gone_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(provisions, "REMEMBERED", 3)
+    monkeypatch.setattr(provision, "REMEMBERED", 3)
     scene = Scene()
     kept = await scene.provision.before(ENGINE, an_order())
     for _ in range(20):
@@ -113,14 +112,3 @@ async def test_a_proxied_box_whose_proxy_cannot_be_had_is_not_made():
     scene.proxy.trouble = SandboxError("no proxy")
     with pytest.raises(SandboxError, match="no proxy"):
         await scene.provision.before(ENGINE, an_order())
-
-
-async def test_a_command_that_fetches_nothing_is_left_as_it_is(tmp_path: Path):
-    order = an_order()
-    assert await PreparedProvision(tmp_path).before(ENGINE, order) is order
-
-
-async def test_what_is_in_an_image_is_not_prepared(tmp_path: Path):
-    order = an_order(settings=Sandbox(image="node:22"))
-    order = Order("web", Lane.OPEN, ALICE, Command(("npx", "-y", "x"), {"PATH": "/usr/bin"}), order.settings)
-    assert await PreparedProvision(tmp_path).before(ENGINE, order) is order

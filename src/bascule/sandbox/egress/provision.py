@@ -1,4 +1,4 @@
-"""What boxes are given of ours: packages that were fetched for them, and the way to the proxy."""
+"""Gives proxied boxes the way to the proxy, and knows afterwards whose each is."""
 
 import logging
 from collections.abc import Callable
@@ -12,9 +12,7 @@ from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import PROXY_FOLDER
 from bascule.sandbox.boxes.engine import Engine
 from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
 from bascule.sandbox.egress.access import Access
-from bascule.sandbox.prepare.preparing import Preparing
 
 _log = logging.getLogger("bascule.sandbox")
 
@@ -23,26 +21,6 @@ REMEMBERED = 1000
 
 Asked = Callable[[str, Principal, Access], None]
 """Takes what a box asked the proxy for: its server, on whose behalf, what."""
-
-
-class PreparedProvision:
-    """The packages of commands that would else fetch them with every start, in every lane."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def before(self, engine: Engine, order: Order) -> Order:
-        if order.settings.image is not None:
-            # What is in an image is the affair of who made it.
-            return order
-        layer = await Preparing(self._folder, engine).prepared(order.command)
-        if layer is None:
-            return order
-        command = Command(layer.argv, {**order.command.env, **layer.env}, order.command.cwd)
-        return replace(order, command=command, mounts=(*order.mounts, *layer.mounts))
-
-    async def after(self, order: Order) -> None:
-        """Layers stay."""
 
 
 class Proxy(Protocol):
