@@ -21,7 +21,11 @@ USER = 65532
 PROXY_PORT = 3128
 """On the loopback of a box with a proxy: what HTTP_PROXY names."""
 
-PROXY_SOCKET = f"{HOUSE}/egress.sock"
+PROXY_FOLDER = f"{HOUSE}/egress"
+"""What is mounted for the proxy: a folder of the box's own, read-only. A proxy that comes back makes its socket again,
+and a socket that was mounted by itself would stay the old one."""
+
+PROXY_SOCKET = f"{PROXY_FOLDER}/egress.sock"
 RAISE_SOCKET = f"{HOUSE}/raise.sock"
 
 
