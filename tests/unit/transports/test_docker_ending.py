@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 import psutil
 import pytest
@@ -17,6 +18,9 @@ from bascule.transports import docker_ending
 from bascule.transports.docker_ending import MARK, Ending, carries, sweep_what_was_left
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine
 from support.waiting import fail_after, until
+
+# Processes of this machine are found by these, also those of another worker.
+MINE, OTHER = token_hex(8), token_hex(8)
 
 FAMILY = """
 import signal, subprocess, sys, time
@@ -37,7 +41,7 @@ async def start(engine: Engine, run_id: str) -> None:
     await engine.ask("POST", f"/exec/{run_id}/start", {"Detach": True, "Tty": False})
 
 
-async def running(fake: FakeEngine, *argv: str, mark: str = "m-1") -> Ending:
+async def running(fake: FakeEngine, *argv: str, mark: str = MINE) -> Ending:
     """A server that carries a mark, and whose input has not ended."""
     engine = Engine(fake.socket)
     run_id = await engine.prepare(Run(BOX, argv, {MARK: mark}))
@@ -82,7 +86,7 @@ async def test_one_that_ignores_the_signal_is_killed_and_its_own_children_with_i
 
 
 async def test_nobody_elses_process_is_touched(fake: FakeEngine):
-    other = await running(fake, "sleep", "600", mark="m-2")
+    other = await running(fake, "sleep", "600", mark=OTHER)
     await (await running(fake, "sleep", "600")).bring_about(0.05)
     assert (await other.engine.look(other.run_id)).running
 
@@ -95,14 +99,14 @@ async def test_without_a_shell_the_server_is_ended_from_outside(fake: FakeEngine
 
 
 async def test_a_number_that_belongs_to_another_by_now_is_not_struck(fake: FakeEngine):
-    victim = await running(fake, "sleep", "600", mark="m-2")
+    victim = await running(fake, "sleep", "600", mark=OTHER)
     fake.has_shell = False
-    await Ending(victim.engine, BOX, victim.run_id, "m-1").bring_about(0.05)
+    await Ending(victim.engine, BOX, victim.run_id, MINE).bring_about(0.05)
     assert (await victim.engine.look(victim.run_id)).running
 
 
 async def test_an_engine_that_is_gone_is_nobodys_failure(tmp_path: Path):
-    await Ending(Engine(str(tmp_path / "none")), BOX, "0", "m-1").bring_about(0.1)
+    await Ending(Engine(str(tmp_path / "none")), BOX, "0", MINE).bring_about(0.1)
 
 
 async def test_when_the_engine_is_gone_what_it_ran_is_ended_from_outside(fake: FakeEngine, tmp_path: Path):
