@@ -17,6 +17,8 @@ from support.skips import SkipLedger
 def pytest_configure(config: pytest.Config) -> None:
     # Read by the package `keyring`, here and in every process that a test starts: nobody's own keyring is touched.
     os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+    # Most tests are of other things than boxes, and their servers are plain processes. Those of boxes say so.
+    os.environ["BASCULE_SANDBOX"] = "none"
     config.addinivalue_line("markers", "requirement(*ids): the rows of tests/behaviour/manifest.py that a test proves")
     if not hasattr(config, "workerinput"):  # a worker of xdist reports to the process that tells
         config.pluginmanager.register(SkipLedger(), "skip-ledger")

@@ -143,7 +143,7 @@ async def test_the_keys_shown_can_be_configured_and_the_tokens_shown_minted(fold
     shown = re.findall(r"^\$ bascule (.*)$", example("console", IDENTITY), re.MULTILINE)
 
     assert (server.unavailable_reason, len(server.auth.keys)) == (None, 2)
-    assert len(shown) == 2
+    assert len(shown) == 3
     for words in shown:
         ran = await bascule(folder, *shlex.split(words), env={**PATH, **secret})
         assert ran.code == 0, ran.err

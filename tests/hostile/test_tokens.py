@@ -13,7 +13,8 @@ from bascule.core.principal import Principal
 from bascule.identity.claims import ONE_PER_USER, Expected
 from bascule.identity.jwks_fetch import fetch_key_set
 from bascule.identity.keys import public_key, secret_key
-from bascule.identity.minting import KIND, Mint
+from bascule.identity.mint_mark import KIND
+from bascule.identity.minting import Mint
 from bascule.identity.remote_keys import RemoteKeys
 from bascule.identity.verifier import Verifier, Verifiers
 from support.tokens import (

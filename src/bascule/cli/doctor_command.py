@@ -69,7 +69,7 @@ async def examine(options: argparse.Namespace) -> list[Check]:
             reports = [report async for report in session.connecting()]
             for report in sorted(reports, key=lambda report: report.name):
                 checks += server_checks(in_the_way(report, session), session.toolbox.all_specs())
-                checks.append(footing_check(config.servers[report.name]))
+                checks.append(footing_check(config.servers[report.name], boxed=session.boxed(report.name)))
             await session.look_at_lock()
             checks += lock_checks(config, session.lock, session.toolbox.all_specs())
             checks.append(process_check(reach(), why_without()))

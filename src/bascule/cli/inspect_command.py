@@ -47,7 +47,7 @@ async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
     if server is not None:
         report = await session.settle(name)
         tools = [spec for spec in session.toolbox.all_specs() if spec.key.server == name]
-        return server_shape(report, tools) | word_shape(session.config(name))
+        return server_shape(report, tools) | word_shape(session.config(name), boxed=session.boxed(name))
     await session.find(name)
     spec = next((spec for spec in session.toolbox.all_specs() if spec.name == name), None)
     if spec is None:
@@ -87,17 +87,23 @@ def _since_approved(session: AgentSession, spec: ToolSpec) -> tuple[str, ...]:
     return definition_diff(approved.definition, entry.definition)
 
 
-def word_shape(server: ServerConfig) -> dict[str, Any]:
+def word_shape(server: ServerConfig, *, boxed: bool) -> dict[str, Any]:
     """What the operator says of a server: its ways out, what its tools may do and bring, what it is believed."""
     return {
-        "footing": footing(server),
-        "twin": twin_shape(server.isolated, server.twin) if server.isolated is not None else None,
+        "footing": footing(server, boxed=boxed),
+        "twin": _twin(server, boxed=boxed),
         "vouched": server.vouched.name.lower() if server.vouched is not None else None,
         "raises": {tool: level.name.lower() for tool, level in server.raises.items()},
         "ask": list(server.ask),
         "trust": sorted(server.trust),
         "permissions": {tool: sorted(may) for tool, may in server.permissions.items()},
     }
+
+
+def _twin(server: ServerConfig, *, boxed: bool) -> dict[str, Any] | None:
+    if server.isolated is not None:
+        return twin_shape(server.isolated, server.twin)
+    return {"by": "probed", "transport": server.transport.kind, "opened": server.twin} if boxed else None
 
 
 def twin_shape(twin: Transport, opened: str) -> dict[str, Any]:

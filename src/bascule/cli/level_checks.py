@@ -21,13 +21,14 @@ BEYOND = (1 << 62) - 1
 """The number of a change that will never be made: every runtime lags behind it."""
 
 
-def footing_check(server: ServerConfig) -> Check:
-    """What becomes of a server's tools once private data is on board."""
-    subject, stands = f"footing {server.name}", footing(server)
+def footing_check(server: ServerConfig, *, boxed: bool) -> Check:
+    """What becomes of a server's tools once private data is on board. `boxed`: whether its own command in a tighter box
+    stands in for it."""
+    subject, stands = f"footing {server.name}", footing(server, boxed=boxed)
     match stands:
         case Footing.CONFINED:
-            assert server.isolated is not None
-            where = f"its twin is declared ({server.isolated.kind}), and opened {_WHEN[server.twin]}"
+            twin = f"declared ({server.isolated.kind})" if server.isolated is not None else "the same in a tighter box"
+            where = f"its twin is {twin}, and opened {_WHEN[server.twin]}"
             return Check(subject, "ok", f"confined: {where}; every tool goes on there")
         case Footing.LOOSE:
             fix = "if private data is to be worked with, give it a twin: `url_isolated` or `command_isolated`"

@@ -67,7 +67,8 @@ _RUN_EXAMPLES = """examples:
 _MINT_EXAMPLES = """examples:
   bascule token records --user alice --session s-1      for the entry `records` with `type: server`
   bascule token --audience http://127.0.0.1:8000/mcp --life 60    for a server that is configured elsewhere
-  curl -H "Authorization: Bearer $(bascule token records)" http://127.0.0.1:8000/mcp"""
+  curl -H "Authorization: Bearer $(bascule token records)" http://127.0.0.1:8000/mcp
+  bascule token --key                                   for a server elsewhere, as BASCULE_TOKEN_KEY; it is no secret"""
 
 _LOGIN_EXAMPLES = """examples:
   bascule login github                  opens your browser, or prints the address where there is none
@@ -242,6 +243,7 @@ def _add_timeout(command: argparse.ArgumentParser) -> None:
 def _add_token(command: argparse.ArgumentParser) -> None:
     command.add_argument("name", metavar="NAME", nargs="?", help="the server's name: an entry with `type: server`")
     command.add_argument("--audience", metavar="URL", help="whom it is for, where there is no such entry")
+    command.add_argument("--key", action="store_true", help="print what our tokens are verified with, and no token")
     command.add_argument("--life", type=seconds, default=300.0, metavar="SECONDS", help="default, and most: 300")
 
 

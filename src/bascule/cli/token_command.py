@@ -14,10 +14,13 @@ from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.identity.audience import audience_of_url
 from bascule.identity.claims import Identity
-from bascule.identity.minting import LIFE, Mint
+from bascule.identity.mint_mark import LIFE
+from bascule.identity.minting import Mint
 
 
 async def run(options: argparse.Namespace) -> int:
+    if options.key:
+        return tell_key(options)
     audience = audience_asked_for(options)
     if options.life > LIFE:
         raise UsageError(
@@ -34,6 +37,15 @@ async def run(options: argparse.Namespace) -> int:
     else:
         print(legible(told(audience, identity)), file=sys.stderr)
         print(token)
+    return exit_codes.OK
+
+
+def tell_key(options: argparse.Namespace) -> int:
+    """What a server is given that has no part in this state folder, and is to believe our tokens."""
+    if options.name is not None or options.audience is not None:
+        raise UsageError("the key is the same for every server", fix="run `bascule token --key`")
+    key = str(Mint.of(state_folder(os.environ)).mark)
+    print(json_line({"key": key}) if options.json else key)
     return exit_codes.OK
 
 

@@ -8,7 +8,7 @@ other runtime says that it knows, or until the last look of a silent one is too 
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from time import time
 
 from bascule.compliance.lease import Lease, since_boot
@@ -34,12 +34,23 @@ Follow = Callable[[Iterable[SessionRecord]], None]
 """Takes what has become of agent sessions, and closes what is too wide for them, all in this one step."""
 
 
+Followed = Callable[[], Awaitable[None]]
+"""Waits until nothing runs any more in what was closed."""
+
+
 class Fence:
     """One runtime's part in the fence. `lease` is its leave to write."""
 
-    def __init__(self, store: LevelStore, follow: Follow, clock: Callable[[], float] = since_boot) -> None:
+    def __init__(
+        self,
+        store: LevelStore,
+        follow: Follow,
+        clock: Callable[[], float] = since_boot,
+        followed: Followed | None = None,
+    ) -> None:
         self._store = store
         self._follow = follow
+        self._followed = followed
         self._clock = clock
         self._id = secrets.token_hex(8)
         self._seen = 0
@@ -140,6 +151,9 @@ class Fence:
         poll = await self._store.poll(self._id, self._seen)
         if poll.changed:
             self._follow(poll.changed)
+            if self._followed is not None:
+                # Said to be done only when it is: whoever raised the level waits for that.
+                await self._followed()
         registered = poll.registered
         if registered and poll.number > self._seen:
             # Before the lease is good again: whoever gave us up meanwhile may have raised another level since.

@@ -2,12 +2,14 @@
 
 from bascule.config.agent_env import load_agent_mcp_configs
 from bascule.config.auth import AuthSettings, Claims, KeySet, PublicKey, SharedSecret
+from bascule.config.egress import Egress
 from bascule.config.find_server import client_server_named, kit_server_named
 from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.oauth import OAuthSettings
 from bascule.config.presets import PRESETS, Preset
+from bascule.config.sandbox import HostPath, Sandbox
 from bascule.config.secret import Secret
 from bascule.config.transport import (
     ContainerTransport,
@@ -25,7 +27,9 @@ __all__ = [
     "AuthSettings",
     "Claims",
     "ContainerTransport",
+    "Egress",
     "Heartbeat",
+    "HostPath",
     "InProcessTransport",
     "KeySet",
     "KitServer",
@@ -35,6 +39,7 @@ __all__ = [
     "PublicKey",
     "Restart",
     "RuntimeConfig",
+    "Sandbox",
     "Secret",
     "ServerConfig",
     "SharedSecret",

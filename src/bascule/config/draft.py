@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from bascule.config.credentials import ADVICE, names_credential
 from bascule.config.entries import Entry, fill_entry, read_values
@@ -15,6 +15,7 @@ from bascule.config.oauth import OAuthSettings, oauth_flaws
 from bascule.config.presets import PRESETS, Preset, limit_flaws
 from bascule.config.problems import KeyPath, Problems, dotted
 from bascule.config.remote import remote_flaws, remote_kind, remote_transport
+from bascule.config.sandbox import NONE, Sandbox, host_paths, sandbox_flaws
 from bascule.config.transport import ContainerTransport, NoTransport, StdioTransport, Transport
 from bascule.config.upkeep import Heartbeat, Limits, Restart, heartbeat_flaws, lifetime_flaws
 from bascule.config.urls import is_in_clear, scheme_of
@@ -27,7 +28,7 @@ _OAUTH_KEYS = ("oauth.client_id", "oauth.client_secret", "oauth.scopes")
 
 _STDIO_KEYS = ("command", "args", "cwd", "env", "inherit_env")
 
-_ONLY_WITH = {"command": (*_STDIO_KEYS[1:], "container"), "url": ("headers", "transport", *_OAUTH_KEYS)}
+_ONLY_WITH = {"command": (*_STDIO_KEYS[1:], "container", "sandbox"), "url": ("headers", "transport", *_OAUTH_KEYS)}
 """Keys that mean something only for a server reached one way."""
 
 _KEY_OF = {
@@ -95,6 +96,8 @@ def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
     yield from isolated_flaws(values["url_isolated"], values["command_isolated"], values["headers"])
     has_twin = values["url_isolated"] is not None or values["command_isolated"] is not None
     yield from vouched_flaws(_level(values["vouched"]), has_twin=has_twin)
+    for flaw in sandbox_flaws(_table("sandbox", values)):
+        yield Flaw((f"sandbox.{flaw.path[0]}", *flaw.path[1:]), flaw.text)
 
 
 def is_known(path: KeyPath, missing: list[Missing], problems: Problems) -> bool:
@@ -129,6 +132,7 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         vouched=_level(values["vouched"]),
         isolated=_isolated(values, transport),
         twin=values["twin"],
+        sandbox=_sandbox(draft, values),
         kit=values["kit"],
         location=located,
         notes=tuple(draft.notes),
@@ -149,6 +153,17 @@ def _isolated(values: dict[str, Any], transport: Transport) -> Transport | None:
     if isinstance(transport, NoTransport):
         return None
     return isolated_transport(transport, values["url_isolated"], values["command_isolated"], values["headers"])
+
+
+def _sandbox(draft: Draft, values: dict[str, Any]) -> Sandbox | Literal["none"] | None:
+    """What was asked for. Nothing said is not the same as an empty table: who writes one gets a box, or an error."""
+    if "sandbox" not in draft.entry:
+        return None
+    if values["sandbox"] == NONE:
+        return NONE
+    table = _table("sandbox", values)
+    table["mounts"] = host_paths(table["mounts"])
+    return Sandbox(**table)
 
 
 def _whole(patterns: tuple[str, ...]) -> tuple[str, ...]:
@@ -252,10 +267,17 @@ def _container_flaws(values: dict[str, Any]) -> Iterator[Flaw]:
     if values["container"] is None:
         return
     yield from container_flaws(values["container"])
+    if values["sandbox"] is not None or any(value != SERVER_KEYS[key].default for key, value in _boxed(values)):
+        text = "is of a box that is made for the server; the container that it names instead is not ours to make"
+        yield Flaw(("sandbox",), f"{text}; remove it")
     if values["command_isolated"] is not None:
         # Which of the two an operator means cannot be told, and a twin in the same container has its way out.
         text = "would start a process on this machine, and not in the container; use `url_isolated`"
         yield Flaw(("command_isolated",), text)
+
+
+def _boxed(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((key, value) for key, value in values.items() if key.startswith("sandbox."))
 
 
 def _variable_flaws(args: tuple[str, ...]) -> Iterator[Flaw]:

@@ -45,14 +45,17 @@ def _sort(keys: dict[str, Key], raw: Any, at: tuple[str, KeyPath], entry: Entry,
             continue
         elif not _is_available(keys.get(name), inner):
             problems.add(place, f"{name} {NOT_AVAILABLE}; remove it")
-        elif inner:
+        elif inner and (name not in keys or is_object(value)):
+            if name in keys:
+                # That the table stands there says something, also if nothing stands in it.
+                entry[name] = Given(None, place)
             _sort(keys, value, (f"{name}.", place), entry, problems)
         else:
             entry[name] = Given(value, place)
 
 
 def _is_available(key: Key | None, inner: list[Key]) -> bool:
-    return any(each.available for each in ([key] if key else inner))
+    return any(each.available for each in ([key, *inner] if key else inner))
 
 
 def fill_entry(entry: Entry, environ: Mapping[str, str]) -> tuple[Entry, list[Missing]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from bascule.config.egress import PORTS
 from bascule.config.isolated import TWINS
 from bascule.config.kit_server import PORT
 from bascule.config.model import (
@@ -17,6 +18,7 @@ from bascule.config.model import (
     STYLES,
     WORKSPACE_QUOTA,
 )
+from bascule.config.sandbox import AUTO, DISK, ENGINES, MEMORY, NONE, PIDS, SESSION_LIMIT
 from bascule.config.upkeep import LIFETIMES
 from bascule.config.word import VOUCHED
 
@@ -30,9 +32,13 @@ class Kind(StrEnum):
     FLAG = "true or false"
     SECONDS = "a number of seconds above 0"
     COUNT = "a whole number above 0"
+    COUNTS = "a list of whole numbers above 0"
+    NUMBER = "a number above 0"
     SIZE = "a size such as 8MiB"
     TABLES = "a list of mappings"
     """What may stand in one of them is the model's to say."""
+    MOUNTS = "auto, or a list of mappings"
+    """The same."""
     WORD_MAP = "a mapping of names to words"
     """What the words may be, and whether several stand in a list, is the model's to say."""
     NUMBER_MAPS = "a mapping of names to mappings of numbers"
@@ -44,7 +50,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key. Its name is dotted where it stands inside another: `timeouts.call`."""
+    """One key. Its name is dotted where it stands inside another: `timeouts.call`. A key with others inside it may be a
+    word too, if it is in the table itself: `sandbox: none`."""
 
     name: str
     kind: Kind
@@ -92,14 +99,15 @@ SERVER_KEYS = _by_name(
     Key("url_isolated", Kind.TEXT),
     Key("command_isolated", Kind.TEXTS),
     Key("twin", Kind.CHOICE, "lazy", TWINS),
-    _later("sandbox.engine", Kind.CHOICE, "auto", ("auto", "docker", "bubblewrap")),
-    _later("sandbox.image", Kind.TEXT),
-    _later("sandbox.mounts", default="auto"),
-    _later("sandbox.memory", Kind.SIZE, 512 * 1024**2),
-    _later("sandbox.cpus", default=1),
-    _later("sandbox.pids", Kind.COUNT, 128),
-    _later("sandbox.disk", Kind.SIZE, 1024**3),
-    _later("sandbox.session_limit", Kind.SECONDS, 3600),
+    Key("sandbox", Kind.CHOICE, choices=(NONE,)),
+    Key("sandbox.engine", Kind.CHOICE, "auto", ENGINES),
+    Key("sandbox.image", Kind.TEXT),
+    Key("sandbox.mounts", Kind.MOUNTS, AUTO),
+    Key("sandbox.memory", Kind.SIZE, MEMORY),
+    Key("sandbox.cpus", Kind.NUMBER, 1),
+    Key("sandbox.pids", Kind.COUNT, PIDS),
+    Key("sandbox.disk", Kind.SIZE, DISK),
+    Key("sandbox.session_limit", Kind.SECONDS, SESSION_LIMIT),
     Key("lifetime", Kind.CHOICE, "session", LIFETIMES),
     Key("stateless", Kind.FLAG, default=False),
     Key("timeouts.connect", Kind.SECONDS, 60),
@@ -133,8 +141,8 @@ KIT_SERVER_KEYS = tuple(
 """Those of them that belong to a server which is started here; all others belong to one that is connected to."""
 
 TOP_KEYS = _by_name(
-    _later("egress.allow", Kind.TEXTS, ()),
-    _later("egress.ports", default=(80, 443)),
+    Key("egress.allow", Kind.TEXTS, ()),
+    Key("egress.ports", Kind.COUNTS, PORTS),
     Key("links.max", Kind.COUNT, LINKS_MAX),
     Key("links.starting", Kind.COUNT, LINKS_STARTING),
     Key("messages.max", Kind.SIZE, MESSAGE_MAX),

@@ -92,6 +92,27 @@ def _count(_key: Key, value: Any, report: Report) -> int | None:
     return _fitting(value, _is_number(value) and isinstance(value, int) and value > 0, Kind.COUNT, report)
 
 
+def _number(_key: Key, value: Any, report: Report) -> float | None:
+    return _fitting(value, _is_number(value) and isfinite(value) and value > 0, Kind.NUMBER, report)
+
+
+def _counts(key: Key, value: Any, report: Report) -> tuple[int, ...] | None:
+    if not is_array(value):
+        report((), f"must be {Kind.COUNTS}, not {_described(value)}; write it between [ and ]")
+        return None
+    read = [_count(key, _scalar(item), _inside(report, index)) for index, item in enumerate(value)]
+    return tuple(item for item in read if item is not None)
+
+
+def _mounts(_key: Key, value: Any, report: Report) -> Any:
+    if isinstance(value, str):
+        return str(value)
+    if not is_array(value) or not all(is_object(each) for each in value):
+        report((), f"must be {Kind.MOUNTS}, such as [{{path: /data, mode: ro}}]")
+        return None
+    return [{name: str(item) if isinstance(item, str) else item for name, item in each.items()} for each in value]
+
+
 def _size(_key: Key, value: Any, report: Report) -> int | None:
     found = _SIZE.fullmatch(str(value).strip()) if isinstance(value, str) or _is_number(value) else None
     if found is None:
@@ -117,11 +138,14 @@ _READERS: dict[Kind, Callable[[Key, Any, Report], Any]] = {
     Kind.FLAG: _flag,
     Kind.SECONDS: _seconds,
     Kind.COUNT: _count,
+    Kind.COUNTS: _counts,
+    Kind.NUMBER: _number,
+    Kind.MOUNTS: _mounts,
     Kind.SIZE: _size,
     Kind.CHOICE: _choice,
 }
 
-_SCALARS = {Kind.FLAG, Kind.SECONDS, Kind.COUNT}
+_SCALARS = {Kind.FLAG, Kind.SECONDS, Kind.COUNT, Kind.NUMBER}
 """Types that are not text. A variable can only hold text, so here it is read as if it stood in the file unquoted."""
 
 

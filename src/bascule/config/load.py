@@ -8,7 +8,8 @@ from typing import Any
 from bascule.config.document import Document, read_document
 from bascule.config.dotenv import read_dotenv
 from bascule.config.draft import make_server
-from bascule.config.entries import fill_entry, read_values, sort_keys
+from bascule.config.egress import Egress, egress_flaws
+from bascule.config.entries import Entry, fill_entry, read_values, sort_keys
 from bascule.config.flaws import Flaw, runtime_flaws
 from bascule.config.foreign import OURS
 from bascule.config.keys import TOP_KEYS
@@ -93,7 +94,18 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
     for flaw in flaws:
         key = keys[str(flaw.path[0])]
         problems.add((*entry[key].path, *flaw.path[1:]) if key in entry else (*path, key), flaw.text)
-    return settings | {"presets": _presets(settings["presets"], flaws)}
+    egress = _egress(values, entry, path, problems)
+    return settings | {"presets": _presets(settings["presets"], flaws), "egress": egress}
+
+
+def _egress(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> Egress:
+    flaws = [*egress_flaws(values["egress.allow"], values["egress.ports"])]
+    for flaw in flaws:
+        key = f"egress.{flaw.path[0]}"
+        place = (*entry[key].path, *flaw.path[1:]) if key in entry else (*path, key)
+        if not problems.touch(place):
+            problems.add(place, flaw.text)
+    return Egress() if flaws else Egress(values["egress.allow"], values["egress.ports"])
 
 
 def _presets(given: Mapping[str, Any], flaws: Iterable[Flaw]) -> Mapping[str, Preset]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from bascule.config.egress import Egress
 from bascule.config.flaws import (
     Flaw,
     ask_flaws,
@@ -23,7 +24,8 @@ from bascule.config.isolated import TWINS, Twin, twin_flaws
 from bascule.config.kit_server import KitServer, told_flaws
 from bascule.config.oauth import OAuthSettings
 from bascule.config.presets import Preset, preset_map, presets_flaws
-from bascule.config.transport import NoTransport, Transport
+from bascule.config.sandbox import NONE, Sandbox
+from bascule.config.transport import NoTransport, StdioTransport, Transport
 from bascule.config.upkeep import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
 from bascule.config.word import (
     Trusted,
@@ -127,6 +129,8 @@ class ServerConfig:
     """How its declared twin is reached."""
     twin: Twin = "lazy"
     """When its twin is opened."""
+    sandbox: Sandbox | Literal["none"] | None = None
+    """The box that it runs in, if it is a process. None: the best that can be had here; without any it is loose."""
     kit: bool = False
     """Whether it is a server of our kit, which is told on whose behalf it is asked: by a token minted for it alone."""
     location: str = field(default="", compare=False)
@@ -156,6 +160,7 @@ class ServerConfig:
                 vouched_flaws(self.vouched, has_twin=self.isolated is not None),
                 twin_flaws(self.isolated),
                 choice_flaws("twin", self.twin, TWINS),
+                _sandbox_flaws(self.sandbox, self.transport),
             ),
         )
         object.__setattr__(self, "allow", None if self.allow is None else texts(self.allow))
@@ -169,6 +174,13 @@ class ServerConfig:
     @property
     def tool_prefix(self) -> str:
         return self.name if self.prefix is None else self.prefix
+
+
+def _sandbox_flaws(sandbox: Any, transport: Any) -> Iterator[Flaw]:
+    if sandbox is not None and sandbox != NONE and not isinstance(sandbox, Sandbox):
+        yield Flaw(("sandbox",), "must be a Sandbox of bascule.config, or none")
+    elif sandbox is not None and not isinstance(transport, StdioTransport | NoTransport):
+        yield Flaw(("sandbox",), "goes with a server that is a process, such as StdioTransport(command=…)")
 
 
 def _limit_flaws(limit: Any) -> Iterator[Flaw]:
@@ -210,6 +222,8 @@ class RuntimeConfig:
     """Servers of ours that are started here, by their names. Nobody connects to one because it stands here."""
     presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
     """How much of a long result is shown, by name. Those that are always there are among them."""
+    egress: Egress = field(default_factory=Egress)
+    """Who may receive what is private."""
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()

@@ -92,6 +92,25 @@ class QuestionAnswered(msgspec.Struct, frozen=True):
     at: float
 
 
+class HostAsked(msgspec.Struct, frozen=True):
+    """A server in a proxied box asked the egress proxy for a host. A tunnel is told twice: when it is open, and when it
+    has ended."""
+
+    server: str
+    principal: Principal
+    host: str
+    """As it was asked for. Where it was refused, it may be any text."""
+    port: int | None
+    refused: str
+    """Why the proxy did not let it through, in a word. Empty if it did."""
+    status: int
+    sent: int
+    """Bytes that left the box for it."""
+    received: int
+    ended: bool
+    at: float
+
+
 class LevelChanged(msgspec.Struct, frozen=True):
     """The level of an agent session was changed by this runtime, and every other has heard of it."""
 
@@ -180,6 +199,7 @@ Event = (
     | RequestEnded
     | CallUndone
     | QuestionAnswered
+    | HostAsked
     | LevelChanged
     | LinkChanged
     | CatalogChanged

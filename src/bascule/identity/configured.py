@@ -7,16 +7,16 @@ from bascule.config.secret import Secret
 from bascule.identity.claims import Expected
 from bascule.identity.jwks_fetch import fetch_key_set
 from bascule.identity.keys import Key, public_key, secret_key
-from bascule.identity.minting import Mint
+from bascule.identity.mint_mark import MintMark
 from bascule.identity.remote_keys import RemoteKeys
 from bascule.identity.verifier import Verifier, Verifiers
 
 
-def verifiers_of(auth: AuthSettings, address: str, mint: Mint | None) -> Verifiers:
+def verifiers_of(auth: AuthSettings, address: str, mark: MintMark | None) -> Verifiers:
     """What believes the tokens that are shown to the server at this address: those of the configured issuer, if there
-    is one, and those of our own mint, if it is given. Raises `ConfigError` for a key that cannot be used."""
-    configured = [configured_verifier(auth)] if auth.keys or mint is None else []
-    minted = [mint.verifier(address)] if mint is not None else []
+    is one, and those of the mint whose mark is given. Raises `ConfigError` for a key that cannot be used."""
+    configured = [configured_verifier(auth)] if auth.keys or mark is None else []
+    minted = [mark.verifier(address)] if mark is not None else []
     return Verifiers((*minted, *configured))
 
 

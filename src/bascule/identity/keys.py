@@ -28,10 +28,6 @@ class Key:
     def verifies(self, signed: bytes, signature: bytes) -> bool:
         return bool(_algorithm(self.algorithm).verify(signed, self.material, signature))
 
-    def signs(self, signed: bytes) -> bytes:
-        """The signature over this, where the key is a secret one."""
-        return _algorithm(self.algorithm).sign(signed, self.material)
-
     def serves(self, kid: str | None) -> bool:
         """Whether a token that names a key so may mean this one. A key without an id is meant by any plain name; what
         could be a path has to be the id itself."""

@@ -1,45 +1,41 @@
 """Tokens of our own: the runtime tells servers of our kit on whose behalf it asks, for minutes, and for one server."""
 
 import base64
-import hashlib
 import secrets
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from bascule.core.principal import Principal
-from bascule.identity.claims import Expected
-from bascule.identity.keys import Key, secret_key
+from bascule.identity.mint_mark import ALGORITHM, ISSUER, KIND, LIFE, MintMark
 from bascule.identity.verifier import Verifier
 from bascule.store.key_files import FOLDER, KeyFiles
 from bascule.store.minting_key import minting_key
 
-ISSUER = "bascule"
-
-LIFE = 300.0
-"""Seconds that a token of ours lives. Whoever gets hold of one has no more time than this."""
-
-KIND = "bascule+jwt"
-"""The type of our tokens. No identity provider issues it, and ours are believed nowhere as anything else."""
-
-_ALGORITHM = "HS256"
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 class Mint:
-    """Signs tokens with the key of one state folder, and verifies them with the same."""
+    """Signs tokens with the key of one state folder. Whoever only verifies them has no need of that key."""
 
     def __init__(self, key: bytes, clock: Callable[[], float] = time.time) -> None:
         self._secret = key
         self._clock = clock
-        # Not the key, but which one it is: after a change of keys, a log can tell the two apart.
-        self._kid = hashlib.sha256(b"bascule minting key " + key).hexdigest()[:16]
 
     @classmethod
     def of(cls, state_folder: Path, clock: Callable[[], float] = time.time) -> "Mint":
         """The mint of this state folder; its key is made if there is none."""
         return cls(minting_key(KeyFiles(state_folder / FOLDER)), clock)
+
+    @cached_property
+    def mark(self) -> MintMark:
+        """What servers are given that have to believe the tokens, and must not make any."""
+        return MintMark(self._private.public_key().public_bytes_raw(), self._clock)
 
     def token(self, principal: Principal, audience: str, life: float = LIFE) -> str:
         """A token for this principal, believed by this audience alone."""
@@ -54,17 +50,19 @@ class Mint:
             "exp": now + int(min(life, LIFE)),
             "jti": secrets.token_urlsafe(16),
         }
-        header = {"alg": _ALGORITHM, "typ": KIND, "kid": self._kid}
+        header = {"alg": ALGORITHM, "typ": KIND, "kid": self.mark.kid}
         signed = b".".join(_part(msgspec.json.encode(each)) for each in (header, claims))
-        return b".".join((signed, _part(self._key().signs(signed)))).decode()
+        return b".".join((signed, _part(self._private.sign(signed)))).decode()
 
     def verifier(self, audience: str) -> Verifier:
         """Believes what this mint has made for this audience."""
-        expected = Expected(issuer=ISSUER, audience=audience, ours=True, longest_life=LIFE)
-        return Verifier((self._key(),), expected, kinds=frozenset({KIND}), clock=self._clock)
+        return self.mark.verifier(audience)
 
-    def _key(self) -> Key:
-        return secret_key(_ALGORITHM, self._secret, self._kid)
+    @cached_property
+    def _private(self) -> "Ed25519PrivateKey":
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 -- slow to import
+
+        return Ed25519PrivateKey.from_private_bytes(self._secret)
 
 
 def _part(data: bytes) -> bytes:

@@ -3,16 +3,14 @@
 import os
 from collections.abc import Mapping
 
+from bascule.config.boxed import LANE_VARIABLE
 from bascule.core.errors import Refused, StoreError
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.identity.current import CURRENT as WHO
 from bascule.identity.current import current_principal
-from bascule.kit.levels import KeptLevels
-
-LANE = "BASCULE_LANE"
-"""The variable by which whoever starts a server in a box tells it what it can reach."""
+from bascule.kit.levels import Levels
 
 CONFINED = frozenset({Lane.PROXIED.value, Lane.SEALED.value})
 
@@ -20,10 +18,10 @@ CONFINED = frozenset({Lane.PROXIED.value, Lane.SEALED.value})
 class Admission:
     """The rule of one server. Nobody, and a level that cannot be read, are never let through to the outside."""
 
-    def __init__(self, levels: KeptLevels, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, levels: Levels, environ: Mapping[str, str] = os.environ) -> None:
         self._levels = levels
         # An instance that can reach nobody cannot give anything away. What is not said, or not known, confines nothing.
-        self._confined = environ.get(LANE, "") in CONFINED
+        self._confined = environ.get(LANE_VARIABLE, "") in CONFINED
 
     async def admit(self, tool: str, permissions: frozenset[Permission]) -> None:
         """Raises `Refused`."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from bascule.compliance.private_data import CURRENT as SEEN
+from bascule.config.boxed import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
 from bascule.config.model import RuntimeConfig
 from bascule.config.presets import PRESETS, Preset
 from bascule.config.state import WORKSPACES_VARIABLE, state_folder
@@ -21,11 +22,12 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import CURRENT as WHO
 from bascule.kit.context_result import CURRENT as SHOWN
-from bascule.kit.levels import KeptLevels
+from bascule.kit.levels import KeptLevels, Levels
+from bascule.kit.raise_socket import SocketLevels
 from bascule.workspace.paths import CURRENT as WORKSPACE
 from bascule.workspace.paths import workspace_of_call
 from bascule.workspace.workspace import QUOTA
-from bascule.workspace.workspaces import Workspaces
+from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
 
 
 class Seen:
@@ -33,7 +35,7 @@ class Seen:
 
     __slots__ = ("_levels", "_principal")
 
-    def __init__(self, levels: KeptLevels, principal: Principal) -> None:
+    def __init__(self, levels: Levels, principal: Principal) -> None:
         self._levels = levels
         self._principal = principal
 
@@ -54,7 +56,7 @@ class Home:
     """Where a server of ours keeps what must outlive it: levels, and the files of agent sessions.
 
     Workspaces are those of the runtime on this machine: what a tool saves for an agent session is where the agent looks
-    for it. Levels are the server's own, and shared with its twin.
+    for it. Levels are the server's own, and shared with its twin; in a box, whoever made the box keeps them.
     """
 
     def __init__(
@@ -70,8 +72,18 @@ class Home:
         self.folder = folder or state_folder(environ)
         self._own = Path("servers", _folder_of(name))
         self._guests = 0
-        self.levels = KeptLevels(self.folder / self._own)
-        self.workspaces = Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
+        raised_through = environ.get(RAISE_SOCKET_VARIABLE)
+        # Named and not there is an error when it is asked: a folder in a box would be clean each time.
+        self.levels: Levels = (
+            KeptLevels(self.folder / self._own) if raised_through is None else SocketLevels(raised_through)
+        )
+        boxed = environ.get(WORKSPACE_VARIABLE)
+        self._boxed = boxed is not None
+        self.workspaces = (
+            BoxedWorkspace(Path(boxed).absolute(), quota=quota)
+            if boxed is not None
+            else Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
+        )
         self._settled = self.folder, self.workspaces
         self.presets = presets
         """How much of a long result is shown, by name: those of the config."""
@@ -81,8 +93,9 @@ class Home:
         """Those whose last request has ended, the longest ago first."""
 
     def follow(self, config: RuntimeConfig) -> None:
-        """Use the workspaces and the presets that a config describes."""
-        self.workspaces = Workspaces.at(config.workspace_root, self.folder, quota=config.workspace_quota)
+        """Use the workspaces and the presets that a config describes. In a box there is one workspace."""
+        if not self._boxed:
+            self.workspaces = Workspaces.at(config.workspace_root, self.folder, quota=config.workspace_quota)
         self.presets = config.presets
 
     @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
@@ -16,6 +16,33 @@ from bascule.store.interface import Store
 from bascule.store.levels import SessionRecord
 
 T = TypeVar("T")
+
+
+class Levels(Protocol):
+    """Where a server of ours finds out how private its agent sessions are, and has it kept that they became so."""
+
+    def seen(self, principal: Principal) -> DataSensitivity | None:
+        """The level as it was when it was last looked at. None, if that was never."""
+        ...
+
+    async def look(self, principal: Principal) -> DataSensitivity:
+        """The level as it is kept now. Others may have raised it: another process of this server, or its twin. Raises
+        `StoreError`."""
+        ...
+
+    def look_now(self, principal: Principal) -> DataSensitivity:
+        """The same, from a thread or in the midst of a step."""
+        ...
+
+    def add(self, principal: Principal, dataset: str, sensitivity: DataSensitivity) -> None:
+        """Keep that a private dataset was seen. Durable when this returns. Raises `StoreError`."""
+        ...
+
+    def close(self) -> None: ...
+
+    def move(self, folder: Path) -> None:
+        """Keep them in another folder from now on, and forget those that are kept in this one."""
+        ...
 
 
 class KeptLevels:
@@ -32,21 +59,16 @@ class KeptLevels:
         """The latest record that was seen here of each."""
 
     def seen(self, principal: Principal) -> DataSensitivity | None:
-        """The level as it was when it was last looked at. None, if that was never."""
         record = self._seen.get(principal)
         return record.level if record is not None else None
 
     async def look(self, principal: Principal) -> DataSensitivity:
-        """The level as it is kept now. Others may have raised it: another process of this server, or its twin. Raises
-        `StoreError`."""
         return await asyncio.wrap_future(self._ask(self._look(principal)))
 
     def look_now(self, principal: Principal) -> DataSensitivity:
-        """The same, from a thread or in the midst of a step."""
         return self._ask(self._look(principal)).result()
 
     def add(self, principal: Principal, dataset: str, sensitivity: DataSensitivity) -> None:
-        """Keep that a private dataset was seen. Durable when this returns. Raises `StoreError`."""
         self._ask(self._add(principal, dataset, sensitivity)).result()
 
     def close(self) -> None:
@@ -70,7 +92,6 @@ class KeptLevels:
             await store.close()
 
     def move(self, folder: Path) -> None:
-        """Keep them in another folder from now on, and forget those that are kept in this one."""
         self.close()
         self._folder = folder
         self._seen.clear()

@@ -18,6 +18,7 @@ from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.configured import verifiers_of
+from bascule.identity.mint_mark import KEY_VARIABLE, MintMark
 from bascule.identity.minting import Mint
 from bascule.identity.verifier import Believes
 from bascule.kit.admission import Admission
@@ -129,6 +130,7 @@ class GovernedServer(TellingServer):
         token = os.environ.pop(SPAWN_VARIABLE, None)
         if token is not None:
             self._session.fixed = await self._spawned_for(token)
+            os.environ.pop(KEY_VARIABLE, None)
         with plain_log(options.pop("log_level", None)):
             await super().run_stdio_async(*args, **options)
 
@@ -196,13 +198,17 @@ class GovernedServer(TellingServer):
                 f"it is not known at which address clients reach the server {self.name!r}",
                 fix="give create_mcp_server `url`: tokens name the server they are for by it",
             )
-        self._verifier = verifiers_of(auth, audience_of_url(url), Mint.of(self.home.folder))
+        self._verifier = verifiers_of(auth, audience_of_url(url), self._believed_mint())
         issuers = (auth.issuer,) if auth.issuer else ()
         return TokenAuth(self._verifier, url, issuers, self._identities.scopes)
 
+    def _believed_mint(self) -> MintMark:
+        """Where the mark is named, the state folder is somebody else's, or not there: no key is made in it."""
+        return MintMark.named(os.environ) or Mint.of(self.home.folder).mark
+
     async def _spawned_for(self, token: str) -> Principal:
         try:
-            return (await Mint.of(self.home.folder).verifier(AT_SPAWN).verify(token)).principal
+            return (await self._believed_mint().verifier(AT_SPAWN).verify(token)).principal
         except BasculeError as error:
             sys.exit(f"{self.name}: {error.code}: {error.message}; {error.fix}")
 

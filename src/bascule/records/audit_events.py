@@ -8,6 +8,7 @@ from bascule.core.events import (
     CatalogChanged,
     ConfigApplied,
     ConfigRejected,
+    HostAsked,
     LinkChanged,
     QuestionAnswered,
     RefreshFailed,
@@ -22,6 +23,7 @@ from bascule.records.audit_record import (
     CatalogRecord,
     ConfigRecord,
     Ended,
+    HostRecord,
     LinkRecord,
     QuarantineRecord,
     QuestionRecord,
@@ -129,6 +131,14 @@ def _question(event: QuestionAnswered, seq: int, aliases: Aliases) -> Recorded:
     return QuestionRecord(seq, event.at, method, event.server, *told), False
 
 
+def _host(event: HostAsked, seq: int, aliases: Aliases) -> Recorded:
+    who = event.principal
+    host = aliases.of(event.host) if event.refused else event.host
+    told = (event.port, event.refused, event.status, event.sent, event.received, event.ended)
+    # What got out must not be missing.
+    return HostRecord(seq, event.at, event.server, who.user_id, who.session_id, host, *told), not event.refused
+
+
 def _applied(event: ConfigApplied, seq: int, _aliases: Aliases) -> Recorded:
     names = (event.added, event.removed, event.restarted, event.retuned)
     return ConfigRecord(seq, event.at, True, *names), False  # noqa: FBT003 -- whether it was applied
@@ -154,6 +164,7 @@ RECORDS: Mapping[type, Callable[[Any, int, Aliases], Recorded | None]] = {
     LinkChanged: _link,
     RefreshFailed: _refresh,
     QuestionAnswered: _question,
+    HostAsked: _host,
     ConfigApplied: _applied,
     ConfigRejected: _rejected,
 }

@@ -172,6 +172,22 @@ class QuestionRecord(Record, tag="question"):
     answer: str
 
 
+class HostRecord(Record, tag="host"):
+    """A server in a proxied box asked the egress proxy for a host."""
+
+    server: str
+    user: str
+    session: str
+    host: str
+    """Of one that was refused, an alias: it is the server's own word."""
+    port: int | None = None
+    refused: str = ""
+    status: int = 0
+    sent: int = 0
+    received: int = 0
+    ended: bool = False
+
+
 class ConfigRecord(Record, tag="config"):
     """The config's file was edited."""
 

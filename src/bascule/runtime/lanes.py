@@ -1,24 +1,31 @@
 """On which lanes a server can be reached, and how."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from bascule.config.model import ServerConfig
 from bascule.config.oauth import OAuthSettings
+from bascule.config.sandbox import NONE
+from bascule.config.transport import StdioTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.policy.footing import Footing, footing_of
 
 
-def footing(server: ServerConfig) -> Footing:
-    return footing_of(has_twin=server.isolated is not None, vouched=server.vouched)
+def footing(server: ServerConfig, *, boxed: bool) -> Footing:
+    """`boxed`: whether its own command in a tighter box stands in for it."""
+    return footing_of(has_twin=boxed or server.isolated is not None, vouched=server.vouched)
 
 
-def ways_of(server: ServerConfig) -> Mapping[Lane, ServerConfig]:
+def ways_of(server: ServerConfig, *, boxed: bool) -> Mapping[Lane, ServerConfig]:
     """How the server is reached on each lane that it can be served on. On any other it cannot be reached at all."""
+    if boxed:
+        return dict.fromkeys(Lane, server)
     ways = {Lane.OPEN: server}
     if server.isolated is not None:
         # Nobody logs in at a twin: it cannot reach whoever would have to be asked.
-        ways[Lane.SEALED] = replace(server, transport=server.isolated, oauth=OAuthSettings())
+        # Where a twin that is a process runs is what the operator declares.
+        unboxed = NONE if isinstance(server.isolated, StdioTransport) else None
+        ways[Lane.SEALED] = replace(server, transport=server.isolated, oauth=OAuthSettings(), sandbox=unboxed)
     elif server.vouched is not None:
         ways[Lane.PROXIED] = server
         if server.vouched is DataSensitivity.SECRET:
@@ -33,11 +40,14 @@ def lane_of(server: ServerConfig, level: DataSensitivity) -> Lane:
     return Lane.SEALED if lane is not Lane.OPEN and server.isolated is not None else lane
 
 
-def taken_over(servers: Mapping[str, ServerConfig], level: DataSensitivity) -> dict[str, str]:
-    """By what each server's tools are served at this level, in the words of a receipt."""
+def taken_over(
+    servers: Mapping[str, ServerConfig], level: DataSensitivity, boxed: Callable[[ServerConfig], bool]
+) -> dict[str, str]:
+    """By what each server's tools are served at this level, in the words of a receipt: a box is probed from inside
+    before its server runs, a twin is an operator's declaration."""
     if lane_for(level) is Lane.OPEN:
         return {}
-    return {name: _by(server, level) for name, server in servers.items()}
+    return {name: "probed" if boxed(server) else _by(server, level) for name, server in servers.items()}
 
 
 def _by(server: ServerConfig, level: DataSensitivity) -> str:

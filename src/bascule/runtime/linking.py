@@ -7,17 +7,19 @@ from functools import partial
 from bascule.catalog.listing import Pages
 from bascule.config.model import ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
-from bascule.core.errors import BasculeError
+from bascule.core.errors import BasculeError, SandboxError
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.request import Leave
+from bascule.core.sensitivity import Lane
 from bascule.links.link import OnChange
 from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.links.terms import Terms
 from bascule.records.remarks import wanted_level
+from bascule.sandbox.boxing import UNBOXED, Boxing
 from bascule.transports.factory import by_older_way, dial, overheard
 from bascule.transports.introducing import Introducing
 
@@ -57,6 +59,8 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
     max_message: int,
     reception: Reception,
     introducing: Introducing,
+    boxing: Boxing = UNBOXED,
+    lane: Lane = Lane.OPEN,
     leave: Leave | None = None,
     on_change: OnChange | None = None,
     said: Said = unheard,
@@ -65,6 +69,9 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
         return server.unavailable_reason
+    engine = boxing.engine_of(server)
+    if isinstance(engine, SandboxError):
+        return engine
     limits = server.timeouts
     # HTTP+SSE ended before the new era began.
     old = isinstance(server.transport, SseTransport) and server.era == "auto"
@@ -83,7 +90,8 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         capabilities=reception.capabilities,
         log_level=wanted_level(server.name),
     )
-    dialling = partial(dial, introducing=introducing, mask=mask, max_message=max_message, environ=os.environ)
+    told = {"introducing": introducing, "mask": mask, "max_message": max_message, "environ": os.environ}
+    dialling = partial(dial, **told, boxing=boxing, lane=lane)
     older = by_older_way(server)
     return ServerPlan(
         terms,

@@ -28,6 +28,14 @@ class Gates(Protocol):
         """By what each server's tools are served at a level."""
         ...
 
+    async def cut(self) -> None:
+        """Wait until nothing runs any more in what was closed."""
+        ...
+
+    async def tighten(self, principal: Principal) -> None:
+        """Have in its place what serves the principal now. Never raises: what is missing is told who needs it."""
+        ...
+
 
 class LevelAudit(Protocol):
     """Where every change of a level is written down."""
@@ -55,7 +63,7 @@ class Raising:
         self._clock = clock
         self.gates: Gates | None = None
         """Set before the first agent session begins."""
-        self.fence = Fence(store, self._follow)
+        self.fence = Fence(store, self._follow, followed=self._cut)
         self._closed = False
         self._beginning: dict[Principal, asyncio.Task[None]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
@@ -130,11 +138,14 @@ class Raising:
         unwritten = await self._write_down(receipt)
         # Whatever became of the record: the level holds, and nobody may write past it.
         fenced = await self.fence.settle(receipt.number if receipt is not None else None)
+        await self._cut()
         ratchet.let_go(level)
         if unwritten is None:
             ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
         if receipt is not None:
             await self._complete(receipt, closed, fenced)
+        if self.gates is not None:
+            await self.gates.tighten(principal)
         if unwritten is not None:
             raise _unseen(unwritten) from unwritten
 
@@ -181,6 +192,8 @@ class Raising:
                 twins: Mapping[str, str] = self.gates.taken_over(ratchet.level) if self.gates is not None else {}
                 await self._store.complete_receipt(receipts[-1].number, closed, twins, "")
                 self._receipts[principal] = await self._store.receipts(principal)
+            if self.gates is not None:
+                await self.gates.tighten(principal)
 
         task = asyncio.create_task(look_up())
         self._under_way.add(task)
@@ -188,6 +201,10 @@ class Raising:
 
     def _close(self, principal: Principal) -> tuple[str, ...]:
         return self.gates.close_wider(principal) if self.gates is not None else ()
+
+    async def _cut(self) -> None:
+        if self.gates is not None:
+            await self.gates.cut()
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)

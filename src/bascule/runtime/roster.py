@@ -29,7 +29,9 @@ from bascule.runtime.listings import Listings
 from bascule.runtime.memory import ListingMemory, OfferKind
 from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required, session_ended
+from bascule.runtime.tightening import Tightening
 from bascule.runtime.twinning import Twinning, is_twin
+from bascule.sandbox.boxing import UNBOXED, Boxing
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import no_login, target_of
 from bascule.transports.introducing import Introducing
@@ -58,6 +60,7 @@ class Roster:
         introducing: Introducing,
         ratchets: Ratchets,
         lease: Lease,
+        boxing: Boxing = UNBOXED,
     ) -> None:
         self.servers: Mapping[str, ServerConfig] = config.servers
         self._record = recorder.record
@@ -66,10 +69,14 @@ class Roster:
         self.refreshing = Refreshing(self, self._record, clock)
         self.ratchets = ratchets
         self._lease = lease
+        self.boxing = boxing
+        self.boxed = boxing.has_twin
+        self._tightening = Tightening(self)
         self._plan = partial(
             plan_of,
             max_message=config.message_max,
             reception=reception,
+            boxing=boxing,
             on_change=self.refreshing.on_change,
             said=recorder.said,
             remarked=recorder.remarked,
@@ -124,11 +131,20 @@ class Roster:
 
         reason = f"its lane was closed: {ratchet.because or 'the agent session has become private'}"
         links = self.links.sever(lambda key: closed(key, principal), reason)
+        self._tightening.began(principal, links)
         links += self.links.revoke(lambda key: closed(key, SHARED), reason)
         return tuple(sorted({f"{link.key.server} ({link.key.lane})" for link in links}))
 
     def taken_over(self, level: DataSensitivity) -> Mapping[str, str]:
-        return taken_over(self.servers, level)
+        return taken_over(self.servers, level, self.boxed)
+
+    async def cut(self) -> None:
+        """Wait until nothing is left of the boxes whose links were ended by `close_wider`."""
+        await self._tightening.cut()
+
+    async def tighten(self, principal: Principal) -> None:
+        """Have the tighter boxes of a principal in the place of those that were ended, so that it can go on."""
+        await self._tightening.make_again(principal)
 
     async def lease(self, key: LinkKey, *, ahead: bool = False) -> Link:
         """A ready link, to be given back. If it is a new one, what it lists is in the catalog by then."""
@@ -193,7 +209,9 @@ class Roster:
             self._errors[principal, server] = session_ended() if ended else error
         else:
             self._errors.pop((principal, server), None)
-            self._open_twin(principal, server)
+            for key in self._tightening.standby(principal, server):
+                # Whatever goes wrong with it is told when it is needed.
+                self._in_background(self.ahead(key))
         self._seconds[principal, server] = now() - started
         return self.report(principal, server)
 
@@ -227,23 +245,15 @@ class Roster:
                 way,
                 self.masks[name],
                 introducing=self._introducing if lane is Lane.OPEN else self._introducing.without_logins,
+                lane=lane,
                 leave=None if lane is Lane.SEALED else self._lease,
             )
             for name, server in self.servers.items()
-            for lane, way in ways_of(server).items()
+            for lane, way in ways_of(server, boxed=self.boxed(server)).items()
         }
 
-    def _open_twin(self, principal: Principal, server: str) -> None:
-        """Have the twin ready before it is needed, where the operator wants that. Whatever goes wrong with it is told
-        when it is needed."""
-        config = self.servers.get(server)
-        if config is None or config.twin != "eager" or Lane.SEALED not in ways_of(config):
-            return
-        key = self.key(principal, server, Lane.SEALED)
-        if self.links.find(key) is None and not isinstance(principal, Nobody):
-            self._in_background(self._ahead(key))
-
-    async def _ahead(self, key: LinkKey) -> bool:
+    async def ahead(self, key: LinkKey) -> bool:
+        """Have a link before it is needed."""
         self.links.give_back(await self.lease(key, ahead=True), used=False)
         return False
 
@@ -373,7 +383,8 @@ class Roster:
 
     async def _catalogue(self, link: Link, pages: Pages) -> bool:
         """Take over what a link has listed. Whether it is something else than before."""
-        if is_twin(link, self.servers):
+        server = self.servers.get(link.key.server)
+        if is_twin(link, server, boxed=server is not None and self.boxed(server)):
             changed = await self._twinning.check(link, pages)
             self.refreshing.catalogued(link.key.principal, link.key.server, pages.ttl)
         else:

@@ -30,6 +30,7 @@ from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
 from bascule.runtime.tool_call import TOOL_CALL
+from bascule.sandbox.boxing import Boxing
 from bascule.workspace.workspace import Workspace
 
 
@@ -106,6 +107,16 @@ class AgentSession:
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
         return self._standing.toolbox
+
+    def boxed(self, server: str) -> bool:
+        """Whether a server's own command, in a tighter box, stands in for it once private data is on board."""
+        config = self._roster.servers.get(server)
+        return config is not None and self._roster.boxed(config)
+
+    @property
+    def boxing(self) -> Boxing:
+        """What makes boxes here."""
+        return self._roster.boxing
 
     @property
     def lock(self) -> Lock:

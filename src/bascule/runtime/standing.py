@@ -179,7 +179,7 @@ class Standing:
             lane=lane_of(server, level) if server is not None else lane_for(level),
             permissions=spec.permissions,
             problem=spec.problem,
-            footing=footing(server) if server is not None else Footing.LOOSE,
+            footing=footing(server, boxed=self.roster.boxed(server)) if server is not None else Footing.LOOSE,
             because=self.ratchet.because,
             ended=self.ratchet.ended,
             asks=of_tools and not agreed and server is not None and _is_among(spec.key.tool, server.ask),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing
@@ -14,10 +14,9 @@ from bascule.links.link import Link
 from bascule.runtime.listings import Listings
 
 
-def is_twin(link: Link, servers: Mapping[str, ServerConfig]) -> bool:
-    """Whether another server than the configured one is behind this link."""
-    server = servers.get(link.key.server)
-    return link.key.lane is not Lane.OPEN and server is not None and server.isolated is not None
+def is_twin(link: Link, server: ServerConfig | None, *, boxed: bool) -> bool:
+    """Whether another server than the configured one is behind this link, or another instance of it."""
+    return link.key.lane is not Lane.OPEN and server is not None and (boxed or server.isolated is not None)
 
 
 class Twinning:
@@ -43,7 +42,8 @@ class Twinning:
                 f"the isolated twin of {server} is another server, so nothing is sent there",
                 rule="twin_is_the_same",
                 evidence="\n".join(found),
-                fix=f"bring `url_isolated` or `command_isolated` of {server} to the same version as the server itself",
+                fix=f"bring `url_isolated` or `command_isolated` of {server} to the same version as the server itself; "
+                "if it has neither, it offers something else where it can reach nobody: give it a twin of its own",
             )
         words = other_words(original, twin)
         self.warnings.pop(server, None)

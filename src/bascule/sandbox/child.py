@@ -123,6 +123,10 @@ class Child:
         done, _ = await asyncio.wait((self.exited,), timeout=seconds)
         return bool(done)
 
+    def terminate(self) -> None:
+        """Ask it to end, and its group. It is still to be closed."""
+        self._process.terminate()
+
     def kill(self) -> None:
         """End it and all that it has started now, without waiting for that."""
         self._process.strike()
@@ -141,7 +145,7 @@ class Child:
 
 async def spawn(command: Command, pipes: Pipes) -> Child:
     """Start a process with exactly this environment and no file descriptors but its three pipes."""
-    argv = [_find(command), *command.argv[1:]]
+    argv = [find_program(command), *command.argv[1:]]
     try:
         process = await keep(argv, command.env, command.cwd) or start(argv, command.env, command.cwd)
     except (OSError, ValueError) as error:
@@ -155,7 +159,7 @@ async def spawn(command: Command, pipes: Pipes) -> Child:
     return child
 
 
-def _find(command: Command) -> str:
+def find_program(command: Command) -> str:
     """The program by the child's own PATH and folder, so that what is found is what the child would find."""
     name = command.argv[0]
     if os.sep in name:

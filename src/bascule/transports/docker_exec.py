@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from secrets import token_hex
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError
+from bascule.sandbox.boxing import ServerBox
 from bascule.sandbox.docker.engine import Engine, EngineRefused, RunState, socket_of
 from bascule.sandbox.run import Run
 from bascule.sandbox.stderr_lines import StderrLines
@@ -27,15 +29,18 @@ line; more than this can only come from the program itself."""
 
 
 class DockerExecDispatcher(StreamDispatcher):
-    """The conversation with one process in a container. It is lost when the process, the container or the engine
-    ends."""
+    """The conversation with one process in a container, somebody's own or one that is a box. It is lost when the
+    process, the container or the engine ends, and when the box has lived long enough."""
 
     kind = "docker exec"
 
-    def __init__(self, run: Run, *, max_message: int, environ: Mapping[str, str], hidden: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, run: Run | ServerBox, *, max_message: int, environ: Mapping[str, str], hidden: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(max_message)
         self._mark = token_hex(16)
-        self._run = replace(run, env={**run.env, MARK: self._mark})
+        self._box = run if isinstance(run, ServerBox) else None
+        self._run = Run("", ()) if isinstance(run, ServerBox) else self._marked(run)
         self._environ = environ
         self.on_line: Callable[[int, str], None] | None = None
         self._stderr = StderrRing(hidden)
@@ -47,12 +52,17 @@ class DockerExecDispatcher(StreamDispatcher):
         self._over = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._severed = False
         self.pid: int | None = None
         """The number of the process on the engine's machine."""
 
     async def open(self) -> None:
         self._go_on()
         self._ask_leave()
+        if self._box is not None:
+            self._run = self._marked(await self._made(self._box))
+            self._go_on()
+            self._loop.call_later(self._box.life, self._outlived)
         engine = Engine(socket_of(self._environ))
         try:
             await sweep_what_was_left(engine, self._run.container)
@@ -75,6 +85,26 @@ class DockerExecDispatcher(StreamDispatcher):
         self._release()
         if self._over.is_set():
             self._ask_why()
+
+    def _marked(self, run: Run) -> Run:
+        return replace(run, env={**run.env, MARK: self._mark})
+
+    async def _made(self, box: ServerBox) -> Run:
+        try:
+            made = await box.open()
+        except SandboxError as error:
+            told = {"evidence": error.evidence, "cause": error.cause, "fix": error.fix}
+            raise ConnectFailed(error.message, where="spawn", **told) from error
+        assert isinstance(made, Run)
+        return made
+
+    def _outlived(self) -> None:
+        if self._box is not None and not self.lost.done():
+            self.lose(ConnectionLost(self._box.outlived()))
+
+    def sever(self, reason: PeerError) -> None:
+        self._severed = True
+        super().sever(reason)
 
     def _ask_leave(self) -> None:
         # What is run there, and with which variables, is told to the engine: that is writing, too.
@@ -138,12 +168,24 @@ class DockerExecDispatcher(StreamDispatcher):
         self.lose(ConnectionLost("the link was closed"))
         if self._asking is not None:
             self._asking.cancel()
+        try:
+            await self._end_process(grace)
+        finally:
+            if self._box is not None:
+                await self._box.close()
+
+    async def _end_process(self, grace: float) -> None:
         if self._attachment is None:
             return
         if not may_write(self.leave):
             self._cut()
         self._attachment.end_input()
-        if self._ending is not None:
+        if self._box is not None:
+            # Its container ends with it, and so does all that it has started: at once, if it has a way out too many.
+            if self._ending is not None and not self._severed:
+                with suppress(ConnectFailed):
+                    await self._ending.ended_within(grace * 0.4)
+        elif self._ending is not None:
             await self._ending.bring_about(grace)
         self._attachment.cut()
 

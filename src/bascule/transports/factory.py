@@ -18,13 +18,15 @@ from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.boxing import UNBOXED, Boxing, Ordering
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.introducing import Introducing, Who
 
 
-def dial(
+def dial(  # noqa: PLR0913 -- each is of another room
     server: ServerConfig,
     principal: Principal,
     *,
@@ -32,10 +34,13 @@ def dial(
     mask: Mask,
     max_message: int,
     environ: Mapping[str, str],
+    boxing: Boxing = UNBOXED,
+    lane: Lane = Lane.OPEN,
 ) -> Dispatcher:
     """A dispatcher that is not open yet, on somebody's behalf. What a server is told of them is hidden by `mask`."""
     who = introducing.of(server, principal, mask)
-    return dispatcher_for(server, max_message=max_message, environ=environ, who=who)
+    box = boxing.ordering(server, lane, principal)
+    return dispatcher_for(server, max_message=max_message, environ=environ, who=who, box=box)
 
 
 def overheard(
@@ -52,13 +57,18 @@ def overheard(
 
 
 def dispatcher_for(
-    server: ServerConfig, *, max_message: int, environ: Mapping[str, str], who: Who | None = None
+    server: ServerConfig,
+    *,
+    max_message: int,
+    environ: Mapping[str, str],
+    who: Who | None = None,
+    box: Ordering | None = None,
 ) -> Dispatcher:
-    """A dispatcher that is not open yet."""
+    """A dispatcher that is not open yet. If it is to a process, that runs in a box, where there is an ordering."""
     who = who or Who()
     match server.transport:
         case StdioTransport() as stdio:
-            return _stdio(stdio, max_message, environ, who)
+            return _stdio(stdio, max_message, environ, who, box)
         case ContainerTransport() as inside:
             return _inside(inside, max_message, environ, who)
         case StreamableHttpTransport() | UnixSocketTransport() as http:
@@ -104,17 +114,24 @@ def by_older_way(server: ServerConfig) -> ServerConfig | None:
             return None
 
 
-def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:
-    from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
-
+def _stdio(
+    stdio: StdioTransport, max_message: int, environ: Mapping[str, str], who: Who, box: Ordering | None
+) -> Dispatcher:
     configured = reveal_all(stdio.env)
     env = child_environment(configured, stdio.inherit_env, environ)
     if who.told is not None:
-        env = {**env, **who.told.at_spawn()}
+        env = {**env, **(who.told.at_spawn() if box is None else who.told.in_box(box.lane))}
     command = Command((stdio.command, *stdio.args), env, stdio.cwd)
     # What the operator let pass by name is as likely a secret as what was configured.
-    inherited = (value for name, value in env.items() if name not in SAFE_BASE)
-    return StdioDispatcher(command, max_message=max_message, hidden=(*configured.values(), *inherited))
+    hidden = (*configured.values(), *(value for name, value in env.items() if name not in SAFE_BASE))
+    if box is not None and box.engine.kind == "docker":
+        from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
+
+        return DockerExecDispatcher(box.of(command), max_message=max_message, environ=environ, hidden=hidden)
+    from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
+
+    started = command if box is None else box.of(command)
+    return StdioDispatcher(started, max_message=max_message, hidden=hidden)
 
 
 def _inside(inside: ContainerTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:

@@ -3,13 +3,17 @@
 import time
 from collections.abc import Callable, Mapping
 
+from bascule.config.boxed import LANE_VARIABLE, RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import LoginNeeded
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.request import Permit
+from bascule.core.sensitivity import Lane
 from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.challenge import Challenge
-from bascule.identity.minting import LIFE, Mint
+from bascule.identity.mint_mark import KEY_VARIABLE, LIFE
+from bascule.identity.minting import Mint
+from bascule.sandbox.boxes.box import RAISE_SOCKET, WORKSPACE
 
 FRESH = LIFE / 2
 """Seconds for which a token is shown. What is sent with it may be long on its way, and clocks differ."""
@@ -27,7 +31,20 @@ class ForKit:
     def at_spawn(self) -> dict[str, str]:
         """What a server finds in its environment that is started for this principal alone: for whom, and where state
         and workspaces are, so that it means the same ones as we do."""
-        return {**self._surroundings, SPAWN_VARIABLE: self._token(AT_SPAWN)}
+        return {**self._surroundings, **self._named()}
+
+    def in_box(self, lane: Lane) -> dict[str, str]:
+        """The same for a server in a box of this lane. State is not shown there, so none of its folders is named: what
+        the server learns of it, it asks for."""
+        return {
+            LANE_VARIABLE: lane.value,
+            RAISE_SOCKET_VARIABLE: RAISE_SOCKET,
+            WORKSPACE_VARIABLE: WORKSPACE,
+            **self._named(),
+        }
+
+    def _named(self) -> dict[str, str]:
+        return {SPAWN_VARIABLE: self._token(AT_SPAWN), KEY_VARIABLE: str(self._mint.mark)}
 
     def at(self, url: str) -> "MintedHeader":
         """What a server at this address is shown with every request."""

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, ProtocolViolation, SandboxError
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError
+from bascule.sandbox.boxing import ServerBox
 from bascule.sandbox.child import Child, Command, Pipes, spawn
 from bascule.sandbox.stderr_lines import StderrLines
 from bascule.sandbox.stderr_ring import StderrRing
@@ -19,13 +20,15 @@ stderr come by three ways, in any order; without this pause the reason would oft
 
 
 class StdioDispatcher(StreamDispatcher):
-    """The conversation with one child process. It is lost when the process ends, or closes its stdout."""
+    """The conversation with one child process, in a box or without. It is lost when the process ends, or closes its
+    stdout, and when its box has lived long enough."""
 
     kind = "stdio"
 
-    def __init__(self, command: Command, *, max_message: int, hidden: tuple[str, ...] = ()) -> None:
+    def __init__(self, command: Command | ServerBox, *, max_message: int, hidden: tuple[str, ...] = ()) -> None:
         super().__init__(max_message)
         self._command = command
+        self._box = command if isinstance(command, ServerBox) else None
         self._child: Child | None = None
         self.on_line: OnLine | None = None
         self._stderr = StderrRing(hidden)
@@ -40,7 +43,7 @@ class StdioDispatcher(StreamDispatcher):
         self._spawned = asyncio.Event()
         pipes = Pipes(_Stdin(self), _Stdout(self), _Stderr(self))
         try:
-            self._child = await spawn(self._command, pipes)
+            self._child = await spawn(await self._how(), pipes)
         except SandboxError as error:
             raise ConnectFailed(
                 error.message, where="spawn", evidence=error.evidence, cause=error.cause, fix=error.fix
@@ -52,7 +55,26 @@ class StdioDispatcher(StreamDispatcher):
         if self._closing is not None or given_up:
             raise ConnectFailed("the link was closed while it was opened")
         self._child.exited.add_done_callback(lambda _: self.ended("exit"))
+        if self._box is not None:
+            self._loop.call_later(self._box.life, self._outlived)
         self.connect_output(self._child.write)
+
+    async def _how(self) -> Command:
+        if isinstance(self._command, Command):
+            return self._command
+        made = await self._command.open()
+        assert isinstance(made, Command)
+        return made
+
+    def _outlived(self) -> None:
+        if self._box is not None and not self.lost.done():
+            self.lose(ConnectionLost(self._box.outlived()))
+
+    def sever(self, reason: PeerError) -> None:
+        super().sever(reason)
+        if self._box is not None and self._child is not None:
+            # Whatever it still does by itself, it does with a way out.
+            self._child.kill()
 
     @property
     def pid(self) -> int | None:
@@ -73,6 +95,8 @@ class StdioDispatcher(StreamDispatcher):
             await self._spawned.wait()
         if self._child is not None:
             await self._child.close(grace)
+        if self._box is not None:
+            await self._box.close()
 
     def _backlog(self) -> bool:
         return self._child is not None and self._child.backlog > 0

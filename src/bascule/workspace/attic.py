@@ -1,9 +1,10 @@
 """Where files lie that are about to come into the workspace, and originals that may have to come back.
 
 It is beside the files of the agent session, so that they can be moved without being copied, and no path of an agent
-leads there. Each process has a folder of its own in it, with numbered slots. One that was killed leaves its folder
-behind. What the calls it had under way had changed stays changed, since nobody knows what became of them elsewhere;
-their originals stay in that folder, with an index of what they were, until three more have come to lie there.
+leads there; in a box, which shows the files alone, it is a folder among them. Each process has a folder of its own in
+it, with numbered slots. One that was killed leaves its folder behind. What the calls it had under way had changed stays
+changed, since nobody knows what became of them elsewhere; their originals stay in that folder, with an index of what
+they were, until three more have come to lie there.
 """
 
 import errno
@@ -22,7 +23,7 @@ from bascule.workspace.names import shown
 KEPT_ASIDE = 3
 """How many folders of processes that were killed are kept. An operator may look for something there that is missed."""
 
-_ATTIC = "attic"
+ATTIC = "attic"
 _INDEX = "index"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,9 +33,10 @@ _TRIES = 16
 class Attic:
     """The slots of one workspace in this process. Nothing is made before the first is needed."""
 
-    def __init__(self, home: int) -> None:
-        """`home` is the folder in which the files lie as well. The descriptor stays the caller's."""
+    def __init__(self, home: int, place: str = ATTIC) -> None:
+        """`home` is the folder in which it lies, by that name. The descriptor stays the caller's."""
         self._home = home
+        self._place = place
         self._fd = -1
         self._index = -1
         self._name = ""
@@ -118,7 +120,7 @@ class Attic:
             os.close(self._index)
         if self._fd >= 0:
             if _is_bare(self._fd):
-                with _opened(self._home, _ATTIC) as attic:
+                with _opened(self._home, self._place) as attic:
                     _purge(attic, self._name)
             os.close(self._fd)
         # Whoever still wants a slot must not make one where these numbers lead by then.
@@ -126,8 +128,8 @@ class Attic:
 
     def _made(self) -> int:
         with suppress(FileExistsError):
-            os.mkdir(_ATTIC, 0o700, dir_fd=self._home)
-        with _opened(self._home, _ATTIC) as attic:
+            os.mkdir(self._place, 0o700, dir_fd=self._home)
+        with _opened(self._home, self._place) as attic:
             _tidy(attic)
             for _ in range(_TRIES):
                 self._name = f"{os.getpid()}-{secrets.token_hex(4)}"

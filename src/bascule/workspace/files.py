@@ -16,7 +16,7 @@ from bascule.workspace.failures import told
 from bascule.workspace.file import WorkspaceFile
 from bascule.workspace.history import History
 from bascule.workspace.layers import Owner
-from bascule.workspace.names import shown
+from bascule.workspace.names import RESERVED, shown
 from bascule.workspace.quota import BLOCK, Quota, cost, cost_of, total
 
 _TRIES = 16
@@ -121,7 +121,7 @@ class Files:
         key, status = self._root.locate(key, follow=True)
         if status is None:
             raise OSError(errno.ENOENT, "not found")
-        found = [entry_of(name, status) for name, status in self._root.scan(key)]
+        found = [entry_of(name, status) for name, status in self._root.scan(key) if key or name != RESERVED]
         return tuple(sorted(found, key=lambda entry: entry.name))
 
     def entry(self, key: str) -> Entry:

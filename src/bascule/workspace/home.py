@@ -27,12 +27,16 @@ class Home:
 
     __slots__ = ("fd", "files", "path")
 
-    def __init__(self, path: Path) -> None:
-        """Makes what is missing. The folders above are the operator's and may be links; these two may not."""
+    def __init__(self, path: Path, *, bare: bool = False) -> None:
+        """Makes what is missing. The folders above are the operator's and may be links; these two may not.
+
+        `bare`: it is the files themselves, as a box shows them. Whatever lies beside them is not to be seen there, and
+        nothing is made.
+        """
         self.path = path
         failure = ""
         try:
-            self.fd, self.files = _opened(path)
+            self.fd, self.files = _opened_bare(path) if bare else _opened(path)
         except OSError as error:
             failure = error.strerror or "unknown"
         if failure:
@@ -68,6 +72,11 @@ def _opened(path: Path) -> tuple[int, int]:
         os.close(home)
         raise OSError(None, "the files lie on another disk than the folder they are in")
     return home, files
+
+
+def _opened_bare(path: Path) -> tuple[int, int]:
+    files = os.open(path, _FOLDER)
+    return os.dup(files), files
 
 
 def _keep_private(home: int) -> None:

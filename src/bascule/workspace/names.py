@@ -11,6 +11,9 @@ MAX_PATH = 4095
 MAX_NAME = 255
 """Longest name of one file or folder in bytes, as nearly every file system has it."""
 
+RESERVED = ".bascule"
+"""A folder in the workspace that is ours, where there is none beside it: in a box, that shows the files alone."""
+
 _BELOW = WORKSPACE + "/"
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and halves of characters, which no UTF-8 has."""
@@ -32,7 +35,10 @@ def key_of(path: "str | os.PathLike[str]") -> str:
     else:
         raise PathRefused("an absolute path outside of /workspace", fix="begin the path with /workspace/")
     _check(text)
-    return "/".join(_parts(rest))
+    parts = _parts(rest)
+    if parts[:1] == [RESERVED]:
+        raise PathRefused(f"a path into /workspace/{RESERVED}, which is not the agent's", fix="use another name")
+    return "/".join(parts)
 
 
 def shown(key: str) -> str:

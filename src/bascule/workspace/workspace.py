@@ -8,14 +8,14 @@ from typing import IO, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, over
 
 from bascule.core.errors import PathRefused, UsageError, WorkspaceError
 from bascule.core.principal import Principal
-from bascule.workspace.attic import Attic
+from bascule.workspace.attic import ATTIC, Attic
 from bascule.workspace.confined import ConfinedRoot
 from bascule.workspace.engines import Engine
 from bascule.workspace.entry import Entry
 from bascule.workspace.failures import told
 from bascule.workspace.files import Files
 from bascule.workspace.home import FILES, Home, home_name
-from bascule.workspace.names import key_of, shown
+from bascule.workspace.names import RESERVED, key_of, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,13 +37,14 @@ class Workspace:
     thread; they wait for the disk.
     """
 
-    def __init__(self, folder: Path, *, quota: int = QUOTA, engine: Engine | None = None) -> None:
-        """`folder` is the agent session's own; its files lie in `files` in it."""
-        self._home = Home(folder)
+    def __init__(self, folder: Path, *, quota: int = QUOTA, engine: Engine | None = None, bare: bool = False) -> None:
+        """`folder` is the agent session's own; its files lie in `files` in it. `bare`: it holds the files themselves,
+        as a box shows them."""
+        self._home = Home(folder, bare=bare)
         self._root = ConfinedRoot(self._home.files, engine)
-        self._attic = Attic(self._home.fd)
+        self._attic = Attic(self._home.fd, RESERVED if bare else ATTIC)
         self._files = Files(self._root, self._attic, quota)
-        self._place = folder / FILES
+        self._place = folder if bare else folder / FILES
         self._real_place = self._place.resolve()
         self._closed = False
 

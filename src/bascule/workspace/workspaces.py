@@ -3,6 +3,7 @@
 from pathlib import Path
 from threading import Lock
 
+from bascule.core.errors import WorkspaceError
 from bascule.core.principal import Principal
 from bascule.workspace.workspace import QUOTA, Workspace
 
@@ -25,8 +26,11 @@ class Workspaces:
         with self._lock:
             found = self._open.get(principal)
             if found is None:
-                found = self._open[principal] = Workspace.of(principal, self._root, quota=self._quota)
+                found = self._open[principal] = self._opened(principal)
             return found
+
+    def _opened(self, principal: Principal) -> Workspace:
+        return Workspace.of(principal, self._root, quota=self._quota)
 
     def close(self, principal: Principal | None = None) -> None:
         """That one's, or all of them. Files stay; asking again opens it anew."""
@@ -35,3 +39,20 @@ class Workspaces:
             closing = [self._open.pop(each) for each in chosen if each in self._open]
         for workspace in closing:
             workspace.close()
+
+
+class BoxedWorkspace(Workspaces):
+    """The workspaces of a process in a box: one folder, the files of the agent session that it serves."""
+
+    def __init__(self, folder: Path, *, quota: int = QUOTA) -> None:
+        super().__init__(folder, quota=quota)
+        self._whose: Principal | None = None
+
+    def _opened(self, principal: Principal) -> Workspace:
+        # Whoever comes second is another one, and must not find the files of the first.
+        if self._whose not in {None, principal}:
+            raise WorkspaceError(
+                "this box holds the files of another agent session", where="/workspace", fix="start it in its own box"
+            )
+        self._whose = principal
+        return Workspace(self._root, quota=self._quota, bare=True)

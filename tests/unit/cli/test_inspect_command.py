@@ -93,7 +93,7 @@ def test_the_operators_word_on_a_server_is_part_of_what_is_known():
         trust=frozenset({"labels", "fatal"}),
         permissions={"read": frozenset({Permission.READ})},
     )
-    assert word_shape(server) == {
+    assert word_shape(server, boxed=False) == {
         "footing": "confined",
         "twin": {"by": "declared", "transport": "stdio", "command": ["files", "--offline"], "opened": "eager"},
         "vouched": None,
@@ -106,7 +106,7 @@ def test_the_operators_word_on_a_server_is_part_of_what_is_known():
 
 def test_a_twin_behind_an_address_and_a_vouched_server_are_told_apart():
     twin = UnixSocketTransport("unix:///run/twin.sock", headers={"Authorization": "Bearer s3cret"})
-    confined = word_shape(ServerConfig(name="files", transport=StdioTransport("files"), isolated=twin))
+    confined = word_shape(ServerConfig(name="files", transport=StdioTransport("files"), isolated=twin), boxed=False)
     assert confined["twin"] == {
         "by": "declared",
         "transport": "unix",
@@ -114,8 +114,15 @@ def test_a_twin_behind_an_address_and_a_vouched_server_are_told_apart():
         "opened": "lazy",
     }
     vouched = ServerConfig(name="files", transport=StdioTransport("files"), vouched=DataSensitivity.CONFIDENTIAL)
-    assert (word_shape(vouched)["footing"], word_shape(vouched)["vouched"]) == ("vouched: confidential", "confidential")
-    assert word_shape(ServerConfig(name="files", transport=StdioTransport("files")))["footing"] == "loose"
+    assert (word_shape(vouched, boxed=False)["footing"], word_shape(vouched, boxed=False)["vouched"]) == (
+        "vouched: confidential",
+        "confidential",
+    )
+    plain = ServerConfig(name="files", transport=StdioTransport("files"))
+    assert word_shape(plain, boxed=False)["footing"] == "loose"
+    assert word_shape(plain, boxed=False)["twin"] is None
+    boxed = word_shape(plain, boxed=True)
+    assert (boxed["footing"], boxed["twin"]["by"]) == ("confined", "probed")
 
 
 async def test_a_server_that_is_kept_from_the_agent_session_is_denied_and_told_how_to_go_on(tmp_path: Path):

@@ -18,7 +18,7 @@ def server(**keys: object) -> ServerConfig:
 
 
 def test_a_confined_server_is_in_order():
-    check = footing_check(server(isolated=StdioTransport("twin"), twin="eager"))
+    check = footing_check(server(isolated=StdioTransport("twin"), twin="eager"), boxed=False)
 
     assert (check.subject, check.status) == ("footing files", "ok")
     assert check.message == (
@@ -26,8 +26,16 @@ def test_a_confined_server_is_in_order():
     )
 
 
+def test_a_server_whose_own_command_stands_in_for_it_is_in_order():
+    check = footing_check(server(), boxed=True)
+
+    assert check.message == (
+        "confined: its twin is the same in a tighter box, and opened when it is first needed; every tool goes on there"
+    )
+
+
 def test_a_loose_server_is_in_order_and_told_what_it_would_need():
-    check = footing_check(server())
+    check = footing_check(server(), boxed=False)
 
     assert (check.status, check.message) == ("ok", "loose: from CONFIDENTIAL on it is asked nothing")
     assert "url_isolated" in check.fix
@@ -35,7 +43,7 @@ def test_a_loose_server_is_in_order_and_told_what_it_would_need():
 
 @pytest.mark.parametrize("level", [DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET])
 def test_a_vouched_server_is_a_warning_since_nothing_checks_the_word(level: DataSensitivity):
-    check = footing_check(server(vouched=level))
+    check = footing_check(server(vouched=level), boxed=False)
 
     assert check.status == "warn"
     assert check.message.startswith(f"vouched: {level.name.lower()}: ")

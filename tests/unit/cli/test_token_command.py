@@ -1,6 +1,7 @@
 """Tokens for trying out."""
 
 import argparse
+import base64
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,8 @@ from bascule.cli.parser import build_parser
 from bascule.cli.token_command import audience_asked_for, run
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.principal import Principal
-from bascule.identity.minting import LIFE, Mint
+from bascule.identity.mint_mark import LIFE, MintMark
+from bascule.identity.minting import Mint
 from support.command import configured
 from support.tokens import AUDIENCE, ISSUER
 
@@ -71,3 +73,21 @@ async def test_nobody_gets_a_long_life():
 def test_an_entry_that_is_connected_to_is_told_as_such(tmp_path: Path):
     with pytest.raises(ConfigError, match="is a server that is connected to"):
         audience_asked_for(options("files", "--config", configured(tmp_path, files={"command": "npx"})))
+
+
+async def test_the_key_that_is_printed_is_the_public_half(capsys: pytest.CaptureFixture[str]):
+    assert await run(options("--key")) == 0
+    key = capsys.readouterr().out.strip()
+    await run(options("--key", "--json"))
+    assert json.loads(capsys.readouterr().out) == {"key": key}
+
+    token = Mint.of(Path(os.environ["BASCULE_HOME"])).token(Principal("alice", "s-1"), "here")
+    assert (await MintMark.read(key).verifier("here").verify(token)).principal.user_id == "alice"
+    secret = (Path(os.environ["BASCULE_HOME"]) / "keys/minting.key").read_bytes()
+    assert base64.urlsafe_b64encode(secret).decode().rstrip("=") != key
+
+
+@pytest.mark.parametrize("words", [("records", "--key"), ("--key", "--audience", "here")])
+async def test_the_key_is_nobodys_in_particular(words: tuple[str, ...]):
+    with pytest.raises(UsageError, match="the same for every server"):
+        await run(options(*words))

@@ -19,6 +19,7 @@ from bascule.config import (
     Timeouts,
 )
 from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
+from bascule.config.egress import Egress
 from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
 from bascule.config.transport import NoTransport, UnixSocketTransport
@@ -66,6 +67,7 @@ CHANGES: dict[str, Any] = {
     "vouched": DataSensitivity.SECRET,
     "isolated": UnixSocketTransport("unix:///run/files.sock"),
     "twin": "eager",
+    "sandbox": "none",
     "kit": True,
     "transport": replace(NPX, args=("-y", "other")),
     "prefix": "f",
@@ -143,6 +145,7 @@ SETTING_CHANGES = {
     "workspace_quota": 4096,
     "audit_arguments": "full",
     "anchor_every": 5,
+    "egress": Egress(("api.example.org",)),
 }
 
 

@@ -1,9 +1,11 @@
 """Which hosts may be listed as receivers of private data."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bascule.config import load_file
 from bascule.config.egress import Egress, egress_flaws
 from bascule.core.errors import ConfigError
 
@@ -53,3 +55,20 @@ def test_what_is_no_list_of_ports_is_refused(ports: Any) -> None:
 def test_what_is_no_list_of_hosts_is_refused() -> None:
     with pytest.raises(ConfigError, match="list of hosts"):
         Egress("example.org")  # type: ignore[arg-type]
+
+
+def problems(tmp_path: Path, content: str) -> list[str]:
+    (tmp_path / "bascule.yaml").write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        load_file(tmp_path / "bascule.yaml", {})
+    return [problem.replace(f"{tmp_path}/", "") for problem in caught.value.problems]
+
+
+def test_who_may_receive_is_read_and_checked(tmp_path: Path):
+    (tmp_path / "bascule.yaml").write_text("mcp_servers: {}\negress: {allow: [API.example.org], ports: [8443]}\n")
+    assert load_file(tmp_path / "bascule.yaml", {}).egress == Egress(("api.example.org",), (8443,))
+
+    wrong = "mcp_servers: {}\negress:\n  allow: [ok.test, 'https://a.test']\n  ports: [0]\n"
+    host, ports = problems(tmp_path, wrong)
+    assert host.startswith("bascule.yaml:3: egress.allow[1]: must be the host alone")
+    assert ports.startswith("bascule.yaml:4: egress.ports[0]: must be a whole number")

@@ -10,6 +10,7 @@ from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS, TOP_KEYS, Kind, be
 from bascule.config.kinds import _READERS
 from bascule.config.kit_server import KitServer
 from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
+from bascule.config.sandbox import Sandbox
 from bascule.config.transport import StdioTransport, StreamableHttpTransport
 from bascule.config.upkeep import Heartbeat, Limits, Restart
 from bascule.core.errors import ConfigError
@@ -40,14 +41,12 @@ NOW = {
     "lifetime",
     "stateless",
     *("kit", *KIT_SERVER_KEYS),
+    *("sandbox", *(f"sandbox.{field.name}" for field in fields(Sandbox))),
     *("permissions", "trust", "ask", "raises", "vouched", "url_isolated", "command_isolated", "twin"),
     *(f"{table}.{field.name}" for table, model in TABLES.items() for field in fields(model)),
 }
 
-LATER = {
-    "headers_command",
-    *(f"sandbox.{name}" for name in ("engine", "image", "mounts", "memory", "cpus", "pids", "disk", "session_limit")),
-}
+LATER = {"headers_command"}
 
 
 def test_every_key_of_a_server_is_in_the_table():
@@ -76,7 +75,7 @@ def test_these_keys_beside_the_servers_are_available():
     assert available == {
         *("links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"),
         *("workspace.root", "workspace.quota", "audit.arguments", "audit.anchor_every"),
-        "results.presets",
+        *("results.presets", "egress.allow", "egress.ports"),
     }
 
 
@@ -88,7 +87,7 @@ def test_the_tables_beside_the_servers_are_all_there():
 
 
 def test_the_defaults_of_tables_are_those_of_the_model():
-    for table, model in {"timeouts": Timeouts, **TABLES}.items():
+    for table, model in {"timeouts": Timeouts, "sandbox": Sandbox, **TABLES}.items():
         for field in fields(model):
             assert SERVER_KEYS[f"{table}.{field.name}"].default == field.default
 
@@ -134,9 +133,10 @@ def test_a_choice_has_words_and_its_default_is_one_of_them():
     assert all(key.choices and key.default in {None, *key.choices} for key in choices)
 
 
-def test_no_key_is_both_a_value_and_a_table():
-    for keys in (SERVER_KEYS, TOP_KEYS):
-        assert not [name for name in keys if below(keys, name)]
+def test_one_key_alone_is_both_a_word_and_a_table():
+    assert [name for name in SERVER_KEYS if below(SERVER_KEYS, name)] == ["sandbox"]
+    assert SERVER_KEYS["sandbox"].choices == ("none",)
+    assert not [name for name in TOP_KEYS if below(TOP_KEYS, name)]
 
 
 def test_what_may_be_written_at_a_place_is_known():

@@ -297,7 +297,7 @@ gatewya: {}
         "bascule.yaml:9: mcp_servers.web.url: has a fragment (#…), which a WebSocket address cannot have; remove it",
         'bascule.yaml:10: mcp_servers.web.timeouts.cal: unknown key; did you mean "call"?',
         "bascule.yaml:10: mcp_servers.web.timeouts.call: must be a number of seconds above 0",
-        "bascule.yaml:11: mcp_servers.web.sandbox: sandbox is not available in this version; remove it",
+        "bascule.yaml:11: mcp_servers.web.sandbox: goes with `command`, but this server has a `url`; remove it",
         "bascule.yaml:12: mcp_servers.old.transport: says sse, but the address begins with ws://; for sse it is https:// or http://",
         f"bascule.yaml:15: mcp_servers.leak.args[1]: looks like a credential (it is the value of --token); {advice}",
         "bascule.yaml:16: links.max: must be a whole number above 0",

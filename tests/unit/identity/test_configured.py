@@ -55,7 +55,7 @@ async def test_scopes_can_be_asked_for():
 
 
 async def test_without_keys_our_own_tokens_are_believed_and_no_others():
-    verifier = verifiers_of(AuthSettings(), HERE, MINT)
+    verifier = verifiers_of(AuthSettings(), HERE, MINT.mark)
 
     assert (await verifier.verify(MINT.token(ALICE, HERE))).principal == ALICE
     for other in (now_good("HS256"), MINT.token(ALICE, "https://other.example/mcp")):
@@ -64,7 +64,7 @@ async def test_without_keys_our_own_tokens_are_believed_and_no_others():
 
 
 async def test_with_keys_both_are_believed_each_for_its_audience():
-    verifier = verifiers_of(auth(SharedSecret("HS256", SECRET)), HERE, MINT)
+    verifier = verifiers_of(auth(SharedSecret("HS256", SECRET)), HERE, MINT.mark)
 
     assert await verifier.verify(now_good("HS256"))
     assert await verifier.verify(MINT.token(ALICE, HERE))

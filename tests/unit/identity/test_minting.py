@@ -6,16 +6,19 @@ from typing import Any
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.claims import LEEWAY, ONE_PER_USER, Expected
-from bascule.identity.keys import secret_key
-from bascule.identity.minting import ISSUER, KIND, LIFE, Mint
+from bascule.identity.keys import public_key
+from bascule.identity.mint_mark import ISSUER, KIND, LIFE
+from bascule.identity.minting import Mint
 from bascule.identity.verifier import Verifier
-from support.tokens import NOW, claims, token
+from support.tokens import NOW, claims, pem, token
 
 KEY = secrets.token_bytes(32)
+PRIVATE = Ed25519PrivateKey.from_private_bytes(KEY)
 ALICE = Principal("alice", "s-1")
 HERE = "http://127.0.0.1:8000/mcp"
 
@@ -35,8 +38,8 @@ def test_another_library_reads_the_same():
     text = mint().token(ALICE, HERE)
     read = jwt.decode(
         text,
-        KEY,
-        ["HS256"],
+        PRIVATE.public_key(),
+        ["EdDSA"],
         audience=HERE,
         issuer=ISSUER,
         options={"verify_exp": False, "verify_iat": False, "verify_nbf": False},
@@ -81,14 +84,14 @@ async def test_a_token_that_we_would_not_mint_is_not_believed_even_with_our_key(
 ):
     body = {**claims(iss=ISSUER, aud=HERE, exp=NOW + LIFE), **changes}
     with pytest.raises(NotIdentified):
-        await mint().verifier(HERE).verify(token(body, algorithm="HS256", key=KEY, more={"typ": KIND, **more}))
+        await mint().verifier(HERE).verify(token(body, algorithm="EdDSA", key=PRIVATE, more={"typ": KIND, **more}))
 
-    good = token(claims(iss=ISSUER, aud=HERE, exp=NOW + LIFE), algorithm="HS256", key=KEY, more={"typ": KIND})
+    good = token(claims(iss=ISSUER, aud=HERE, exp=NOW + LIFE), algorithm="EdDSA", key=PRIVATE, more={"typ": KIND})
     assert (await mint().verifier(HERE).verify(good)).principal == ALICE
 
 
 async def test_it_is_believed_by_no_verifier_of_other_tokens():
-    other = Verifier((secret_key("HS256", KEY),), Expected(issuer=ISSUER, audience=HERE), clock=lambda: NOW)
+    other = Verifier((public_key("EdDSA", pem(PRIVATE)),), Expected(issuer=ISSUER, audience=HERE), clock=lambda: NOW)
     with pytest.raises(NotIdentified) as refused:
         await other.verify(mint().token(ALICE, HERE))
 
@@ -115,6 +118,11 @@ async def test_the_key_is_that_of_the_state_folder(tmp_path: Path):
     assert (await Mint.of(tmp_path).verifier(HERE).verify(text)).principal == ALICE
     with pytest.raises(NotIdentified):
         await Mint.of(tmp_path / "other").verifier(HERE).verify(text)
+
+
+def test_the_mark_is_not_the_key():
+    assert mint().mark._public == PRIVATE.public_key().public_bytes_raw() != KEY
+    assert mint().mark.kid == mint().mark.kid != mint(key=secrets.token_bytes(32)).mark.kid
 
 
 def test_nothing_of_the_key_is_shown():

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from bascule.config.boxed import LANE_VARIABLE as LANE
 from bascule.core.errors import NotIdentified, Refused, StoreError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
-from bascule.kit.admission import LANE, Admission
+from bascule.kit.admission import Admission
 from bascule.kit.levels import KeptLevels
 from support.kit import ALICE, BOB, CONNECT, READ, WRITE, on_behalf_of
 

@@ -9,7 +9,9 @@ import pytest
 
 from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.compliance.private_data import PrivateData
-from bascule.core.errors import NotIdentified, UsageError
+from bascule.config.boxed import WORKSPACE_VARIABLE
+from bascule.config.model import RuntimeConfig
+from bascule.core.errors import NotIdentified, UsageError, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import CURRENT as WHO
@@ -186,3 +188,17 @@ def test_several_may_have_it_in_one_place_elsewhere_and_the_last_puts_it_back(ho
     second.__exit__(None, None, None)
 
     assert home.folder == before
+
+
+def test_in_a_box_the_workspace_is_the_folder_that_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "shown").mkdir()
+    made = Home("records", environ={WORKSPACE_VARIABLE: str(tmp_path / "shown"), "HOME": str(tmp_path / "home")})
+    made.follow(RuntimeConfig(servers={}, workspace_root=str(tmp_path / "elsewhere")))
+    with made.course_of(ALICE):
+        write("hers")
+    with made.course_of(BOB), pytest.raises(WorkspaceError, match="another agent session"):
+        write("his")
+    made.close()
+
+    assert (tmp_path / "shown/note").read_text() == "hers"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["shown"]

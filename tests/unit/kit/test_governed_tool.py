@@ -18,6 +18,7 @@ from bascule.kit import PrivateData, ToolFatalError, ToolRetryError, get_user_id
 from bascule.kit.admission import Admission
 from bascule.kit.course import Home
 from bascule.kit.governed_tool import GovernedTool
+from bascule.kit.levels import KeptLevels
 from bascule.kit.permission import PERMISSIONS_KEY
 from bascule.kit.replies import RETRY_KEY
 from bascule.wire.fatal import FATAL_KEY
@@ -84,6 +85,7 @@ async def test_why_a_level_cannot_be_told_is_in_the_log_and_not_in_the_result(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     home = Home("records", folder=tmp_path)
+    assert isinstance(home.levels, KeptLevels)
     home.levels._folder.mkdir(parents=True)
     (home.levels._folder / "bascule.db").write_bytes(b"no database at all" * 100)
     begun: list[str] = []

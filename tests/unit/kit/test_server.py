@@ -19,6 +19,7 @@ from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
+from bascule.identity.mint_mark import KEY_VARIABLE
 from bascule.identity.minting import Mint
 from bascule.kit import PrivateData, create_mcp_server, get_user_id
 from bascule.kit.levels import KeptLevels
@@ -153,6 +154,7 @@ async def test_a_level_that_another_process_raises_in_the_midst_counts(tmp_path:
     server.tool(connecting(lambda: "sent"), name="send")
     async with client_of(server, ALICE) as client:
         assert text_of(await client.call_tool("send")) == "sent"
+        assert isinstance(server.home.levels, KeptLevels)
         twin = KeptLevels(server.home.levels._folder)
         twin.add(ALICE, "patients", DataSensitivity.SECRET)
         twin.close()
@@ -297,6 +299,24 @@ async def test_a_spawned_server_that_is_told_of_nobody_serves_nobody(tmp_path: P
             assert (await client.call_tool(tool, raise_on_error=False)).is_error
 
 
+async def test_a_spawned_server_that_is_given_the_mark_needs_no_key_and_makes_none(tmp_path: Path) -> None:
+    mint = Mint.of(tmp_path / "runtime")
+    told = {SPAWN_VARIABLE: mint.token(ALICE, AT_SPAWN), KEY_VARIABLE: str(mint.mark)}
+    async with over_stdio(tmp_path / "state", tmp_path / "log", **told) as client:
+        assert text_of(await client.call_tool("whoami")) == "alice/s-1"
+    assert not (tmp_path / "state/keys/minting.key").exists()
+
+
+@pytest.mark.parametrize("key", ["", "nonsense", "another"])
+def test_a_server_that_is_given_another_mark_does_not_start(tmp_path: Path, key: str) -> None:
+    mint = Mint.of(tmp_path / "state")
+    mark = str(Mint.of(tmp_path / "other").mark) if key == "another" else key
+    ended = started_with(tmp_path, **{SPAWN_VARIABLE: mint.token(ALICE, AT_SPAWN), KEY_VARIABLE: mark})
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("script: BSC-305: " if key == "another" else "script: BSC-100: ")
+
+
 @pytest.mark.parametrize("token", ["", "nonsense", "another audience", "another key"])
 def test_a_server_that_is_started_with_a_bad_token_does_not_start(tmp_path: Path, token: str) -> None:
     made = {
@@ -305,18 +325,22 @@ def test_a_server_that_is_started_with_a_bad_token_does_not_start(tmp_path: Path
     }
     shown = made[token]() if token in made else token
 
-    ended = subprocess.run(
-        [sys.executable, str(SCRIPT), "stdio"],
-        env=environment(tmp_path / "state", **{SPAWN_VARIABLE: shown}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=40,
-        check=False,
-    )
+    ended = started_with(tmp_path, **{SPAWN_VARIABLE: shown})
 
     assert ended.returncode == 1
     assert ended.stderr.startswith("script: BSC-305: ")
     assert "Traceback" not in ended.stderr
     assert not shown or shown not in ended.stderr
     assert ended.stdout == ""
+
+
+def started_with(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), "stdio"],
+        env=environment(tmp_path / "state", **variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
+    )

@@ -11,6 +11,7 @@ from bascule.core.events import (
     CatalogChanged,
     ConfigApplied,
     ConfigRejected,
+    HostAsked,
     LevelChanged,
     LinkChanged,
     QuestionAnswered,
@@ -226,3 +227,14 @@ def test_a_level_is_written_down_elsewhere():
     event = LevelChanged(ALICE, "raise", DataSensitivity.PUBLIC, level, Cause("label"), (), {}, 5.0)
 
     assert record_of(event, 7, ALIASES) is None
+
+
+def test_who_received_is_named_and_what_was_refused_is_not_repeated():
+    let = HostAsked("web", ALICE, "api.example.org", 443, "", 200, 120, 4000, ended=True, at=5.0)
+    counts = {"port": 443, "status": 200, "sent": 120, "received": 4000, "ended": True}
+    assert told(let) == {"kind": "host", "at": 5.0, "server": "web", **WHO, "host": "api.example.org", **counts}
+
+    refused = HostAsked("web", ALICE, "the-secret.evil.test", 443, "host", 403, 0, 0, ended=True, at=5.0)
+    assert told(refused)["host"] == ALIASES.of("the-secret.evil.test")
+    kept = [recorded[1] for recorded in (record_of(let, 7, ALIASES), record_of(refused, 8, ALIASES)) if recorded]
+    assert kept == [True, False]

@@ -6,7 +6,8 @@ import pytest
 
 from bascule.config import ServerConfig, StreamableHttpTransport
 from bascule.config.oauth import OAuthSettings
-from bascule.config.transport import UnixSocketTransport
+from bascule.config.sandbox import Sandbox
+from bascule.config.transport import StdioTransport, UnixSocketTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, is_wider, lane_for
 from bascule.policy.footing import Footing
 from bascule.runtime.lanes import footing, lane_of, taken_over, ways_of
@@ -27,7 +28,7 @@ ALL = (LOOSE, CONFINED, UP_TO_CONFIDENTIAL, UP_TO_SECRET)
 
 
 def test_a_footing_comes_from_the_operators_word_alone():
-    assert [footing(server) for server in ALL] == [
+    assert [footing(server, boxed=False) for server in ALL] == [
         Footing.LOOSE,
         Footing.CONFINED,
         Footing.VOUCHED_CONFIDENTIAL,
@@ -36,12 +37,12 @@ def test_a_footing_comes_from_the_operators_word_alone():
 
 
 def test_a_loose_server_has_no_lane_but_the_open_one():
-    assert ways_of(LOOSE) == {Lane.OPEN: LOOSE}
+    assert ways_of(LOOSE, boxed=False) == {Lane.OPEN: LOOSE}
 
 
 def test_a_twin_is_another_way_to_the_server_and_nobody_logs_in_there():
     server = a_server(isolated=TWIN, oauth=OAuthSettings(client_id="us"))
-    ways = ways_of(server)
+    ways = ways_of(server, boxed=False)
 
     assert ways.keys() == {Lane.OPEN, Lane.SEALED}
     assert ways[Lane.OPEN] is server
@@ -50,8 +51,8 @@ def test_a_twin_is_another_way_to_the_server_and_nobody_logs_in_there():
 
 
 def test_a_server_that_is_vouched_for_is_itself_on_the_lanes_it_is_vouched_for():
-    assert ways_of(UP_TO_CONFIDENTIAL) == dict.fromkeys((Lane.OPEN, Lane.PROXIED), UP_TO_CONFIDENTIAL)
-    assert ways_of(UP_TO_SECRET) == dict.fromkeys(Lane, UP_TO_SECRET)
+    assert ways_of(UP_TO_CONFIDENTIAL, boxed=False) == dict.fromkeys((Lane.OPEN, Lane.PROXIED), UP_TO_CONFIDENTIAL)
+    assert ways_of(UP_TO_SECRET, boxed=False) == dict.fromkeys(Lane, UP_TO_SECRET)
 
 
 @pytest.mark.parametrize("server", ALL)
@@ -68,6 +69,23 @@ def test_a_twin_serves_every_private_level_and_no_other():
 def test_a_receipt_says_by_what_each_server_is_served():
     servers = {str(number): server for number, server in enumerate(ALL)}
 
-    assert taken_over(servers, PUBLIC) == taken_over(servers, INTERNAL) == {}
-    assert [*taken_over(servers, CONFIDENTIAL).values()] == ["refused", "declared", "vouched", "vouched"]
-    assert [*taken_over(servers, SECRET).values()] == ["refused", "declared", "refused", "vouched"]
+    def told(level: DataSensitivity) -> list[str]:
+        return [*taken_over(servers, level, lambda _: False).values()]
+
+    assert told(PUBLIC) == told(INTERNAL) == []
+    assert told(CONFIDENTIAL) == ["refused", "declared", "vouched", "vouched"]
+    assert told(SECRET) == ["refused", "declared", "refused", "vouched"]
+    assert taken_over({"a": LOOSE}, SECRET, lambda _: True) == {"a": "probed"}
+
+
+def test_a_server_in_a_box_is_itself_on_every_lane_and_confined():
+    assert ways_of(LOOSE, boxed=True) == dict.fromkeys(Lane, LOOSE)
+    assert footing(LOOSE, boxed=True) is Footing.CONFINED
+    assert [lane_of(LOOSE, level) for level in DataSensitivity] == [Lane.OPEN, Lane.OPEN, Lane.PROXIED, Lane.SEALED]
+
+
+def test_a_declared_twin_that_is_a_process_is_run_as_it_was_declared():
+    server = ServerConfig("mail", StdioTransport("mail"), isolated=StdioTransport("mail-twin"), sandbox=Sandbox())
+    assert ways_of(server, boxed=False)[Lane.SEALED].sandbox == "none"
+    elsewhere = ServerConfig("mail", StdioTransport("mail"), isolated=TWIN, sandbox=Sandbox())
+    assert ways_of(elsewhere, boxed=False)[Lane.SEALED].sandbox is None

@@ -30,6 +30,7 @@ class Gates:
     def __init__(self, ratchets: Ratchets) -> None:
         self._ratchets = ratchets
         self.closed: list[tuple[Principal, DataSensitivity]] = []
+        self.done: list[str] = []
 
     def close_wider(self, principal: Principal) -> tuple[str, ...]:
         self.closed.append((principal, self._ratchets.of(principal).level))
@@ -37,6 +38,12 @@ class Gates:
 
     def taken_over(self, level: DataSensitivity) -> Mapping[str, str]:
         return {"files": "declared"} if level >= CONFIDENTIAL else {}
+
+    async def cut(self) -> None:
+        self.done.append("cut")
+
+    async def tighten(self, principal: Principal) -> None:
+        self.done.append(f"tightened {principal.user_id} at {self._ratchets.of(principal).settled.name}")
 
 
 class Scene:
@@ -99,6 +106,26 @@ async def test_a_raise_is_durable_closed_receipted_and_told(scene: Scene, place:
         "no other runtime had to be waited for",
     )
     assert (event.before, event.after, event.cause, event.closed) == (PUBLIC, CONFIDENTIAL, LABEL, ("files (open)",))
+    assert scene.gates.done == ["cut", "tightened alice at CONFIDENTIAL"]
+
+
+async def test_a_raise_is_not_done_before_what_was_closed_is_gone(scene: Scene):
+    await scene.raising.begin(ALICE)
+    gone = asyncio.Event()
+
+    async def cut() -> None:
+        await gone.wait()
+
+    scene.gates.cut = cut
+    raising = asyncio.create_task(scene.raising.raise_to(ALICE, SECRET, LABEL))
+    await until(lambda: scene.ratchet().epoch > 0)
+    done, _ = await asyncio.wait((raising,), timeout=0.1)
+    assert not done
+    assert scene.ratchet().settled is PUBLIC
+
+    gone.set()
+    await raising
+    assert scene.ratchet().settled is SECRET
 
 
 async def test_it_is_closed_before_anything_is_waited_for(scene: Scene):

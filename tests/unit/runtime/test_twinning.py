@@ -99,7 +99,10 @@ async def test_what_is_behind_a_vouched_servers_other_lanes_is_the_server_itself
         assert sealed is not None
         assert sealed.condition.state is LinkState.READY
 
-        assert not is_twin(open_link, roster.servers)
-        assert is_twin(sealed, roster.servers)
-        assert not is_twin(sealed, {"work": replace(roster.servers["work"], isolated=None)})
-        assert not is_twin(sealed, {})
+        work = roster.servers["work"]
+        assert not is_twin(open_link, work, boxed=False)
+        assert is_twin(sealed, work, boxed=False)
+        assert not is_twin(sealed, replace(work, isolated=None), boxed=False)
+        assert is_twin(sealed, replace(work, isolated=None), boxed=True)
+        assert not is_twin(open_link, work, boxed=True)
+        assert not is_twin(sealed, None, boxed=False)

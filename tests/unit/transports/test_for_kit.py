@@ -7,9 +7,11 @@ import pytest
 from bascule.core.errors import LoginNeeded, NotIdentified
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
 from bascule.identity.audience import AT_SPAWN
 from bascule.identity.challenge import Challenge
-from bascule.identity.minting import LIFE, Mint
+from bascule.identity.mint_mark import LIFE, MintMark
+from bascule.identity.minting import Mint
 from bascule.transports.for_kit import FRESH, ForKit, MintedHeader
 
 KEY = hashlib.sha256(b"a key").digest()
@@ -28,8 +30,21 @@ async def whose(token: str, audience: str) -> Principal:
 async def test_a_server_that_is_started_finds_for_whom_in_its_environment():
     variables = told().at_spawn()
 
-    assert variables.keys() == {"BASCULE_HOME", "BASCULE_TOKEN"}
+    assert variables.keys() == {"BASCULE_HOME", "BASCULE_TOKEN", "BASCULE_TOKEN_KEY"}
     assert await whose(variables["BASCULE_TOKEN"], AT_SPAWN) == ALICE
+    assert await MintMark.read(variables["BASCULE_TOKEN_KEY"]).verifier(AT_SPAWN).verify(variables["BASCULE_TOKEN"])
+
+
+async def test_in_a_box_it_finds_what_the_box_shows_and_nothing_of_our_state():
+    variables = told().in_box(Lane.PROXIED)
+
+    assert await whose(variables.pop("BASCULE_TOKEN"), AT_SPAWN) == ALICE
+    assert variables == {
+        "BASCULE_LANE": "proxied",
+        "BASCULE_RAISE_SOCKET": "/run/bascule/raise.sock",
+        "BASCULE_WORKSPACE": "/workspace",
+        "BASCULE_TOKEN_KEY": str(Mint(KEY).mark),
+    }
 
 
 async def test_a_server_that_listens_is_shown_a_token_for_its_address_alone():

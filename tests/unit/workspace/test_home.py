@@ -53,6 +53,18 @@ def test_the_folders_above_may_be_links(tmp_path: Path):
     assert (tmp_path / "real" / "home" / "files").is_dir()
 
 
+def test_a_bare_one_is_the_files_themselves_and_nothing_is_made(tmp_path: Path):
+    (tmp_path / "shown").mkdir(mode=0o755)
+    home = Home(tmp_path / "shown", bare=True)
+    assert os.path.samestat(os.fstat(home.files), (tmp_path / "shown").stat())
+    assert [*(tmp_path / "shown").iterdir()] == []
+    assert (tmp_path / "shown").stat().st_mode & 0o777 == 0o755
+    os.close(home.files)
+    home.close()
+    with pytest.raises(WorkspaceError, match="could not be opened"):
+        Home(tmp_path / "not shown", bare=True)
+
+
 def refused(path: Path) -> WorkspaceError:
     with pytest.raises(WorkspaceError, match="could not be opened") as caught:
         Home(path)

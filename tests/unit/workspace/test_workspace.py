@@ -190,3 +190,40 @@ def test_a_call_that_ends_when_it_is_closed_keeps_its_originals_in_the_attic(tmp
     assert (tmp_path / "home" / "files" / "f").read_text() == "new"
     (kept,) = slots(tmp_path / "home")
     assert Path(kept).read_text() == "old"
+
+
+def test_in_a_box_the_folder_is_the_files_and_they_are_confined_all_the_same(
+    engine: Engine, tmp_path: Path, outside: Path
+):
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    (shown / "from outside").write_text("before")
+    (shown / "out").symlink_to(outside)
+    with Workspace(shown, engine=engine, bare=True) as workspace:
+        assert workspace.read_text("/workspace/from outside") == "before"
+        workspace.write_text("d/f", "one")
+        workspace.write_text("d/f", "two")
+        with workspace.open("d/g", "w") as file:
+            file.write("three")
+        workspace.rename("d/g", "d/h")
+        workspace.delete("from outside")
+        for path in ("out/secret.txt", "../outside/secret.txt", str(outside / "secret.txt")):
+            with pytest.raises(PathRefused):
+                workspace.read_text(path)
+        assert [entry.name for entry in workspace.list()] == ["d", "out"]
+        assert workspace.host_path("d/f") == str(shown / "d/f")
+        assert workspace.path_of(shown / "d/f") == "/workspace/d/f"
+
+    assert {path.name: path.read_text() for path in (shown / "d").iterdir()} == {"f": "two", "h": "three"}
+    assert [*(shown / ".bascule").iterdir()] == []
+
+
+@pytest.mark.parametrize("path", [".bascule", "/workspace/.bascule/1/0", "a/../.bascule", "./.bascule//x"])
+def test_what_is_ours_among_the_files_is_not_the_agents(workspace: Workspace, files: Path, path: str):
+    (files / ".bascule").mkdir()
+    for act in (workspace.read_bytes, workspace.list, workspace.delete_tree, workspace.exists):
+        with pytest.raises(PathRefused, match="not the agent's"):
+            act(path)
+    workspace.write_text("a/.bascule", "this is another one")
+    assert [entry.name for entry in workspace.list()] == ["a"]
+    assert [entry.name for entry in workspace.list("a")] == [".bascule"]

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import NoRoom
+from bascule.core.errors import NoRoom, WorkspaceError
 from bascule.core.principal import Principal
-from bascule.workspace.workspaces import Workspaces
+from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
 
@@ -41,3 +41,20 @@ def test_they_lie_where_the_config_says_or_in_the_state_folder(tmp_path: Path, m
             workspaces.of(ALICE).write_bytes("b", b"x" * 9000)
         assert len(list((tmp_path / place).iterdir())) == 1
         workspaces.close()
+
+
+def test_in_a_box_there_is_one_folder_and_one_to_whom_it_belongs(tmp_path: Path):
+    workspaces = BoxedWorkspace(tmp_path, quota=8192)
+    workspaces.of(ALICE).write_text("/workspace/a", "hers")
+    with pytest.raises(NoRoom):
+        workspaces.of(ALICE).write_bytes("b", b"x" * 9000)
+    with pytest.raises(WorkspaceError, match="another agent session"):
+        workspaces.of(BOB)
+    workspaces.close()
+
+    assert (tmp_path / "a").read_text() == "hers"
+    # Nor after all that was open is closed.
+    with pytest.raises(WorkspaceError, match="another agent session"):
+        workspaces.of(BOB)
+    assert workspaces.of(ALICE).read_text("a") == "hers"
+    workspaces.close()

@@ -12,13 +12,20 @@ HOME = "/home/box"
 HOUSE = "/run/bascule"
 """Where things of ours are seen inside: the first program, and sockets."""
 
+INSIDE = f"{HOUSE}/inside"
+"""Where the folder of the first program is seen."""
+
 USER = 65532
 """Who a server is inside. Nobody on any system."""
 
 PROXY_PORT = 3128
 """On the loopback of a box with a proxy: what HTTP_PROXY names."""
 
-PROXY_SOCKET = f"{HOUSE}/egress.sock"
+PROXY_FOLDER = f"{HOUSE}/egress"
+"""What is mounted for the proxy: a folder of the box's own, read-only. A proxy that comes back makes its socket again,
+and a socket that was mounted by itself would stay the old one."""
+
+PROXY_SOCKET = f"{PROXY_FOLDER}/egress.sock"
 RAISE_SOCKET = f"{HOUSE}/raise.sock"
 
 
@@ -31,6 +38,23 @@ class Mount:
     writable: bool = False
     why: str = ""
     """In a word, for who looks: system, program, argument, folder, configured, prepared, workspace, ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symbolic link that stands in the box."""
+
+    path: str
+    to: str
+    """As it stands in the link: it may be relative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """A path that the command names and the box does not show."""
+
+    path: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +82,15 @@ class Box:
     mounts: tuple[Mount, ...]
     """In the order in which they are made: what stands later may lie in what stands before."""
     bounds: Bounds
+    links: tuple[Link, ...] = ()
+    """Links outside of all mounts: /bin where it is one, and those on the way to a program."""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Small files that are there and on no disk, with what stands in them."""
+    hidden: tuple[str, ...] = ()
+    """Folders in what is mounted that are empty inside. Our own state is one."""
+    omitted: tuple[Omitted, ...] = ()
+    python: str = ""
+    """What runs the first program inside. Empty where the image is somebody else's."""
     proxied: bool = False
     """Whether there is a proxy's socket at PROXY_SOCKET, to be forwarded from PROXY_PORT."""
     image: str | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from bascule.config.sandbox import Sandbox
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
+from bascule.sandbox.boxes.box import Mount
 from bascule.sandbox.child import Command
 
 _NOTHING = dict[str, str]
@@ -24,4 +25,6 @@ class Order:
     workspace: str | None = None
     """The folder with the files of the agent session, shown as /workspace, to be written to."""
     sockets: Mapping[str, str] = field(default_factory=_NOTHING)
-    """Sockets of ours that it is given: their paths in the box, and outside."""
+    """Sockets of ours that it is given: their paths in the box, and outside. Of the proxy the folder stands here."""
+    mounts: tuple[Mount, ...] = ()
+    """What else of ours it is shown, such as the packages that were fetched for it."""

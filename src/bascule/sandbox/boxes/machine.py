@@ -1,0 +1,45 @@
+"""What is to be known of this machine before a box can be laid out: whose homes there are, and where our own things
+lie."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bascule.config.state import state_folder
+
+INSIDE = str(Path(__file__).parents[1] / "inside")
+"""The folder with what runs inside a box before the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Paths of this machine, each of them whole."""
+
+    home: str
+    """Of whoever runs us: what `~` stands for."""
+    here: str
+    """The folder we were started in. A command without one of its own is looked at from here."""
+    state: str
+    """Where our keys and records are. No box ever shows it."""
+    python: str
+    """Our own Python, by its real path: it runs the first program in a box."""
+    inside: str = INSIDE
+
+
+def this_machine(environ: Mapping[str, str]) -> Machine:
+    state = state_folder(environ)
+    return Machine(
+        home=environ.get("HOME", "") or str(Path.home()),
+        here=_here(),
+        state=os.path.realpath(state),
+        python=os.path.realpath(sys.executable),
+    )
+
+
+def _here() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # a folder that was removed has no path
+        return "/"

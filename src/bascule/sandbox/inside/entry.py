@@ -1,0 +1,158 @@
+"""The first program in a box: it looks from inside whether the box is tight, and only then lets the server run.
+
+    python -I -S entry.py '{"mode": …, "isolated": …, …}' [server's argv …]
+
+What it finds wrong it says on stderr, and ends with 97. Standard library only.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # at run time it would take as long as all the rest
+    from typing import Any, NoReturn
+
+LEAKS = 97
+"""The exit code of a box that is not tight, or does not become so. No server of anybody's is known to use it."""
+
+NOT_THERE = 127
+NOT_RUN = 126
+"""What shells end with when a program is missing, or cannot be run."""
+
+ENDINGS = (signal.SIGTERM, signal.SIGINT)
+
+FORWARDER_WITHIN = 10.0
+"""Seconds until the way to the proxy must be open. It takes milliseconds, on a busy machine some more."""
+
+
+def main(argv: "list[str]") -> "NoReturn":
+    told = json.loads(argv[1])
+    # What else lies in this folder. Nothing was there to be found before: -I and -S leave all but the library out.
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 -- pathlib takes too long
+    proofs = importlib.import_module("proofs")
+    for reason in proofs.leaks(isolated=told["isolated"]):
+        refuse(reason)
+    if told["forwarding"] != "none":
+        lead_to_proxy(told)
+    limit(told["limits"])
+    if told["mode"] == "become":
+        become(argv[2:], told["cwd"])
+    if told["mode"] == "stay":
+        stay()
+    sys.exit(0)
+
+
+def refuse(reason: str) -> "NoReturn":
+    sys.stderr.write(f"bascule: this box is not tight: {reason}\n")
+    sys.stderr.flush()
+    os._exit(LEAKS)
+
+
+# The way to the proxy
+
+
+def lead_to_proxy(told: "dict[str, Any]") -> None:
+    """Have something listen on the loopback that hands all it is given to the proxy's socket."""
+    if told["forwarding"] == "start":
+        try:
+            forward = importlib.import_module("forward")  # it lies beside this file
+        except ImportError as error:
+            refuse(f"there is nothing that leads to the proxy: {error}")
+        _start_beside(forward.serve, told["port"], told["socket"])
+    deadline = time.monotonic() + FORWARDER_WITHIN
+    while not _listens(told["port"]):
+        if time.monotonic() > deadline:
+            refuse(f"nothing leads to the proxy: nobody listens on port {told['port']}")
+        time.sleep(0.005)
+
+
+def _start_beside(serve: "Any", port: int, path: str) -> None:
+    """In a grandchild: the server must not find a child that it has not started."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            _let_go_of_pipes()
+            serve(port, path)
+    finally:
+        os._exit(LEAKS)
+
+
+def _let_go_of_pipes() -> None:
+    """What the server says and hears is its own; and whoever listens hears the end only when the last has let go."""
+    nowhere = os.open("/dev/null", os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
+        tried.settimeout(FORWARDER_WITHIN)
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+# The server
+
+
+def limit(limits: "dict[str, int]") -> None:
+    for name, value in limits.items():
+        number = getattr(resource, name)
+        _, hard = resource.getrlimit(number)
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (most, most))
+
+
+def become(argv: "list[str]", cwd: str) -> "NoReturn":
+    # Python ignores these, and what is ignored stays so in the program it becomes.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.chdir(cwd)
+        os.execve(argv[0], argv, given_environment())  # noqa: S606 -- no shell is wanted
+    except FileNotFoundError as error:
+        fail(NOT_THERE, argv[0], error)
+    except (OSError, ValueError) as error:
+        fail(NOT_RUN, argv[0], error)
+
+
+def given_environment() -> "dict[bytes, bytes]":
+    """The environment as we were given it. Python may have added to its own: a locale, where there was none."""
+    with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
+        lines = file.read().split(b"\0")
+    return {name: value for name, found, value in (line.partition(b"=") for line in lines) if found}
+
+
+def fail(code: int, program: str, error: Exception) -> "NoReturn":
+    sys.stderr.write(f"bascule: {program} could not be started in its box: {error}\n")
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def stay() -> "NoReturn":
+    """Be there for as long as the box is, and wait for whatever was left behind in it."""
+    heard = {signal.SIGCHLD, *ENDINGS}
+    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    while signal.sigwait(heard) not in ENDINGS:
+        _reap()
+    os._exit(0)
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,43 @@
+"""An engine that makes no boxes and notes what it was asked for, for tests of those who order them."""
+
+from collections.abc import Sequence
+
+from bascule.sandbox.boxes.box import Box
+from bascule.sandbox.boxes.engine import Ended, EngineBox
+from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.child import Command
+
+
+class NotedBox:
+    """What became of one order."""
+
+    def __init__(self, engine: "NotingEngine", order: Order) -> None:
+        self._engine = engine
+        self._order = order
+
+    async def open(self) -> Command:
+        self._engine.did.append(f"open {self._order.lane}")
+        return self._order.command
+
+    async def close(self) -> None:
+        self._engine.did.append(f"close {self._order.lane}")
+
+
+class NotingEngine:
+    """Gives the command as it is. Nothing is confined by it."""
+
+    def __init__(self, kind: str = "bubblewrap") -> None:
+        self.kind = kind
+        self.did: list[str] = []
+        self.orders: list[Order] = []
+
+    def box(self, order: Order) -> EngineBox:
+        self.orders.append(order)
+        return NotedBox(self, order)
+
+    async def run(self, box: Box, timeout: float) -> Ended:
+        raise NotImplementedError(f"{box.name} within {timeout}")
+
+    @property
+    def lanes(self) -> Sequence[str]:
+        return [order.lane for order in self.orders]

@@ -1,0 +1,99 @@
+"""The first program in a box, where there is no box."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bascule.sandbox.inside import entry
+
+PROGRAM = Path(entry.__file__)
+
+ALONE = """
+import sys
+sys.path.insert(0, {folder!r})
+import entry, proofs
+proofs.leaks = lambda isolated: iter(())
+entry.FORWARDER_WITHIN = 0.3
+entry.main(["entry", *sys.argv[1:]])
+"""
+"""The first program, where it finds nothing wrong."""
+
+
+def run(
+    told: dict[str, Any], *argv: str, tight: bool = True, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    whole = {
+        "mode": "become",
+        "isolated": True,
+        "forwarding": "none",
+        "port": 1,
+        "socket": "/x",
+        "cwd": "/",
+        "limits": {},
+    }
+    start = ["-c", ALONE.format(folder=str(PROGRAM.parent))] if tight else [str(PROGRAM)]
+    command = [sys.executable, "-I", "-S", *start, json.dumps({**whole, **told}), *argv]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=env or {})
+
+
+def test_where_it_is_not_tight_the_server_never_runs(tmp_path: Path) -> None:
+    ended = run({}, "/usr/bin/touch", str(tmp_path / "ran"), tight=False)
+    assert ended.returncode == 97
+    assert "not tight" in ended.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_it_becomes_the_server_with_the_environment_it_was_given() -> None:
+    ended = run({}, "/usr/bin/env", env={"A": "1", "PYTHONPATH": "/x"})
+    assert (ended.returncode, sorted(ended.stdout.split())) == (0, ["A=1", "PYTHONPATH=/x"])
+
+
+def test_the_server_starts_in_its_folder_and_hears_signals(tmp_path: Path) -> None:
+    ended = run({"cwd": str(tmp_path)}, "/bin/sh", "-c", "pwd; grep SigIgn /proc/self/status")
+    assert ended.stdout.split() == [str(tmp_path), "SigIgn:", "0000000000000000"]
+
+
+def test_limits_are_set_for_good() -> None:
+    ended = run({"limits": {"RLIMIT_NOFILE": 64}}, "/bin/sh", "-c", "ulimit -Sn; ulimit -Hn")
+    assert ended.stdout.split() == ["64", "64"]
+
+
+def test_a_server_that_cannot_be_started_says_so() -> None:
+    assert run({}, "/no/such/program").returncode == 127
+    assert run({}, "/etc/hostname").returncode == 126
+    assert "could not be started in its box" in run({"cwd": "/no/such"}, "/bin/true").stderr
+
+
+def test_it_may_only_prove() -> None:
+    assert run({"mode": "prove"}).returncode == 0
+
+
+def test_without_a_way_to_the_proxy_the_server_never_runs(tmp_path: Path) -> None:
+    ended = run({"forwarding": "wait"}, "/usr/bin/touch", str(tmp_path / "ran"))
+    assert (ended.returncode, "nobody listens" in ended.stderr) == (97, True)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_it_stays_until_it_is_told_to_end() -> None:
+    whole = {"mode": "stay", "isolated": True, "forwarding": "none", "limits": {}}
+    command = [sys.executable, "-I", "-S", "-c", ALONE.format(folder=str(PROGRAM.parent)), json.dumps(whole)]
+    with subprocess.Popen(command) as staying:
+        try:
+            wait_until_it_listens(staying.pid)
+            assert staying.poll() is None
+            staying.terminate()
+            assert staying.wait(10) == 0
+        finally:
+            staying.kill()
+
+
+def wait_until_it_listens(pid: int) -> None:
+    waiting = {"x86_64": "128 ", "aarch64": "137 "}[os.uname().machine]
+    for _ in range(3000):
+        if Path(f"/proc/{pid}/syscall").read_text().startswith(waiting):
+            return
+        subprocess.run(["sleep", "0.01"], check=True)
+    raise AssertionError("it does not begin to stay")

@@ -1,0 +1,61 @@
+"""To whom boxes belong."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from bascule.sandbox.owner import LOCK, RUN, Owner, forget, left_behind
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from bascule.sandbox.owner import Owner
+owner = Owner(Path(sys.argv[1]))
+print(owner.id, flush=True)
+time.sleep(60)
+"""
+
+
+def test_an_owner_has_a_folder_for_as_long_as_it_lives(tmp_path: Path):
+    owner = Owner(tmp_path)
+    assert owner.folder == tmp_path / RUN / owner.id
+    assert (owner.folder / LOCK).stat().st_mode & 0o777 == 0o600
+    assert owner.folder.stat().st_mode & 0o777 == 0o700
+    owner.release()
+    owner.release()
+    assert list((tmp_path / RUN).iterdir()) == []
+
+
+def test_one_that_lives_is_never_taken_for_one_that_was_left_behind(tmp_path: Path):
+    owners = [Owner(tmp_path) for _ in range(3)]
+    assert len({owner.id for owner in owners}) == 3
+    assert list(left_behind(tmp_path)) == []
+    for owner in owners:
+        owner.release()
+
+
+def test_one_that_was_killed_is_found_and_can_be_forgotten(tmp_path: Path):
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        name = process.stdout.readline().strip()
+        assert list(left_behind(tmp_path)) == []
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+
+    assert list(left_behind(tmp_path)) == [name]
+    forget(tmp_path, name)
+    assert list(left_behind(tmp_path)) == []
+
+
+def test_where_there_never_was_one_none_is_found(tmp_path: Path):
+    assert list(left_behind(tmp_path)) == []
+
+
+def test_what_is_being_made_or_is_no_owners_is_left_alone(tmp_path: Path):
+    (tmp_path / RUN / ".half-made").mkdir(parents=True)
+    (tmp_path / RUN / ".half-made" / LOCK).touch()
+    (tmp_path / RUN / "something").mkdir()
+    assert list(left_behind(tmp_path)) == []
