@@ -11,7 +11,7 @@ from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.engine import Engine, EngineBox
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
-from bascule.sandbox.docker.engine import Run
+from bascule.sandbox.run import Run
 from bascule.sandbox.engines import Engines, settings_of
 
 WorkspaceOf = Callable[[Principal], str]
