@@ -3,14 +3,14 @@ at, and nothing is changed."""
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.config.sandbox import AUTO, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import HOME, HOUSE, INSIDE, PROXY_PORT, PROXY_SOCKET, WORKSPACE, Bounds, Box, Mount
+from bascule.sandbox.boxes.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount
 from bascule.sandbox.boxes.commands import paths_in, scripts_in
 from bascule.sandbox.boxes.machine import Machine
 from bascule.sandbox.boxes.order import Order
@@ -41,25 +41,26 @@ class Shown:
     why: str
 
 
-def laid_out(order: Order, machine: Machine, name: str, prepared: Iterable[Mount] = ()) -> Box:
-    """The box for an order. `name` is to be unique. `prepared` are layers with what the command would else fetch.
-    Raises `SandboxError` for what the operator named and is not there."""
+def laid_out(order: Order, machine: Machine, name: str) -> Box:
+    """The box for an order. `name` is to be unique. Raises `SandboxError` for what the operator named and is not
+    there."""
     view = View(machine)
     whole = order.settings.image is None
     argv = tuple(order.command.argv)
     if whole:
         show_system(view, order.lane)
-        argv = (_show_command(view, order.command), *argv[1:])
+        if not _is_prepared(order):
+            argv = (_show_command(view, order.command), *argv[1:])
         show_program(view, machine.python, lambda _: None)
-    for layer in prepared:
-        view.add(layer)
+    for mount in order.mounts:
+        view.add(mount)
     _show_named(view, order)
     view.add(Mount(machine.inside, INSIDE, why="ours"))
     if order.workspace is not None:
         view.add(Mount(os.path.realpath(order.workspace), WORKSPACE, writable=True, why="workspace"))
     for inside, outside in order.sockets.items():
         view.add(Mount(outside, inside, why="ours"))
-    proxied = order.lane is Lane.PROXIED and PROXY_SOCKET in order.sockets
+    proxied = order.lane is Lane.PROXIED and PROXY_FOLDER in order.sockets
     files = written_files(order.lane) if whole else {}
     return Box(
         name=name,
@@ -108,6 +109,12 @@ def _telling(mount: Mount) -> bool:
 
 
 # The command
+
+
+def _is_prepared(order: Order) -> bool:
+    """Whether the program is one that was fetched in a box. All it needs is mounted with it, and what strangers wrote
+    into it is not asked which other files of this machine are to be shown."""
+    return any(mount.why == "prepared" and below(order.command.argv[0], mount.target) for mount in order.mounts)
 
 
 def _show_command(view: View, command: Command) -> str:

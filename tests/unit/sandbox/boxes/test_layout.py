@@ -12,7 +12,7 @@ from bascule.config.sandbox import HostPath, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import PROXY_SOCKET, Box, Mount
+from bascule.sandbox.boxes.box import PROXY_FOLDER, Box, Mount
 from bascule.sandbox.boxes.layout import Shown, laid_out, shown
 from bascule.sandbox.boxes.machine import Machine
 from bascule.sandbox.boxes.order import Order
@@ -132,15 +132,15 @@ def test_the_environment_is_the_command_s_but_for_what_a_box_changes(machine: Ma
 
 
 def test_a_box_with_a_proxy_is_led_to_it(machine: Machine) -> None:
-    box = laid_out(order("env", lane=Lane.PROXIED, sockets={PROXY_SOCKET: "/run/x/egress.sock"}), machine, "b")
+    box = laid_out(order("env", lane=Lane.PROXIED, sockets={PROXY_FOLDER: "/run/x/egress"}), machine, "b")
     assert box.proxied
     assert box.env["HTTPS_PROXY"] == box.env["http_proxy"] == "http://127.0.0.1:3128"
     assert "127.0.0.1" in box.env["NO_PROXY"]
-    assert Mount("/run/x/egress.sock", PROXY_SOCKET, why="ours") in box.mounts
+    assert Mount("/run/x/egress", PROXY_FOLDER, why="ours") in box.mounts
 
 
 def test_a_box_without_one_is_not(machine: Machine) -> None:
-    for lane, sockets in ((Lane.PROXIED, {}), (Lane.SEALED, {PROXY_SOCKET: "/run/x/egress.sock"})):
+    for lane, sockets in ((Lane.PROXIED, {}), (Lane.SEALED, {PROXY_FOLDER: "/run/x/egress"})):
         box = laid_out(order("env", lane=lane, sockets=sockets), machine, "b")
         assert not box.proxied
         assert "HTTP_PROXY" not in box.env
@@ -185,7 +185,7 @@ def test_folders_of_code_in_the_environment_are_shown(machine: Machine, tmp_path
 
 def test_layers_that_were_prepared_are_mounted(machine: Machine) -> None:
     layer = Mount("/layers/x", "/opt/prepared", why="prepared")
-    assert layer in laid_out(order("env"), machine, "b", prepared=[layer]).mounts
+    assert layer in laid_out(order("env", mounts=(layer,)), machine, "b").mounts
 
 
 def test_a_person_is_told_what_is_mounted_beside_the_system(machine: Machine, tmp_path: Path) -> None:
@@ -195,3 +195,22 @@ def test_a_person_is_told_what_is_mounted_beside_the_system(machine: Machine, tm
     assert lines[-1].path == "/tmp"
     assert lines[-1].mode == "no"
     assert not any(line.path == "/usr" for line in lines)
+
+
+def test_a_prepared_program_is_not_asked_what_else_is_to_be_shown(machine: Machine, tmp_path: Path) -> None:
+    tree = Path(machine.state) / "prepared/key/tree"
+    secret = tmp_path / "home/documents/bin/secret"
+    layer = Mount(str(tree), str(tree), why="prepared")
+    for folder in (tree / "env/bin", tree / "env/lib/python3.11/site-packages", secret.parent):
+        folder.mkdir(parents=True)
+    secret.write_text("private")
+    program = tree / "env/bin/server"
+    program.write_text(f"#!{secret}\n'''exec' \"{secret}\" \"$0\" \n")
+    program.chmod(0o755)
+    (tree / "env/pyvenv.cfg").write_text(f"home = {secret.parent}")
+    (tree / "env/lib/python3.11/site-packages/x.pth").write_text(str(secret.parent))
+
+    box = laid_out(order(str(program), "--flag", mounts=(layer,)), machine, "b")
+
+    assert own(box) == {str(tree): layer}
+    assert box.argv == (str(program), "--flag")

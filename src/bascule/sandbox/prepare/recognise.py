@@ -1,0 +1,171 @@
+"""Which commands fetch a package before they run it, and what they ask for.
+
+Only what is understood whole is prepared: an option we do not know may change what is run. Such a command is run as it
+is written, which needs a network.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from bascule.sandbox.prepare.options import NPM, PIPX, UV, Meaning, Table
+from bascule.sandbox.prepare.package import Kind, Package, Unprepared
+from bascule.sandbox.prepare.specs import NotUnderstood, has_credentials, npm_spec, python_spec
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """One way to say *fetch and run*: the words behind the program's name, and what its options mean."""
+
+    program: str
+    words: tuple[str, ...]
+    table: Table
+    kind: Kind
+    separated: bool = False
+    """Whether it takes every option for its own up to a `--`."""
+
+
+_RUNNERS = (
+    _Runner("npx", (), NPM, "npm"),
+    _Runner("npm", ("exec",), NPM, "npm", separated=True),
+    _Runner("npm", ("x",), NPM, "npm", separated=True),
+    _Runner("pnpx", (), NPM, "npm"),
+    _Runner("pnpm", ("dlx",), NPM, "npm"),
+    _Runner("yarn", ("dlx",), NPM, "npm"),
+    _Runner("bunx", (), NPM, "npm"),
+    _Runner("bun", ("x",), NPM, "npm"),
+    _Runner("uvx", (), UV, "python"),
+    _Runner("uv", ("tool", "run"), UV, "python"),
+    _Runner("pipx", ("run",), PIPX, "python"),
+)
+
+_ENDINGS = (".cmd", ".exe", ".ps1")
+"""What Windows adds to the names of these programs: configs are passed around."""
+
+_SCOPE = re.compile(r"--@[\w.~-]+:registry")
+_PLAIN = re.compile(r"[A-Za-z0-9_@][\w.@+-]*")
+
+_PROJECT = Unprepared(
+    "`uv run` runs a project in its own folder: run `uv sync` there, and name the program in its .venv/bin"
+)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the options of a command have said so far."""
+
+    packages: list[str] = field(default_factory=list[str])
+    more: list[str] = field(default_factory=list[str])
+    options: list[str] = field(default_factory=list[str])
+    python: str | None = None
+    separated: bool = False
+
+    def take(self, name: str, meaning: Meaning, value: str) -> None:
+        match meaning:
+            case Meaning.PACKAGE:
+                self.packages.append(value)
+            case Meaning.MORE:
+                self.more.append(value)
+            case Meaning.PYTHON:
+                self.python = value
+            case Meaning.SAID_ON:
+                self.options.append(name)
+            case Meaning.SAID_ON_WITH_VALUE:
+                self.options.append(f"{name}={value}")
+            case Meaning.PASSED_OVER | Meaning.PASSED_OVER_WITH_VALUE:
+                pass
+
+
+def recognise(argv: Sequence[str]) -> Package | Unprepared | None:
+    """What a command fetches. None if it is none that fetches."""
+    if not argv:
+        return None
+    program, words = _name(argv[0]), tuple(argv[1:])
+    for runner in _RUNNERS:
+        asked = _Asked()
+        if runner.program != program:
+            continue
+        try:
+            behind = _behind_words(runner, words, asked)
+            if behind is not None:
+                return _package(runner, asked, behind)
+        except NotUnderstood as reason:
+            return Unprepared(str(reason))
+    return _PROJECT if program == "uv" and "run" in words else None
+
+
+def _name(program: str) -> str:
+    name = PurePath(program.replace("\\", "/")).name
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
+def _behind_words(runner: _Runner, words: tuple[str, ...], asked: _Asked) -> tuple[str, ...] | None:
+    """What stands behind `dlx`, or the like. None where that is not there."""
+    if not runner.words:
+        return words
+    if not set(runner.words) <= set(words):
+        return None
+    behind = _options(runner.table, words, asked)
+    return behind[len(runner.words) :] if behind[: len(runner.words)] == runner.words else None
+
+
+def _options(table: Table, words: tuple[str, ...], asked: _Asked) -> tuple[str, ...]:
+    """What stands behind the options."""
+    while words and words[0].startswith("-"):
+        word, words = words[0], words[1:]
+        if word == "--":
+            asked.separated = True
+            break
+        name, given, value = word.partition("=")
+        meaning = _meaning(name, table)
+        if meaning.with_value and not given:
+            value, words = (words[0], words[1:]) if words else ("", ())
+        if meaning.with_value is not bool(value) and value != "true":
+            raise NotUnderstood(f"its option {name} is not understood as {word}")
+        if has_credentials(value):
+            raise NotUnderstood(f"its option {name} carries a password, which a box that fetches does not get")
+        asked.take(table.long(name), meaning, value)
+    return words
+
+
+def _meaning(name: str, table: Table) -> Meaning:
+    if table is NPM and _SCOPE.fullmatch(name):
+        return Meaning.SAID_ON_WITH_VALUE
+    meaning = table.get(name)
+    if meaning is None:
+        raise NotUnderstood(f"what its option {name} means for a fetched package is not known")
+    if isinstance(meaning, str):
+        raise NotUnderstood(f"its option {name} {meaning}")
+    return meaning
+
+
+def _package(runner: _Runner, asked: _Asked, words: tuple[str, ...]) -> Package:
+    rest = _options(runner.table, words, asked)
+    if runner.separated and not asked.separated:
+        said = " ".join((runner.program, *runner.words))
+        raise NotUnderstood(f"`{said}` takes every option for its own, unless `--` stands before the package")
+    if not rest:
+        raise NotUnderstood("it names no program to run")
+    specs, binary = (_npm if runner.kind == "npm" else _python)(asked, rest[0])
+    if binary is not None and not _PLAIN.fullmatch(binary):
+        raise NotUnderstood(f"{rest[0]} does not say which program of the package is to be run")
+    return Package(runner.kind, specs, binary, rest[1:], runner.program, tuple(asked.options), asked.python)
+
+
+def _npm(asked: _Asked, named: str) -> tuple[tuple[str, ...], str | None]:
+    if asked.packages:
+        return tuple(map(npm_spec, asked.packages)), named
+    return (npm_spec(named),), None
+
+
+def _python(asked: _Asked, named: str) -> tuple[tuple[str, ...], str]:
+    more = tuple(python_spec(each).text for each in asked.more)
+    if asked.packages:
+        return (*(python_spec(each).text for each in asked.packages), *more), named
+    package = python_spec(named)
+    if package.name == "python":
+        raise NotUnderstood("it runs the interpreter itself, and no package")
+    return (package.text, *more), package.name or ""

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from bascule.core.errors import SandboxError
+from bascule.sandbox.prepare.layer import FORMAT, RECORD, TREE, Record, looked_over, read_record, written
+from bascule.sandbox.prepare.tree import content_digest, look_digest
+from support.packages import install
+
+
+def made(folder: Path) -> Record:
+    install(folder / TREE)
+    tree = folder / TREE
+    record = Record(FORMAT, "server", "npx", True, "bin/x", "/n", (), content_digest(tree), look_digest(tree), 1, 2.0)
+    (folder / RECORD).write_bytes(written(record))
+    return record
+
+
+def test_what_is_written_down_is_read_again(tmp_path: Path):
+    assert read_record(tmp_path / "none") is None
+
+    record = made(tmp_path / "key")
+    assert read_record(tmp_path / "key") == record
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"\xff", b"[1"])
+def test_a_record_that_cannot_be_read_is_no_layer_to_start_from(tmp_path: Path, text: bytes):
+    made(tmp_path / "key")
+    (tmp_path / "key" / RECORD).write_bytes(text)
+
+    with pytest.raises(SandboxError, match="not as it was fetched") as caught:
+        read_record(tmp_path / "key")
+    assert "bascule sandbox rm key" in caught.value.fix
+
+
+def test_a_folder_without_a_record_is_no_layer_to_start_from(tmp_path: Path):
+    (tmp_path / "key").mkdir()
+
+    with pytest.raises(SandboxError, match="not as it was fetched"):
+        read_record(tmp_path / "key")
+
+
+def test_a_layer_that_was_copied_is_as_it_was(tmp_path: Path):
+    record = made(tmp_path / "key")
+    file = tmp_path / "key" / TREE / "package.json"
+    file.touch()
+
+    look = looked_over(tmp_path / "key", record)
+
+    assert look == look_digest(tmp_path / "key" / TREE)
+    assert look != record.look
+
+
+def test_a_layer_that_was_changed_is_refused(tmp_path: Path):
+    record = made(tmp_path / "key")
+    (tmp_path / "key" / TREE / "node_modules/server/index.js").write_text("evil")
+
+    with pytest.raises(SandboxError, match="not as it was fetched"):
+        looked_over(tmp_path / "key", record)
+
+
+def test_a_layer_whose_files_are_gone_is_refused(tmp_path: Path):
+    record = made(tmp_path / "key")
+    (tmp_path / "key" / TREE).rename(tmp_path / "elsewhere")
+
+    with pytest.raises(SandboxError, match="not as it was fetched"):
+        looked_over(tmp_path / "key", record)

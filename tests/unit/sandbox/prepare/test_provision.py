@@ -1,0 +1,43 @@
+from dataclasses import replace
+from pathlib import Path
+
+from bascule.config.sandbox import Sandbox
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.boxes.box import Mount
+from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.prepare.provision import PreparedPackages
+from support.packages import WritesPackages, command, tools
+
+
+def order(tmp_path: Path, *argv: str, lane: Lane = Lane.SEALED) -> Order:
+    asked = command(*argv, path=tools(tmp_path / "bin"), TOKEN="configured")
+    return Order("files", lane, Principal("u", "s"), asked, Sandbox(), mounts=(Mount("/a", "/a"),))
+
+
+async def test_an_order_is_given_the_fetched_program_and_keeps_all_else(tmp_path: Path):
+    engine = WritesPackages()
+    provision = PreparedPackages(tmp_path / "state")
+    before = order(tmp_path, "npx", "-y", "server", "/data")
+
+    after = await provision.before(engine, before)
+    again = await provision.before(engine, replace(before, lane=Lane.OPEN))
+    await provision.after(after)
+
+    assert after.command.argv[0].endswith("/node_modules/.bin/server")
+    assert after.command.argv[1:] == ("/data",)
+    assert after.command.env["TOKEN"] == "configured"
+    assert after.mounts[0] == Mount("/a", "/a")
+    assert "prepared" in [mount.why for mount in after.mounts]
+    assert again == replace(after, lane=Lane.OPEN)
+    assert len(engine.boxes) == 1
+
+
+async def test_what_fetches_nothing_and_what_runs_in_another_image_is_left_as_it_is(tmp_path: Path):
+    engine = WritesPackages()
+    plain = order(tmp_path, "python", "-m", "server")
+    elsewhere = replace(plain, command=replace(plain.command, argv=("npx", "server")), settings=Sandbox(image="own"))
+
+    for each in (plain, elsewhere):
+        assert await PreparedPackages(tmp_path / "state").before(engine, each) is each
+    assert engine.boxes == []
