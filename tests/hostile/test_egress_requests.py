@@ -184,7 +184,10 @@ def test_nothing_is_smuggled_behind_a_request(out: WayOut, framed: str, after: b
 def test_http_2_is_not_spoken(out: WayOut):
     with out.reaching(), calling(out.path) as caller:
         caller.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
-        assert b" 200 " not in caller.ended()
+        said = caller.ended()
+
+    # An answer in HTTP/2 would begin with the settings of whoever speaks it.
+    assert not said or said.startswith(b"HTTP/1.1 4")
 
 
 @pytest.mark.parametrize("version", ["HTTP/0.9", "HTTP/1.0", "HTTP/2.0", "HTTP/3.0", "HTTP/9.9", ""])
