@@ -1,7 +1,7 @@
 """The boxes of one runtime: each is ordered with all that its lane needs, and nothing that it must not have."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bascule.config.model import ServerConfig
@@ -61,6 +61,23 @@ class ServerBox:
             await provision.after(self.order)
 
 
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """All of an order but its command."""
+
+    engine: Engine
+    whole: Order
+    provisions: tuple[Provision, ...] = ()
+
+    @property
+    def lane(self) -> Lane:
+        return self.whole.lane
+
+    def of(self, command: Command) -> ServerBox:
+        """A box that is not made yet."""
+        return ServerBox(self.engine, replace(self.whole, command=command), self.provisions)
+
+
 class Boxing:
     """Orders boxes. Which engine makes them was settled when the runtime started."""
 
@@ -81,8 +98,8 @@ class Boxing:
             return False
         return not isinstance(self.engine_of(server), SandboxError | None)
 
-    def order(self, server: ServerConfig, lane: Lane, principal: Principal, command: Command) -> ServerBox | None:
-        """A box that is not made yet. None, if the server runs without one. Raises why it cannot be had."""
+    def ordering(self, server: ServerConfig, lane: Lane, principal: Principal) -> "Ordering | None":
+        """How a box is ordered for a server. None, if it runs without one. Raises why it cannot be had."""
         engine = self.engine_of(server)
         if engine is None:
             return None
@@ -92,8 +109,8 @@ class Boxing:
         workspace = None if nobodys or self._workspace_of is None else self._workspace_of(principal)
         # What an operator vouches for is the server with the way out that it has.
         lane = Lane.OPEN if server.vouched is not None else lane
-        order = Order(server.name, lane, principal, command, settings_of(server), workspace)
-        return ServerBox(engine, order, self._provisions)
+        whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace)
+        return Ordering(engine, whole, self._provisions)
 
 
 UNBOXED = Boxing(Engines())

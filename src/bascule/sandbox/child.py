@@ -123,6 +123,10 @@ class Child:
         done, _ = await asyncio.wait((self.exited,), timeout=seconds)
         return bool(done)
 
+    def terminate(self) -> None:
+        """Ask it to end, and its group. It is still to be closed."""
+        self._process.terminate()
+
     def kill(self) -> None:
         """End it and all that it has started now, without waiting for that."""
         self._process.strike()

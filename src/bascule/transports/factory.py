@@ -19,7 +19,7 @@ from bascule.core.errors import ConfigError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxing import UNBOXED, Boxing, ServerBox
+from bascule.sandbox.boxing import UNBOXED, Boxing, Ordering
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through
 from bascule.transports.dispatcher import Dispatcher
@@ -39,7 +39,7 @@ def dial(  # noqa: PLR0913 -- each is of another room
 ) -> Dispatcher:
     """A dispatcher that is not open yet, on somebody's behalf. What a server is told of them is hidden by `mask`."""
     who = introducing.of(server, principal, mask)
-    box = partial(boxing.order, server, lane, principal)
+    box = boxing.ordering(server, lane, principal)
     return dispatcher_for(server, max_message=max_message, environ=environ, who=who, box=box)
 
 
@@ -56,23 +56,15 @@ def overheard(
     return dialled
 
 
-BoxFor = Callable[[Command], ServerBox | None]
-"""Orders a box for a command. None, if it runs without one."""
-
-
-def unboxed(_command: Command) -> None:
-    """A plain process."""
-
-
 def dispatcher_for(
     server: ServerConfig,
     *,
     max_message: int,
     environ: Mapping[str, str],
     who: Who | None = None,
-    box: BoxFor = unboxed,
+    box: Ordering | None = None,
 ) -> Dispatcher:
-    """A dispatcher that is not open yet."""
+    """A dispatcher that is not open yet. If it is to a process, that runs in a box, where there is an ordering."""
     who = who or Who()
     match server.transport:
         case StdioTransport() as stdio:
@@ -122,22 +114,24 @@ def by_older_way(server: ServerConfig) -> ServerConfig | None:
             return None
 
 
-def _stdio(stdio: StdioTransport, max_message: int, environ: Mapping[str, str], who: Who, box: BoxFor) -> Dispatcher:
+def _stdio(
+    stdio: StdioTransport, max_message: int, environ: Mapping[str, str], who: Who, box: Ordering | None
+) -> Dispatcher:
     configured = reveal_all(stdio.env)
     env = child_environment(configured, stdio.inherit_env, environ)
     if who.told is not None:
-        env = {**env, **who.told.at_spawn()}
+        env = {**env, **(who.told.at_spawn() if box is None else who.told.in_box(box.lane))}
     command = Command((stdio.command, *stdio.args), env, stdio.cwd)
     # What the operator let pass by name is as likely a secret as what was configured.
     hidden = (*configured.values(), *(value for name, value in env.items() if name not in SAFE_BASE))
-    boxed = box(command)
-    if boxed is not None and boxed.engine.kind == "docker":
+    if box is not None and box.engine.kind == "docker":
         from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
 
-        return DockerExecDispatcher(boxed, max_message=max_message, environ=environ, hidden=hidden)
+        return DockerExecDispatcher(box.of(command), max_message=max_message, environ=environ, hidden=hidden)
     from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
 
-    return StdioDispatcher(boxed or command, max_message=max_message, hidden=hidden)
+    started = command if box is None else box.of(command)
+    return StdioDispatcher(started, max_message=max_message, hidden=hidden)
 
 
 def _inside(inside: ContainerTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:

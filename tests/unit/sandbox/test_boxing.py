@@ -29,9 +29,10 @@ SERVER = ServerConfig("files", StdioTransport("files"))
 
 
 def ordered(boxing: Boxing, server: ServerConfig = SERVER, lane: Lane = Lane.SEALED) -> ServerBox:
-    box = boxing.order(server, lane, ALICE, COMMAND)
-    assert box is not None
-    return box
+    ordering = boxing.ordering(server, lane, ALICE)
+    assert ordering is not None
+    assert ordering.lane is ordering.of(COMMAND).order.lane
+    return ordering.of(COMMAND)
 
 
 class Given:
@@ -53,7 +54,7 @@ class Given:
 
 
 def test_where_there_is_no_engine_nothing_is_boxed():
-    assert UNBOXED.order(SERVER, Lane.OPEN, ALICE, COMMAND) is None
+    assert UNBOXED.ordering(SERVER, Lane.OPEN, ALICE) is None
     assert not UNBOXED.has_twin(SERVER)
 
 
@@ -69,10 +70,10 @@ def test_a_box_is_on_the_lane_that_it_is_ordered_for_and_has_the_workspace():
 
 def test_what_is_nobodys_has_no_workspace():
     boxing = Boxing(Engines((NotingEngine(),)), workspace_of=lambda _: "/files")
-    box = boxing.order(SERVER, Lane.OPEN, Nobody("bascule", "start"), COMMAND)
+    ordering = boxing.ordering(SERVER, Lane.OPEN, Nobody("bascule", "start"))
 
-    assert box is not None
-    assert box.order.workspace is None
+    assert ordering is not None
+    assert ordering.of(COMMAND).order.workspace is None
 
 
 def test_a_box_that_cannot_be_had_is_an_error_and_not_a_process():
@@ -81,7 +82,7 @@ def test_a_box_that_cannot_be_had_is_an_error_and_not_a_process():
 
     assert not boxing.has_twin(asked)
     with pytest.raises(SandboxError, match="no docker box"):
-        boxing.order(asked, Lane.OPEN, ALICE, COMMAND)
+        boxing.ordering(asked, Lane.OPEN, ALICE)
 
 
 @pytest.mark.parametrize(

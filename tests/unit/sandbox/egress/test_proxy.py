@@ -1,0 +1,233 @@
+"""The proxy that runs: a real Envoy. Nothing is allowed here, so nothing is looked up or connected to; what is let
+through, and what is not, is tried in tests/hostile/test_egress.py."""
+
+import asyncio
+import os
+import signal
+import stat
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bascule.config.egress import Egress
+from bascule.core.errors import SandboxError
+from bascule.sandbox.egress import proxy as module
+from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.proxy import EgressProxy, Place
+from support.asking import Answer, calling, get
+from support.waiting import fail_after, until
+
+
+class Heard(list[Access]):
+    async def until(self, count: int) -> None:
+        await until(lambda: len(self) >= count)
+
+
+@asynccontextmanager
+async def proxy_in(folder: Path, heard: Heard, place: Place | None = None) -> AsyncGenerator[EgressProxy]:
+    proxy = EgressProxy(Egress(), str(folder), heard.append, place)
+    try:
+        async with fail_after(60, "a test with a proxy"):
+            yield proxy
+    finally:
+        await proxy.close()
+
+
+def tried(path: str) -> Answer | None:
+    try:
+        return get(path, "http://denied.test/")
+    except OSError:
+        return None
+
+
+def environment(pid: int | None) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+async def test_it_is_started_with_the_first_box_and_answers_when_that_is_told(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        assert proxy.pid is None
+        path = await proxy.socket_for("one")
+
+        answer = tried(path)
+
+        assert answer is not None
+        assert (answer.status, answer.refused) == (403, "host")
+        assert "denied.test" in answer.json["reason"]
+
+
+async def test_the_record_says_which_box_asked(tmp_path: Path):
+    heard = Heard()
+    async with proxy_in(tmp_path / "egress", heard) as proxy:
+        paths = [await proxy.socket_for(f"box %REQ(x)% {number}") for number in range(3)]
+        for path in paths:
+            assert tried(path)
+        await heard.until(3)
+
+    assert sorted(each.box for each in heard) == [f"box %REQ(x)% {number}" for number in range(3)]
+    assert {(each.host, each.reason, each.status) for each in heard} == {("denied.test", "host", 403)}
+
+
+async def test_asked_for_again_a_box_has_the_same_socket(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        path, pid = await proxy.socket_for("one"), proxy.pid
+
+        assert await proxy.socket_for("one") == path
+        assert proxy.pid == pid
+
+
+async def test_the_socket_of_a_box_that_is_released_is_gone_and_others_stay(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        one, other = await proxy.socket_for("one"), await proxy.socket_for("other")
+        with calling(one) as caller, calling(other) as unharmed:
+            await proxy.release("one")
+            await proxy.release("one")
+
+            assert not Path(one).parent.exists()
+            # What it had open is closed.
+            assert not await asyncio.to_thread(caller.ended)
+            unharmed.say("GET http://denied.test/ HTTP/1.1", "Host: denied.test")
+            answer = unharmed.answer()
+            assert answer is not None
+            assert answer.status == 403
+
+
+async def test_a_box_of_the_same_name_has_another_socket(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        before = await proxy.socket_for("one")
+        await proxy.release("one")
+
+        after = await proxy.socket_for("one")
+
+        assert after != before
+        assert tried(after)
+
+
+async def test_killed_it_comes_back_with_every_socket_at_its_place(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        paths = [await proxy.socket_for(name) for name in ("one", "two")]
+        folders = [Path(path).parent.stat().st_ino for path in paths]
+        pid = proxy.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+        await until(lambda: proxy.pid not in {None, pid} and all(map(tried, paths)))
+
+        # The very folder, since it is what was mounted.
+        assert [Path(path).parent.stat().st_ino for path in paths] == folders
+
+
+async def test_a_box_may_be_asked_for_while_it_is_down(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        await proxy.socket_for("one")
+        assert proxy.pid is not None
+        os.kill(proxy.pid, signal.SIGKILL)
+
+        path = await proxy.socket_for("two")
+
+        assert tried(path)
+
+
+async def test_one_that_never_comes_up_is_told_with_its_last_words(tmp_path: Path):
+    place = Place(("sh", "-c", "echo no such luck >&2; exit 3"))
+    async with proxy_in(tmp_path / "egress", Heard(), place) as proxy:
+        with pytest.raises(SandboxError) as caught:
+            await proxy.socket_for("one")
+
+    assert "code 3" in caught.value.message
+    assert "no such luck" in caught.value.evidence
+
+
+async def test_one_that_runs_and_never_listens_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "LISTENING", 0.05)
+    async with proxy_in(tmp_path / "egress", Heard(), Place(("sh", "-c", "exec sleep 60"))) as proxy:
+        with pytest.raises(SandboxError, match="did not come up in time"):
+            await proxy.socket_for("one")
+
+
+async def test_a_program_that_is_not_there_is_told(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard(), Place((str(tmp_path / "nothing"),))) as proxy:
+        with pytest.raises(SandboxError, match="command not found"):
+            await proxy.socket_for("one")
+
+
+async def test_it_has_nothing_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "s3cret")
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        await proxy.socket_for("one")
+
+        assert environment(proxy.pid) == b"PATH=" + os.defpath.encode() + b"\0"
+
+
+async def test_nobody_else_of_this_machine_gets_to_the_sockets_but_whoever_is_in_the_box_does(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        path = Path(await proxy.socket_for("one"))
+
+        modes = [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent, path.parent.parent)]
+
+        assert modes == [0o666, 0o755, 0o700]
+
+
+async def test_the_path_of_its_folder_may_be_longer_than_one_of_a_socket(tmp_path: Path):
+    folder = tmp_path / ("long" * 30) / "egress"
+    async with proxy_in(folder, Heard()) as proxy:
+        path = await proxy.socket_for("one")
+
+        assert len(path) > 108
+        assert tried(path)
+
+
+async def test_nothing_is_left_when_it_is_closed(tmp_path: Path):
+    folder = tmp_path / "egress"
+    async with proxy_in(folder, Heard()) as proxy:
+        await proxy.socket_for("one")
+        pid = proxy.pid
+
+    assert proxy.pid is None
+    assert not Path(f"/proc/{pid}").exists()
+    assert not folder.exists()
+    with pytest.raises(SandboxError, match="closed"):
+        await proxy.socket_for("two")
+
+
+async def test_closed_before_it_was_needed_it_never_ran(tmp_path: Path):
+    proxy = EgressProxy(Egress(), str(tmp_path / "egress"), print)
+    await proxy.release("nobody")
+    await proxy.close()
+
+    assert not (tmp_path / "egress").exists()
+
+
+async def test_its_last_records_are_heard_before_it_is_closed(tmp_path: Path):
+    heard = Heard()
+    async with proxy_in(tmp_path / "egress", heard) as proxy:
+        assert tried(await proxy.socket_for("one"))
+
+    assert [each.box for each in heard] == ["one"]
+
+
+async def test_an_address_that_this_machine_has_now_is_closed_from_the_next_box_on(tmp_path: Path):
+    own = ["203.0.113.7"]
+    async with proxy_in(tmp_path / "egress", Heard(), Place(own=lambda: tuple(own))) as proxy:
+        one, pid = await proxy.socket_for("one"), proxy.pid
+        own.append("203.0.113.8")
+
+        other = await proxy.socket_for("other")
+
+        await until(lambda: proxy.pid not in {None, pid} and bool(tried(one) and tried(other)))
+        assert b"203.0.113.8" in (tmp_path / "egress/bootstrap.json").read_bytes()
+
+
+async def test_many_boxes_that_come_and_go_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "REMEMBERED", 3)
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        stays = await proxy.socket_for("stays")
+        for number in range(6):
+            await proxy.socket_for(f"goes-{number}")
+            await proxy.release(f"goes-{number}")
+
+        assert len(proxy._names) <= 5
+        assert proxy._names[1] == "stays"
+        assert tried(stays)
