@@ -50,8 +50,13 @@ ENDLESS = {"up"}
 OWN = {"run"}
 """What is about a server of one's own, which another command shown writes."""
 
+SPEAKING = {"sandbox"}
+"""What speaks MCP over stdin and stdout."""
 
-@pytest.mark.parametrize("words", [words for words in commands() if words[1] not in ENDLESS | OWN], ids=" ".join)
+
+@pytest.mark.parametrize(
+    "words", [words for words in commands() if words[1] not in ENDLESS | OWN | SPEAKING], ids=" ".join
+)
 async def test_every_command_shown_works(folder: Path, words: list[str]):
     program, *rest = words
     ran = await bascule(folder, *rest, env=PATH)
@@ -92,6 +97,18 @@ async def test_the_server_that_one_command_shown_writes_is_served_by_the_other(f
             assert line, "it ended"
         process.send_signal(signal.SIGINT)
         await process.communicate()
+
+
+async def test_the_server_that_a_command_shown_is_answers(folder: Path):
+    (words,) = (words for words in commands() if words[1] in SPEAKING)
+    process = await asyncio.create_subprocess_exec(
+        BASCULE, *words[1:], cwd=folder, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    async with fail_after(60):
+        out, _ = await process.communicate(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n')
+
+    assert process.returncode == 0
+    assert b'"name": "run"' in out
 
 
 async def test_the_commands_shown_are_all_there_are(folder: Path):

@@ -65,8 +65,9 @@ async def table(
         config = RuntimeConfig({"peer": peer.config}, store=store)
         async with Runtime(config, sinks=[events.append]) as runtime:
             session = runtime.session("alice", "s-1")
-            # A child process serves one link, so it has but one agent session to tell.
-            other = session if cell.transport == "stdio" else runtime.session("bob", "s-2")
+            # A process serves one link, so it has but one agent session to tell.
+            alone = cell.transport in {"stdio", "docker exec"}
+            other = session if alone else runtime.session("bob", "s-2")
             await asyncio.gather(session.connect(), other.connect())
             yield Table(peer, session, other, events)
 

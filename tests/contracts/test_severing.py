@@ -18,7 +18,7 @@ from support.waiting import fail_after, until
 SIZE = 12 * 1024 * 1024
 """Bytes of a message that no pipe and no socket can hold unread."""
 
-ONE_STREAM = ("stdio", "ws")
+ONE_STREAM = ("stdio", "docker exec", "ws")
 """Where all messages go one after the other, so that one which is stuck holds up the next."""
 
 OWN_SOCKETS = ("http", "unix", "sse")

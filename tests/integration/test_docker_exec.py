@@ -124,28 +124,25 @@ def reason_of(outcome: Outcome) -> ToolFailure:
     return outcome
 
 
-async def test_calls_at_once_noise_and_a_long_result_each_arrive_whole(box: Container, tmp_path: Path):
-    async with session_with(inside(box.name, "loud"), tmp_path) as session:
-        orders: list[dict[str, Any]] = [{"text": f"call {number}", "lines": 100} for number in range(50)]
-        orders.insert(25, {"size": EIGHT, "lines": 100})
-        outcomes = await asyncio.gather(*(session.call("work_act", order) for order in orders))
-
-    texts = [text_of(outcome) for outcome in outcomes]
-    assert texts.pop(25) == "x" * EIGHT
-    assert texts == [f"call {number}" for number in range(50)]
-
-
-async def test_every_line_of_stderr_is_taken_apart_from_the_answers(box: Container):
+async def test_fifty_calls_at_once_long_results_and_five_thousand_lines_of_noise_each_arrive_whole(box: Container):
     dispatcher = dispatcher_to(inside(box.name, "loud"))
     told: list[str] = []
     dispatcher.on_line = lambda _pid, line: told.append(line)
+    orders: list[dict[str, Any]] = [{"text": f"call {number}", "lines": 100} for number in range(50)]
+    for place in (10, 30):
+        orders[place]["size"] = EIGHT
     async with opened(dispatcher):
-        for text in ("one", "two"):
-            params = {"name": "act", "arguments": {"lines": 1000, "text": text}}
-            await dispatcher.send(a_request("tools/call", 10.0, params=params))
-        await until(lambda: len(told) == 2000)
-    assert told == [f"line {number} about {text}" for text in ("one", "two") for number in range(1000)]
-    assert dispatcher.evidence().endswith("line 999 about two")
+        asked = (a_request("tools/call", 60.0, params={"name": "act", "arguments": order}) for order in orders)
+        results = await asyncio.gather(*map(dispatcher.send, asked))
+        await until(lambda: len(told) == 5000)
+
+    texts = [result["content"][0]["text"] for result in results]
+    assert [texts[10], texts[30]] == ["x" * EIGHT] * 2
+    assert [text for text in texts if len(text) < 100] == [
+        f"call {number}" for number in range(50) if "size" not in orders[number]
+    ]
+    assert sorted(told) == sorted(f"line {number} about {order['text']}" for order in orders for number in range(100))
+    assert dispatcher.evidence() != ""
     assert dispatcher.counters.garbage == 0
 
 

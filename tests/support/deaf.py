@@ -8,13 +8,16 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from bascule.sandbox.run import Run
 from bascule.transports.dispatcher import Dispatcher
+from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.sse import SseDispatcher
 from bascule.transports.stdio import StdioDispatcher
 from bascule.transports.ws import WebSocketDispatcher
+from support.docker import reached
 from support.http_servers import Asked, read_request, socket_file, stream_head
-from support.servers import CAP, stdio
+from support.servers import CAP, argv, stdio
 from support.sse_servers import named
 from support.waiting import fail_after
 from support.ws_servers import switched
@@ -42,7 +45,7 @@ class Deaf(ABC):
 class DeafChild(Deaf):
     """The stand-in `deaf`, which writes down what it reads."""
 
-    def __init__(self, dispatcher: StdioDispatcher, log: Path) -> None:
+    def __init__(self, dispatcher: StdioDispatcher | DockerExecDispatcher, log: Path) -> None:
         self.dispatcher = self._child = dispatcher
         self._log = log
 
@@ -130,14 +133,28 @@ def _dispatcher(kind: str, port: int, path: str) -> Dispatcher:
 
 
 @asynccontextmanager
+async def _deaf_child(dispatcher: StdioDispatcher | DockerExecDispatcher, log: Path) -> AsyncGenerator[Deaf]:
+    try:
+        yield DeafChild(dispatcher, log)
+    finally:
+        await dispatcher.close(1.0)
+
+
+@asynccontextmanager
 async def deaf_peer(kind: str, folder: Path) -> AsyncGenerator[Deaf]:
-    """One of `stdio`, `http`, `unix`, `sse` and `ws`. What is dialled is not open yet, and closed at the end."""
+    """One of `stdio`, `docker exec`, `http`, `unix`, `sse` and `ws`. What is dialled is not open yet, and closed at the
+    end."""
+    log = folder / "received"
     if kind == "stdio":
-        child = DeafChild(stdio("deaf", folder / "received"), folder / "received")
-        try:
+        async with _deaf_child(stdio("deaf", log), log) as child:
             yield child
-        finally:
-            await child.dispatcher.close(1.0)
+        return
+    if kind == "docker exec":
+        with reached() as engine, engine.container() as box:
+            run = Run(box.name, argv("deaf", log))
+            dispatcher = DockerExecDispatcher(run, max_message=CAP, environ=os.environ)
+            async with _deaf_child(dispatcher, log) as child:
+                yield child
         return
     peer = DeafListener()
     with socket_file() as path:

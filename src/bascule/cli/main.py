@@ -23,6 +23,7 @@ _NAMES = (
     "new",
     "run",
     "token",
+    "sandbox",
     "login",
     "logout",
 )

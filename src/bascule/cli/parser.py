@@ -70,6 +70,10 @@ _MINT_EXAMPLES = """examples:
   curl -H "Authorization: Bearer $(bascule token records)" http://127.0.0.1:8000/mcp
   bascule token --key                                   for a server elsewhere, as BASCULE_TOKEN_KEY; it is no secret"""
 
+_SANDBOX_EXAMPLES = """examples:
+  bascule sandbox serve                 the server, as a runtime starts it in a box; speaks MCP over stdin and stdout
+  bascule sandbox serve --unboxed .     without a box, as yourself, to try it out on this folder"""
+
 _LOGIN_EXAMPLES = """examples:
   bascule login github                  opens your browser, or prints the address where there is none
   bascule login github --no-browser     prints the address; the browser has to run on this machine
@@ -102,7 +106,7 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == "new":
+        if name in {"new", "sandbox"}:
             _add_json(command)
         elif name == "audit":
             _add_config(command)
@@ -136,6 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
     serve = add("run", "serve a server of your own, as the config describes it, until Ctrl-C", _RUN_EXAMPLES)
     serve.add_argument("name", metavar="NAME", help="the server's name: an entry with `type: server`")
     _add_token(add("token", "mint a token for trying out a server of your own, for some minutes", _MINT_EXAMPLES))
+    _add_sandbox(add("sandbox", "work in a box: a server that runs commands and uses files there", _SANDBOX_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
@@ -245,6 +250,13 @@ def _add_token(command: argparse.ArgumentParser) -> None:
     command.add_argument("--audience", metavar="URL", help="whom it is for, where there is no such entry")
     command.add_argument("--key", action="store_true", help="print what our tokens are verified with, and no token")
     command.add_argument("--life", type=seconds, default=300.0, metavar="SECONDS", help="default, and most: 300")
+
+
+def _add_sandbox(command: argparse.ArgumentParser) -> None:
+    deeds = command.add_subparsers(dest="deed", metavar="DEED", required=True)
+    summary = "serve tools that run commands, and read, write and list files, in the box that this is started in"
+    serve = deeds.add_parser("serve", help=summary, description=summary[0].upper() + summary[1:] + ".")
+    serve.add_argument("--unboxed", metavar="FOLDER", help="without a box, on this folder: whoever asks is you")
 
 
 def _add_login(command: argparse.ArgumentParser) -> None:

@@ -23,9 +23,12 @@ class Tool:
     description: str
     input_schema: Mapping[str, Any]
     run: Callable[..., Mapping[str, Any]]
+    permissions: tuple[str, ...] = ()
+    """What it may do, for those who want to know."""
 
     def definition(self) -> dict[str, Any]:
-        return {"name": self.name, "description": self.description, "inputSchema": dict(self.input_schema)}
+        told = {"_meta": {"dev.bascule/permissions": [*self.permissions]}} if self.permissions else {}
+        return {"name": self.name, "description": self.description, "inputSchema": dict(self.input_schema), **told}
 
 
 class Server:
@@ -45,33 +48,33 @@ def serve(name: str, tools: tuple[Tool, ...], others: Answers | None = None) -> 
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:
-            reply = {"jsonrpc": "2.0", "id": request["id"], **_answer(server, request)}
+            reply = {"jsonrpc": "2.0", "id": request["id"], **answer(server, request)}
             print(json.dumps(reply), flush=True)
 
 
-def _answer(server: Server, request: Mapping[str, Any]) -> dict[str, Any]:
+def answer(server: Server, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a request, or its error."""
     params: dict[str, Any] = request.get("params") or {}
     match request.get("method"):
         case "server/discover":
             return {"result": {"supportedVersions": [VERSION], "capabilities": server.capabilities, **_FRESH}}
         case "initialize":
             info = {"name": server.name, "version": "1"}
-            agreed: dict[str, Any] = {"protocolVersion": params["protocolVersion"], "capabilities": server.capabilities}
-            return {"result": {**agreed, "serverInfo": info}}
+            agreed = params.get("protocolVersion") or VERSION
+            return {"result": {"protocolVersion": agreed, "capabilities": server.capabilities, "serverInfo": info}}
         case "tools/list":
             return {"result": {"tools": [tool.definition() for tool in server.tools.values()], **_FRESH}}
         case "tools/call" if params.get("name") in server.tools:
-            return {"result": _call(server.tools[params["name"]], params.get("arguments") or {})}
+            return {"result": succeeded(server.tools[params["name"]].run(**params.get("arguments") or {}))}
         case str(method) if method in server.others:
             return {"result": {**_FRESH, **server.others[method](params)}}
         case method:
             return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
 
 
-def _call(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    structured = tool.run(**arguments)
-    text = json.dumps(structured)
-    content = [{"type": "text", "text": text}]
+def succeeded(structured: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool gave, as the result of a call."""
+    content = [{"type": "text", "text": json.dumps(structured)}]
     return {"content": content, "structuredContent": structured, "isError": False, "resultType": "complete"}
 
 

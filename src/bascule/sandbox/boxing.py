@@ -11,8 +11,8 @@ from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.engine import Engine, EngineBox
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
-from bascule.sandbox.docker.engine import Run
 from bascule.sandbox.engines import Engines, settings_of
+from bascule.sandbox.run import Run
 
 WorkspaceOf = Callable[[Principal], str]
 """Gives the folder with the files of an agent session, which is made if need be."""

@@ -4,13 +4,11 @@ import asyncio
 from typing import Protocol
 
 from bascule.core.errors import PeerError, ProtocolViolation
-from bascule.sandbox.docker.engine import Engine, EngineRefused, request_head, taken_apart, unreachable
+from bascule.sandbox.docker.engine import Engine, EngineRefused, read_answer, request_head, started, unreachable
 from bascule.wire.docker_stream import STDOUT, DockerStream
 
 LONGEST_HEAD = 16 * 1024
 """Bytes of headers before the streams. Half a kilobyte is usual."""
-
-_START = b'{"Detach":false,"Tty":false}'
 
 
 class Listener(Protocol):
@@ -51,9 +49,10 @@ class Attachment(asyncio.Protocol):
         transport.set_write_buffer_limits(high=0)
 
     def begin(self, run_id: str) -> None:
-        head = request_head(f"POST /exec/{run_id}/start HTTP/1.1", len(_START), "Connection: Upgrade", "Upgrade: tcp")
+        path, body = started(run_id)
+        head = request_head(f"POST {path} HTTP/1.1", len(body), "Connection: Upgrade", "Upgrade: tcp")
         assert self._transport is not None
-        self._transport.write(head + _START)
+        self._transport.write(head + body)
 
     def write(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -93,10 +92,10 @@ class Attachment(asyncio.Protocol):
             if len(head) > LONGEST_HEAD:
                 self._refused(ProtocolViolation("the container engine does not end the headers of its answer"))
             return b""
-        status, said = taken_apart(bytes(head))
+        answer = read_answer(bytes(head))
         # Older engines, and some podmans, take the connection over without saying so.
-        if status not in {101, 200}:
-            self._refused(EngineRefused(status, str(said.get("message", "")), where="connect"))
+        if answer.status not in {101, 200}:
+            self._refused(EngineRefused(answer.status, answer.message, where="connect"))
             return b""
         self._head = None
         if not self.answered.done():

@@ -7,12 +7,15 @@ what it starts inherits, and a second process in the container ends whatever car
 import asyncio
 import os
 import signal
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.core.errors import ConnectFailed
-from bascule.sandbox.docker.engine import Engine, Run, RunState
+from bascule.sandbox.docker.engine import Engine, EngineRefused, RunState, started
+from bascule.sandbox.docker.listening import listening_to
+from bascule.sandbox.run import Run
 
 MARK = "BASCULE_RUN"
 """The variable that tells the processes of one link from those of all others in the container."""
@@ -26,18 +29,18 @@ SWEEPS = 5
 SWEEP_WITHIN = 5.0
 """Seconds for the second process. It reads a file of each process in the container."""
 
-FOUND = 3
-"""What the second process exits with if there was something to end."""
-
 _SWEEP = """
-found=0
+found=none
 for each in /proc/[0-9]*; do
     case "$(cat "$each/environ" 2>/dev/null)" in
-        *"$1"*) kill "-$2" "${each#/proc/}" 2>/dev/null && found=3 ;;
+        *"$1"*) kill "-$2" "${each#/proc/}" 2>/dev/null && found=some ;;
     esac
 done
-exit $found
+echo "swept $found"
 """
+
+SOME, NONE = "swept some", "swept none"
+"""What the second process says. Its exit code would do, if every engine told that in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +66,67 @@ class Ending:
 
     async def bring_about(self, grace: float) -> None:
         """End it, whose input has ended: by itself, then by TERM, then by KILL. What it has started ends with it."""
-        # Whatever is gone by now, container or engine, has nothing of ours left, or nothing that we can reach.
-        with suppress(ConnectFailed):
-            if await self.ended_within(grace * 0.4) is None:
+        try:
+            if not await self._ends_by_itself(grace * 0.4):
                 await self._sweep(signal.SIGTERM)
-                await self.ended_within(grace * 0.4)
-            for _ in range(SWEEPS):
-                if not await self._sweep(signal.SIGKILL):
-                    return
+                await self._ends_by_itself(grace * 0.4)
+            await self.sweep_up()
+        except EngineRefused:
+            return  # the container is gone, or does not run: nothing of ours is left
+        except ConnectFailed:
+            # An engine that comes back may find its containers as they were, and the server with them.
+            if not await asyncio.to_thread(strike_all, self.mark, signal.SIGKILL):
+                _LEFT[self.engine.socket, self.container].add(self.mark)
+
+    async def _ends_by_itself(self, seconds: float) -> bool:
+        try:
+            return await self.ended_within(seconds) is not None
+        except EngineRefused:
+            # It was restarted, and no longer knows what it ran before. The mark is still there.
+            return False
+
+    async def sweep_up(self) -> None:
+        """Kill it, and what it has started, until there is nothing more to be found."""
+        for _ in range(SWEEPS):
+            if not await self._sweep(signal.SIGKILL):
+                return
 
     async def _sweep(self, number: signal.Signals) -> bool:
         """Send a signal to all that carry the mark. Whether there were any."""
         argv = ("sh", "-c", _SWEEP, "sh", f"{MARK}={self.mark}", number.name.removeprefix("SIG"))
-        sweep = await self.engine.prepare(Run(self.container, argv), attached=False)
-        ending = Ending(self.engine, self.container, sweep, "")
-        try:
-            await self.engine.start_unheard(sweep)
-            state = await ending.ended_within(SWEEP_WITHIN)
-        except ConnectFailed:
-            state = None
-        if state is None or state.code not in {0, FOUND}:
-            return await self._strike(number)
-        return state.code == FOUND
+        sweep = await self.engine.prepare(Run(self.container, argv))
+        said = ""
+        with suppress(ConnectFailed, TimeoutError):
+            async with asyncio.timeout(SWEEP_WITHIN), listening_to(self.engine, *started(sweep)) as ear:
+                await ear.to_the_end()
+                said = ear.text
+        if said not in {SOME, NONE}:
+            # A container without a shell: the same from outside, as far as what the engine runs is to be seen there.
+            return await asyncio.to_thread(strike_all, self.mark, number)
+        return said == SOME
 
-    async def _strike(self, number: signal.Signals) -> bool:
-        """The same from outside, for a container that has no shell. It reaches the server alone, and only if what the
-        engine runs is to be seen from here and we have the right."""
-        pid = (await self.engine.look(self.run_id)).pid
+
+_LEFT = defaultdict[tuple[str, str], set[str]](set)
+"""Marks of servers that could not be ended because their engine was gone, by its socket and the container."""
+
+
+async def sweep_what_was_left(engine: Engine, container: str) -> None:
+    """End what was left in a container when its engine went. For who is about to run something there again."""
+    for mark in _LEFT.pop((engine.socket, container), ()):
+        with suppress(ConnectFailed):
+            await Ending(engine, container, "", mark).sweep_up()
+
+
+def strike_all(mark: str, number: signal.Signals) -> bool:
+    """Send a signal to whatever carries this mark on this machine, as far as we see it and have the right. Whether
+    anything did."""
+    struck = False
+    for path in Path("/proc").iterdir():
         with suppress(OSError):
-            # The number may be that of another process: a later one, or one of another machine than the engine's.
-            if pid > 0 and carries(pid, self.mark):
-                os.kill(pid, number)
-                return True
-        return False
+            if path.name.isdigit() and carries(int(path.name), mark):
+                os.kill(int(path.name), number)
+                struck = True
+    return struck
 
 
 def carries(pid: int, mark: str) -> bool:

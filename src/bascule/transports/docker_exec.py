@@ -8,12 +8,13 @@ from secrets import token_hex
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError
 from bascule.sandbox.boxing import ServerBox
-from bascule.sandbox.docker.engine import Engine, EngineRefused, Run, RunState, socket_of
+from bascule.sandbox.docker.engine import Engine, EngineRefused, RunState, socket_of
+from bascule.sandbox.run import Run
 from bascule.sandbox.stderr_lines import StderrLines
 from bascule.sandbox.stderr_ring import StderrRing, cleaned
 from bascule.transports.dispatcher import may_write, no_leave, not_opened
 from bascule.transports.docker_attach import Attachment, attach
-from bascule.transports.docker_ending import MARK, PAUSE, Ending
+from bascule.transports.docker_ending import MARK, PAUSE, Ending, sweep_what_was_left
 from bascule.transports.stream import StreamDispatcher
 
 START_WITHIN = 60.0
@@ -64,6 +65,7 @@ class DockerExecDispatcher(StreamDispatcher):
             self._loop.call_later(self._box.life, self._outlived)
         engine = Engine(socket_of(self._environ))
         try:
+            await sweep_what_was_left(engine, self._run.container)
             run_id = await engine.prepare(self._run)
             self._attachment = await attach(engine, self)
             # From here on there is something to end. Whoever closed us before this found nothing, so nothing may start.

@@ -5,15 +5,22 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 import psutil
 import pytest
 
-from bascule.sandbox.docker.engine import Engine, Run
-from bascule.transports.docker_ending import MARK, Ending, carries
-from support.fake_engine import BOX, FakeEngine, fake_engine
+from bascule.sandbox.docker.engine import Engine
+from bascule.sandbox.run import Run
+from bascule.transports import docker_ending
+from bascule.transports.docker_ending import MARK, Ending, carries, sweep_what_was_left
+from support.fake_engine import BOX, FakeEngine, answer, fake_engine
 from support.waiting import fail_after, until
+
+# Processes of this machine are found by these, also those of another worker.
+MINE, OTHER = token_hex(8), token_hex(8)
 
 FAMILY = """
 import signal, subprocess, sys, time
@@ -30,11 +37,15 @@ async def fake() -> AsyncGenerator[FakeEngine]:
         yield engine
 
 
-async def running(fake: FakeEngine, *argv: str, mark: str = "m-1") -> Ending:
+async def start(engine: Engine, run_id: str) -> None:
+    await engine.ask("POST", f"/exec/{run_id}/start", {"Detach": True, "Tty": False})
+
+
+async def running(fake: FakeEngine, *argv: str, mark: str = MINE) -> Ending:
     """A server that carries a mark, and whose input has not ended."""
     engine = Engine(fake.socket)
     run_id = await engine.prepare(Run(BOX, argv, {MARK: mark}))
-    await engine.start_unheard(run_id)
+    await start(engine, run_id)
     return Ending(engine, BOX, run_id, mark)
 
 
@@ -75,7 +86,7 @@ async def test_one_that_ignores_the_signal_is_killed_and_its_own_children_with_i
 
 
 async def test_nobody_elses_process_is_touched(fake: FakeEngine):
-    other = await running(fake, "sleep", "600", mark="m-2")
+    other = await running(fake, "sleep", "600", mark=OTHER)
     await (await running(fake, "sleep", "600")).bring_about(0.05)
     assert (await other.engine.look(other.run_id)).running
 
@@ -88,14 +99,49 @@ async def test_without_a_shell_the_server_is_ended_from_outside(fake: FakeEngine
 
 
 async def test_a_number_that_belongs_to_another_by_now_is_not_struck(fake: FakeEngine):
-    victim = await running(fake, "sleep", "600", mark="m-2")
+    victim = await running(fake, "sleep", "600", mark=OTHER)
     fake.has_shell = False
-    await Ending(victim.engine, BOX, victim.run_id, "m-1").bring_about(0.05)
+    await Ending(victim.engine, BOX, victim.run_id, MINE).bring_about(0.05)
     assert (await victim.engine.look(victim.run_id)).running
 
 
 async def test_an_engine_that_is_gone_is_nobodys_failure(tmp_path: Path):
-    await Ending(Engine(str(tmp_path / "none")), BOX, "0", "m-1").bring_about(0.1)
+    await Ending(Engine(str(tmp_path / "none")), BOX, "0", MINE).bring_about(0.1)
+
+
+async def test_when_the_engine_is_gone_what_it_ran_is_ended_from_outside(fake: FakeEngine, tmp_path: Path):
+    ending = await running(fake, "sleep", "600")
+    await replace(ending, engine=Engine(str(tmp_path / "none"))).bring_about(0.1)
+    assert await ending.ended_within(10) is not None
+
+
+async def test_what_an_engine_has_forgotten_is_found_by_its_mark(fake: FakeEngine):
+    ending = await running(fake, "sleep", "600")
+    fake.instead["/exec/0/json"] = answer(404, {"message": "No such exec instance"})
+    await ending.bring_about(0.1)
+    fake.instead.clear()
+    assert await ending.ended_within(10) is not None
+
+
+async def test_what_could_not_be_ended_is_before_something_runs_there_again(
+    fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Where the engine's processes are not to be seen from here."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(docker_ending, "strike_all", lambda _mark, _number: False)
+    ending = await running(fake, "sleep", "600")
+    away = replace(ending, engine=Engine("socket"))
+    await away.bring_about(0.1)
+    assert (await ending.engine.look(ending.run_id)).running
+
+    Path("socket").symlink_to(fake.socket)
+    await sweep_what_was_left(away.engine, "another")
+    assert (await ending.engine.look(ending.run_id)).running
+    await sweep_what_was_left(away.engine, BOX)
+    assert await ending.ended_within(10) is not None
+    swept = len(fake.runs)
+    await sweep_what_was_left(away.engine, BOX)
+    assert len(fake.runs) == swept
 
 
 async def test_a_mark_is_seen_whole_or_not_at_all():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation
-from bascule.sandbox.docker.engine import Run
+from bascule.sandbox.run import Run
 from bascule.transports.docker_ending import MARK
 from bascule.transports.docker_exec import FIRST_WORDS, DockerExecDispatcher
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine, frame
@@ -62,7 +62,7 @@ async def test_the_environment_is_what_was_given_and_a_mark_of_this_link(fake: F
     for _ in range(2):
         async with opened(server(fake, TOKEN="a")):
             pass
-    servers = [run.asked["Env"] for run in fake.runs if run.asked["AttachStdin"]]
+    servers = [run.asked["Env"] for run in fake.runs if run.asked["Env"]]
     assert [env[0] for env in servers] == ["TOKEN=a"] * 2
     assert all(len(env) == 2 and env[1].startswith(f"{MARK}=") for env in servers)
     assert servers[0][1] != servers[1][1]

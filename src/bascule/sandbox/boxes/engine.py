@@ -6,7 +6,7 @@ from typing import Protocol
 from bascule.sandbox.boxes.box import Box
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
-from bascule.sandbox.docker.engine import Run
+from bascule.sandbox.run import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A container engine, asked over its socket: what runs in a container, and to run something more there.
+"""A container engine, asked over its socket: whatever it can tell, and to run something more in a container.
 
 Docker and podman speak the same API. It is asked without a version in the path: no single one is known to both the
 oldest and the newest engine in use.
@@ -6,12 +6,13 @@ oldest and the newest engine in use.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bascule.core.errors import ConnectFailed
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.jsonvalue import JsonObject, as_array, as_object
+from bascule.sandbox.run import Run
 
 DEFAULT_SOCKET = "/var/run/docker.sock"
 
@@ -19,19 +20,7 @@ ANSWER_WITHIN = 10.0
 """Seconds for an engine to answer. It does so in milliseconds, unless it hangs."""
 
 LONGEST_ANSWER = 4 * 1024 * 1024
-"""Bytes of an answer. The longest we ask for describes one container."""
-
-_NO_NAMES = dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What to run in which container: argv, never a shell line, and what is added to the container's environment."""
-
-    container: str
-    argv: Sequence[str]
-    env: Mapping[str, str] = field(default_factory=_NO_NAMES, repr=False)
-    cwd: str | None = None
+"""Bytes of an answer. The longest we ask for lists the containers of one label, a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +41,19 @@ class RunState:
     def ended(self) -> bool:
         # An engine says `running` before the program is found, and not yet `running` before it has begun to look.
         return not self.running and self.code is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the engine answered: a status of HTTP, and JSON, or None where there is none to be read."""
+
+    status: int
+    said: Any
+
+    @property
+    def message(self) -> str:
+        """Why it says no."""
+        return str(as_object(self.said).get("message", ""))
 
 
 class EngineRefused(ConnectFailed):
@@ -87,27 +89,23 @@ class Engine:
     def __init__(self, socket: str) -> None:
         self.socket = socket
 
-    async def prepare(self, run: Run, *, attached: bool = True) -> str:
-        """Make ready to run something, with its three streams attached or with none. Gives the engine's name for it."""
+    async def prepare(self, run: Run) -> str:
+        """Make ready to run something, with its three streams attached. Gives the engine's name for it."""
         asked = {
-            "AttachStdin": attached,
-            "AttachStdout": attached,
-            "AttachStderr": attached,
+            "AttachStdin": True,
+            "AttachStdout": True,
+            "AttachStderr": True,
             # On a terminal both outputs would be one, and what we write would come back.
             "Tty": False,
             "Cmd": list(run.argv),
             "Env": [f"{name}={value}" for name, value in run.env.items()],
             **({"WorkingDir": run.cwd} if run.cwd is not None else {}),
         }
-        made = await self._ask("POST", f"/containers/{run.container}/exec", asked)
+        made = await self.ask("POST", f"/containers/{run.container}/exec", asked)
         return str(made.get("Id", ""))
 
-    async def start_unheard(self, run_id: str) -> None:
-        """Start what was prepared without its streams. Returns once it runs."""
-        await self._ask("POST", f"/exec/{run_id}/start", {"Detach": True, "Tty": False})
-
     async def look(self, run_id: str) -> RunState:
-        told = await self._ask("GET", f"/exec/{run_id}/json")
+        told = await self.ask("GET", f"/exec/{run_id}/json")
         code, pid = told.get("ExitCode"), told.get("Pid")
         return RunState(
             told.get("Running") is True,
@@ -117,33 +115,46 @@ class Engine:
 
     async def is_up(self, container: str) -> bool:
         """Whether a container runs. One that is unknown does not."""
+        told = await self.find(f"/containers/{container}/json")
+        return as_object(as_object(told).get("State")).get("Running") is True
+
+    async def find(self, path: str) -> JsonObject | None:
+        """What there is at a path, or None if the engine knows nothing of it."""
         try:
-            told = await self._ask("GET", f"/containers/{container}/json")
+            return await self.ask("GET", path)
         except EngineRefused as error:
             if error.status == 404:
-                return False
+                return None
             raise
-        return as_object(told.get("State")).get("Running") is True
 
-    async def _ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        data = json.dumps(body).encode() if body is not None else b""
+    async def listed(self, path: str) -> list[JsonObject]:
+        """The items of a list."""
+        return [as_object(each) for each in as_array((await self._asked("GET", path, b"", ANSWER_WITHIN)).said)]
+
+    async def ask(
+        self, method: str, path: str, body: JsonObject | bytes | None = None, *, within: float | None = None
+    ) -> JsonObject:
+        """What the engine answers: an object, empty if it says nothing. Raises `EngineRefused` if it says no."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
+        return as_object((await self._asked(method, path, data, ANSWER_WITHIN if within is None else within)).said)
+
+    async def _asked(self, method: str, path: str, data: bytes, within: float) -> Answer:
         # By HTTP/1.0, whose answers come in one piece and end with the connection.
         head = request_head(f"{method} {path} HTTP/1.0", len(data))
         try:
-            async with asyncio.timeout(ANSWER_WITHIN):
-                answer = await self._exchange(head + data)
+            async with asyncio.timeout(within):
+                answer = read_answer(await self._exchange(head + data))
         except TimeoutError as error:
             raise ConnectFailed(
-                f"the container engine did not answer within {ANSWER_WITHIN:g} s",
+                f"the container engine did not answer within {within:g} s",
                 where="connect",
                 fix="look whether `docker ps` answers",
             ) from error
         except OSError as error:
             raise unreachable(self.socket, error) from error
-        status, said = taken_apart(answer)
-        if not 200 <= status < 300:
-            raise EngineRefused(status, str(said.get("message", "")), where="connect")
-        return said
+        if not 200 <= answer.status < 300:
+            raise EngineRefused(answer.status, answer.message, where="connect")
+        return answer
 
     async def _exchange(self, data: bytes) -> bytes:
         reader, writer = await asyncio.open_unix_connection(self.socket)
@@ -159,23 +170,26 @@ class Engine:
             writer.close()
 
 
+def started(run_id: str) -> tuple[str, bytes]:
+    """Where and with what an engine is asked to start what was prepared, and to put us through to it."""
+    return f"/exec/{run_id}/start", b'{"Detach":false,"Tty":false}'
+
+
 def request_head(line: str, size: int, *more: str) -> bytes:
     lines = (line, "Host: engine", "Content-Type: application/json", f"Content-Length: {size}", *more)
     return "".join(f"{each}\r\n" for each in (*lines, "")).encode()
 
 
-def taken_apart(answer: bytes) -> tuple[int, JsonObject]:
-    """The status of an answer, and what it says. What is not an answer at all has the status 0."""
+def read_answer(answer: bytes) -> Answer:
+    """The parts of an answer. What is not an answer at all has the status 0."""
     head, _, body = answer.partition(b"\r\n\r\n")
     words = head.split(b"\r\n")[0].split()
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-        return 0, {"message": "it does not speak HTTP"}
-    said: Any = None
+        return Answer(0, {"message": "it does not speak HTTP"})
     try:
-        said = json.loads(body)
+        return Answer(int(words[1]), json.loads(body))
     except ValueError:
-        return int(words[1]), {}
-    return int(words[1]), as_object(said)
+        return Answer(int(words[1]), None)
 
 
 def unreachable(socket: str, error: OSError) -> ConnectFailed:

@@ -12,11 +12,11 @@ from bascule.sandbox.docker.engine import (
     DEFAULT_SOCKET,
     Engine,
     EngineRefused,
-    Run,
     RunState,
+    read_answer,
     socket_of,
-    taken_apart,
 )
+from bascule.sandbox.run import Run
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine
 
 
@@ -65,11 +65,11 @@ async def test_what_is_run_has_three_streams_no_terminal_and_only_the_given_vari
 
 async def test_how_far_a_run_is(fake: FakeEngine):
     engine = Engine(fake.socket)
-    run_id = await engine.prepare(Run(BOX, ("true",)), attached=False)
+    run_id = await engine.prepare(Run(BOX, ("true",)))
 
     before = await engine.look(run_id)
     assert (before.started, before.ended) == (False, False)
-    await engine.start_unheard(run_id)
+    await engine.ask("POST", f"/exec/{run_id}/start", {"Detach": True, "Tty": False})
     assert (await engine.look(run_id)).started
 
 
@@ -131,4 +131,5 @@ def test_a_socket_that_we_may_not_use_has_another_fix():
 
 @pytest.mark.parametrize("body", [b"not json", b"[1]", b'"text"'])
 def test_an_answer_that_says_nothing_we_can_read_has_its_status_alone(body: bytes):
-    assert taken_apart(b"HTTP/1.1 500 Oops\r\n\r\n" + body) == (500, {})
+    answer = read_answer(b"HTTP/1.1 500 Oops\r\n\r\n" + body)
+    assert (answer.status, answer.message) == (500, "")

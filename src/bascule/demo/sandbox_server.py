@@ -1,0 +1,169 @@
+"""The box itself as an MCP server: agents run commands and use files in it, under the same rules as anywhere else.
+
+It knows nothing of levels: it runs in the box of its agent session, and which lane that is says what can be reached.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any
+
+from bascule.config.boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
+from bascule.core.errors import BasculeError, ConfigError, UsageError
+from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.sensitivity import Lane
+from bascule.demo.protocol import Server, answer, succeeded
+from bascule.demo.sandbox_tools import Act, SandboxTools
+from bascule.demo.shell import Shell, Ticket
+from bascule.workspace.workspace import Workspace
+
+NAME = "sandbox"
+
+AT_ONCE = 16
+"""Calls that are carried out at the same time."""
+
+MOST = 64
+"""Calls that are under way or wait. A runtime sends fewer; others are told so."""
+
+LONGEST = 16 * 1024 * 1024
+"""Bytes of a message. Without a bound, one that never ends would be held whole."""
+
+FOLDER = "/workspace"
+
+
+def folder_of(environ: Mapping[str, str], unboxed: str | None) -> Path:
+    """The folder that agents call /workspace. Raises `ConfigError` outside of a box, unless one was named for that."""
+    if unboxed is not None:
+        folder = Path(unboxed).absolute()
+    elif environ.get(LANE_VARIABLE) in {*Lane}:
+        folder = Path(environ.get(WORKSPACE_VARIABLE) or FOLDER)
+    else:
+        raise ConfigError(
+            "the sandbox server runs whatever it is told, and here is no box around it",
+            fix="let a runtime start it, with `command: bascule` and `args: [sandbox, serve]`; "
+            "to try it out on a folder as yourself: `bascule sandbox serve --unboxed FOLDER`",
+        )
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is no folder, so there is nothing to work in", fix="name one that is there")
+    return folder
+
+
+class SandboxServer:
+    """Answers what comes on one stream on another. Calls run in threads: a long one holds up nobody."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], out: IO[bytes]) -> None:
+        self._workspace = Workspace(folder, bare=True)
+        self._shell = Shell(AT_ONCE)
+        self._tools = SandboxTools(self._workspace, self._shell, environ)
+        self._server = Server(NAME, self._tools.tools, {})
+        self._out = out
+        self._lock = Lock()
+        self._under_way: dict[Any, Ticket] = {}
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="call")
+
+    def serve(self, into: IO[bytes]) -> None:
+        """Until there is nothing more to come. Whatever runs then is ended."""
+        try:
+            while line := into.readline(LONGEST + 1):
+                self._take(line)
+                if not line.endswith(b"\n") and len(line) > LONGEST:
+                    _skip_rest(into)
+        finally:
+            self._shell.close()
+            self._pool.shutdown()
+            self._workspace.close()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message: Any = json.loads(line) if len(line) <= LONGEST else None
+        except (ValueError, RecursionError):
+            message = None
+        if not is_object(message):
+            self._say({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "not a message of JSON-RPC"}})
+        elif "id" not in message:
+            self._hear(message)
+        elif message.get("method") == "tools/call":
+            self._call(message["id"], as_object(message.get("params")))
+        else:
+            self._reply(message["id"], answer(self._server, {**message, "params": as_object(message.get("params"))}))
+
+    def _hear(self, notice: JsonObject) -> None:
+        if notice.get("method") == "notifications/cancelled":
+            with self._lock:
+                ticket = self._under_way.get(_key(as_object(notice.get("params")).get("requestId")))
+            if ticket is not None:
+                self._shell.cancel(ticket)
+
+    def _call(self, number: Any, params: JsonObject) -> None:
+        act = self._tools.acts.get(str(params.get("name")))
+        if act is None:
+            self._reply(number, {"error": {"code": -32602, "message": f"there is no tool {params.get('name')!r:.100}"}})
+            return
+        ticket = Ticket()
+        with self._lock:
+            taken = len(self._under_way) < MOST and self._under_way.setdefault(_key(number), ticket) is ticket
+        if taken:
+            self._pool.submit(self._carry_out, act, params.get("arguments") or {}, number, ticket)
+        else:
+            self._reply(number, {"error": {"code": -32603, "message": "too many calls at once, or one id for two"}})
+
+    def _carry_out(self, act: Act, arguments: Any, number: Any, ticket: Ticket) -> None:
+        body: Mapping[str, Any] = {"error": {"code": -32603, "message": "the sandbox server has failed at this"}}
+        try:
+            body = {"result": succeeded(act(arguments, ticket))}
+        except BasculeError as error:
+            body = {"result": _failed(error)}
+        except OSError as error:
+            body = {"result": _failed(UsageError(f"the system says: {error.strerror or type(error).__name__}"))}
+        finally:
+            with self._lock:
+                del self._under_way[_key(number)]
+            # Who has called it off waits for nothing.
+            if not ticket.cancelled:
+                self._reply(number, body)
+
+    def _reply(self, number: Any, body: Mapping[str, Any]) -> None:
+        self._say({"jsonrpc": "2.0", "id": number, **body})
+
+    def _say(self, message: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._out.write(json.dumps(message).encode() + b"\n")
+            self._out.flush()
+
+
+def serve(unboxed: str | None = None) -> None:
+    """Over stdin and stdout, until they end."""
+    server = SandboxServer(folder_of(os.environ, unboxed), os.environ, sys.stdout.buffer)
+    # Ended politely, it ends what it has started; a plain exit would leave that behind.
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    server.serve(sys.stdin.buffer)
+
+
+def _end(_number: int, _frame: object) -> None:
+    sys.exit(0)
+
+
+def _skip_rest(into: IO[bytes]) -> None:
+    while (more := into.readline(LONGEST)) and not more.endswith(b"\n"):
+        pass
+
+
+def _key(number: Any) -> str:
+    """A request's id as a key: 7 and "7" are two."""
+    return json.dumps(number)
+
+
+def _failed(error: BasculeError) -> dict[str, Any]:
+    text = f"{error.message}; {error.fix}" if error.fix else error.message
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": {"code": error.code, "message": error.message},
+        "isError": True,
+        "resultType": "complete",
+    }

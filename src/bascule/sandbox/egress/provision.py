@@ -1,0 +1,66 @@
+"""Gives proxied boxes the way to the proxy, and knows afterwards whose each is."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.boxes.box import PROXY_FOLDER
+from bascule.sandbox.boxes.engine import Engine
+from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.egress.access import Access
+
+_log = logging.getLogger("bascule.sandbox")
+
+REMEMBERED = 1000
+"""Boxes that are gone of which the proxy may still tell something."""
+
+Asked = Callable[[str, Principal, Access], None]
+"""Takes what a box asked the proxy for: its server, on whose behalf, what."""
+
+
+class Proxy(Protocol):
+    """What leads out of proxied boxes."""
+
+    async def socket_for(self, box: str) -> str: ...
+    async def release(self, box: str) -> None: ...
+
+
+class ProxyProvision:
+    """The way to the proxy, for boxes of the proxied lane. Each has one of its own, by which it is known."""
+
+    def __init__(self, proxy: Callable[[Callable[[Access], None]], Proxy], asked: Asked) -> None:
+        self._proxy = proxy(self._heard)
+        self._asked = asked
+        self._numbers = count(1)
+        self._names: dict[str, str] = {}
+        """Of each folder that was given out, whose it is."""
+        self._whose: dict[str, tuple[str, Principal]] = {}
+
+    async def before(self, engine: Engine, order: Order) -> Order:
+        del engine
+        if order.lane is not Lane.PROXIED:
+            return order
+        name = f"{order.server}-{next(self._numbers)}"
+        self._whose[name] = (order.server, order.principal)
+        if len(self._whose) > REMEMBERED + len(self._names):
+            del self._whose[next(each for each in self._whose if each not in self._names.values())]
+        folder = str(Path(await self._proxy.socket_for(name)).parent)
+        self._names[folder] = name
+        return replace(order, sockets={**order.sockets, PROXY_FOLDER: folder})
+
+    async def after(self, order: Order) -> None:
+        name = self._names.pop(order.sockets.get(PROXY_FOLDER, ""), None)
+        if name is not None:
+            await self._proxy.release(name)
+
+    def _heard(self, access: Access) -> None:
+        whose = self._whose.get(access.box)
+        if whose is None:
+            _log.warning("the proxy tells of a box that nobody knows: %s", access.box)
+        else:
+            self._asked(*whose, access)

@@ -1,0 +1,114 @@
+"""Which boxes are given the way to the proxy, and whose each is."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bascule.config.sandbox import Sandbox
+from bascule.core.errors import SandboxError
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.boxes.box import PROXY_FOLDER
+from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.child import Command
+from bascule.sandbox.egress import provision
+from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.provision import ProxyProvision
+from support.box_engines import NotingEngine
+
+ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-2")
+ENGINE = NotingEngine()
+
+
+def an_order(principal: Principal = ALICE, lane: Lane = Lane.PROXIED, settings: Sandbox | None = None) -> Order:
+    return Order("web", lane, principal, Command(("web", "--port", "1"), {"A": "1"}), settings or Sandbox())
+
+
+def an_access(box: str) -> Access:
+    return Access(1.0, box, "ended", "CONNECT", "api.example.org", 443, 200, "", 10, 20, "198.51.100.7:443")
+
+
+class Proxy:
+    """Gives each box a folder, and tells what it is told to."""
+
+    def __init__(self, tell: Callable[[Access], None]) -> None:
+        self.tell = tell
+        self.boxes: list[str] = []
+        self.trouble: SandboxError | None = None
+
+    async def socket_for(self, box: str) -> str:
+        if self.trouble is not None:
+            raise self.trouble
+        self.boxes.append(box)
+        return f"/run/proxy/{box}/egress.sock"
+
+    async def release(self, box: str) -> None:
+        self.boxes.remove(box)
+
+
+class Scene:
+    """A provision, its proxy, and what was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, str]] = []
+        made: list[Proxy] = []
+
+        def proxy(tell: Callable[[Access], None]) -> Proxy:
+            made.append(Proxy(tell))
+            return made[0]
+
+        self.provision = ProxyProvision(proxy, self._asked)
+        self.proxy = made[0]
+
+    def _asked(self, server: str, principal: Principal, access: Access) -> None:
+        self.told.append((server, principal.user_id, access.host))
+
+
+@pytest.mark.parametrize("lane", [Lane.OPEN, Lane.SEALED])
+async def test_only_proxied_boxes_are_given_the_way_to_the_proxy(lane: Lane):
+    scene, order = Scene(), an_order(lane=lane)
+    assert await scene.provision.before(ENGINE, order) is order
+    await scene.provision.after(order)
+    assert scene.proxy.boxes == []
+
+
+async def test_each_box_has_a_way_of_its_own_and_is_known_by_it():
+    scene = Scene()
+    alices, bobs = [await scene.provision.before(ENGINE, an_order(who)) for who in (ALICE, BOB)]
+    assert alices.sockets[PROXY_FOLDER] != bobs.sockets[PROXY_FOLDER]
+
+    for box in scene.proxy.boxes:
+        scene.proxy.tell(an_access(box))
+    assert scene.told == [("web", "alice", "api.example.org"), ("web", "bob", "api.example.org")]
+
+
+async def test_what_the_proxy_tells_of_a_box_that_is_gone_is_still_known_to_be_its():
+    scene = Scene()
+    given = await scene.provision.before(ENGINE, an_order())
+    (box,) = scene.proxy.boxes
+    await scene.provision.after(given)
+    assert scene.proxy.boxes == []
+
+    scene.proxy.tell(an_access(box))
+    scene.proxy.tell(an_access("nobodys"))
+    assert scene.told == [("web", "alice", "api.example.org")]
+
+
+async def test_boxes_that_are_gone_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(provision, "REMEMBERED", 3)
+    scene = Scene()
+    kept = await scene.provision.before(ENGINE, an_order())
+    for _ in range(20):
+        await scene.provision.after(await scene.provision.before(ENGINE, an_order(BOB)))
+    assert len(scene.provision._whose) <= 5
+
+    scene.proxy.tell(an_access(scene.proxy.boxes[0]))
+    assert scene.told == [("web", "alice", "api.example.org")]
+    await scene.provision.after(kept)
+
+
+async def test_a_proxied_box_whose_proxy_cannot_be_had_is_not_made():
+    scene = Scene()
+    scene.proxy.trouble = SandboxError("no proxy")
+    with pytest.raises(SandboxError, match="no proxy"):
+        await scene.provision.before(ENGINE, an_order())
