@@ -43,6 +43,8 @@ class ContainerBox:
         """Raises `SandboxError`. Whoever is no longer waited for leaves a container that is still to be closed."""
         if self._making is None or self._making.done():
             self._making = asyncio.create_task(self._up())
+            # Also where nobody waits any more to hear why it failed.
+            self._making.add_done_callback(lambda made: made.cancelled() or made.exception())
         await asyncio.shield(self._making)
         assert self._furnished is not None
         return Run(self.container, self._furnished.argv, self._furnished.env)
@@ -50,14 +52,21 @@ class ContainerBox:
     async def cut(self) -> None:
         """Take its network away now. It takes half the time of ending it, and is no end: it is still to be closed."""
         network = self._furnished.network if self._furnished is not None else NO_NETWORK
-        if self.container and network != NO_NETWORK:
-            asked = {"Container": self.container, "Force": True}
-            try:
-                await self._engine.ask("POST", f"/networks/{network}/disconnect", asked)
-            except EngineRefused as error:
-                # Whichever of the two is gone, nothing connects them.
-                if error.status not in {404, 409}:
-                    raise _failed(self.box, "could not be taken off its network", error) from error
+        if not self.container or network == NO_NETWORK:
+            return
+        asked = {"Container": self.container, "Force": True}
+        try:
+            await self._engine.ask("POST", f"/networks/{network}/disconnect", asked)
+        except EngineRefused as error:
+            # Engines differ in what they say of one that has none.
+            if await self._has_network():
+                raise _failed(self.box, "could not be taken off its network", error) from error
+        except ConnectFailed as error:
+            raise _failed(self.box, "could not be taken off its network", error) from error
+
+    async def _has_network(self) -> bool:
+        told = as_object(await self._engine.find(f"/containers/{self.container}/json"))
+        return bool(as_object(as_object(told.get("NetworkSettings")).get("Networks")))
 
     async def close(self) -> None:
         """Raises `SandboxError` if something of it may be left; it may be asked again then."""
