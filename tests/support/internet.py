@@ -35,6 +35,9 @@ HERE, HERE_SIX = "198.51.100.1", "2001:db8::1"
 ALLOWED, WILD, DENIED, NAMES = "198.51.100.10", "198.51.100.11", "198.51.100.20", "198.51.100.53"
 ALLOWED_SIX = "2001:db8::10"
 
+NOBODY = "198.51.100.99"
+"""Of the internet, and not there."""
+
 PRIVATE = (
     "10.9.9.9", "192.168.9.9", "172.16.9.9", "100.64.9.9", "169.254.169.254", "168.63.129.16", "192.0.0.9", "198.18.0.9",
 )  # fmt: skip
@@ -71,7 +74,7 @@ TABLE: dict[str, list[str]] = {
     "a.wild.test": [WILD],
     "a.b.wild.test": [WILD],
     "mixed.wild.test": ["127.0.0.1", WILD, "10.9.9.9"],
-    "nobody.wild.test": ["198.51.100.99", "10.9.9.9"],
+    "nobody.wild.test": [NOBODY, "10.9.9.9"],
     **{f"{name}.wild.test": addresses for name, addresses in CLOSED.items()},
 }
 
@@ -152,10 +155,6 @@ class Internet:
     def looked_up(self) -> set[str]:
         return {event["looked_up"].lower() for event in self.far.told("looked_up")}
 
-    def forget(self) -> None:
-        self.near.events.clear()
-        self.far.events.clear()
-
 
 @contextmanager
 def internet() -> Generator[Internet]:
@@ -206,6 +205,7 @@ def _connect(near: Neighbourhood, far: Neighbourhood) -> None:
     far.run("ip", "link", "set", "in", "up")
     near.run("ip", "route", "add", "default", "via", "198.51.100.254")
     near.run("ip", "-6", "route", "add", "default", "via", "2001:db8::254")
+    near.run("ip", "route", "add", "unreachable", NOBODY)
 
 
 def _at_once(address: str) -> tuple[str, ...]:

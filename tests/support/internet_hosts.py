@@ -66,10 +66,10 @@ class Host:
         head, _, rest = data.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
         headers = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
-        length = int(headers.get("content-length", "0"))
-        while len(rest) < length:
-            rest += self.end.recv(65536)
-        body, rest = rest[:length], rest[length:]
+        if headers.get("transfer-encoding") == "chunked":
+            body, rest = self._chunks(rest)
+        else:
+            body, rest = self._exactly(int(headers.get("content-length", "0")), rest)
         said = {"at": self.at, "port": self.port, "sni": self.sni, "head": lines, "body": body.decode("latin-1")}
         tell(asked=said)
         if "/silence" in lines[0]:
@@ -77,6 +77,34 @@ class Host:
         answer = b"x" * 1_000_000 if "/much" in lines[0] else json.dumps(said).encode()
         self.end.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nserver: canary\r\n\r\n" % len(answer) + answer)
         return rest
+
+    def _exactly(self, length: int, data: bytes) -> tuple[bytes, bytes]:
+        while len(data) < length:
+            if not (more := self.end.recv(65536)):
+                raise OSError("cut off")
+            data += more
+        return data[:length], data[length:]
+
+    def _chunks(self, data: bytes) -> tuple[bytes, bytes]:
+        body = b""
+        while True:
+            line, data = self._line(data)
+            size = int(line, 16)
+            if not size:
+                break
+            chunk, data = self._exactly(size + 2, data)
+            body += chunk[:-2]
+        while line:
+            line, data = self._line(data)
+        return body, data
+
+    def _line(self, data: bytes) -> tuple[bytes, bytes]:
+        while b"\r\n" not in data:
+            if not (more := self.end.recv(65536)):
+                raise OSError("cut off")
+            data += more
+        line, _, rest = data.partition(b"\r\n")
+        return line, rest
 
 
 def listen(port: int, certificate: str) -> None:

@@ -25,6 +25,7 @@ def entry_argv(
     its own.
     """
     told = {
+        "box": box.name,  # by which the process around it is known
         "mode": mode,
         "isolated": box.lane is not Lane.OPEN,
         "forwarding": forwarding if box.proxied else "none",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from bascule.sandbox.prepare.registries import Gathering, Registries
 
-_TAKEN = ("registry", "cafile", "proxy", "https-proxy", "noproxy")
+_TAKEN = ("registry", "cafile", "proxy", "https-proxy", "noproxy", "fetch-retries", "fetch-timeout")
 _CREDENTIALS = ("_auth", "_authToken", "_password", "username", "certfile", "keyfile", "cert", "key")
 _PREFIX = "npm_config_"
 

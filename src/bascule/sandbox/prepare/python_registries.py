@@ -9,9 +9,12 @@ from typing import Any, cast
 from bascule.sandbox.prepare.registries import Gathering, Registries
 
 _UV_ADDRESSES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
-_UV_WORDS = ("UV_INDEX_STRATEGY", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "UV_NO_INDEX")
+_UV_WORDS = (
+    *("UV_INDEX_STRATEGY", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "UV_NO_INDEX"),
+    *("UV_HTTP_TIMEOUT", "UV_HTTP_RETRIES"),
+)
 _PIP_ADDRESSES = ("index-url", "extra-index-url", "find-links")
-_PIP_WORDS = ("no-index", "trusted-host", "cert", "proxy")
+_PIP_WORDS = ("no-index", "trusted-host", "cert", "proxy", "timeout", "default-timeout", "retries")
 
 
 def uv_registries(texts: Iterable[str], environ: Mapping[str, str]) -> Registries:

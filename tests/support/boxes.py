@@ -1,0 +1,75 @@
+"""Real engines for tests of boxes: one body of a test runs in each engine that is there."""
+
+import os
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bascule.config.sandbox import Sandbox
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.boxes.box import Box
+from bascule.sandbox.boxes.engine import Ended, Engine
+from bascule.sandbox.boxes.layout import laid_out
+from bascule.sandbox.boxes.machine import this_machine
+from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.bubblewrap import Bubblewrap
+from bascule.sandbox.child import Command
+from bascule.sandbox.environment import child_environment
+from bascule.sandbox.owner import Owner
+
+WITHIN = 60.0
+"""Seconds for anything that is run in a box here, on a machine that is busy with other things."""
+
+NO_BWRAP = "no bubblewrap (Debian: apt-get install bubblewrap)"
+
+
+@asynccontextmanager
+async def bubblewrap(state: Path) -> AsyncGenerator[Bubblewrap]:
+    if shutil.which("bwrap") is None:
+        pytest.skip(NO_BWRAP)
+    owner = Owner(state)
+    try:
+        engine = Bubblewrap(owner, os.environ)
+        assert await engine.why_not() == ""
+        yield engine
+    finally:
+        owner.release()
+
+
+ENGINES: dict[str, Callable[[Path], AbstractAsyncContextManager[Engine]]] = {"bubblewrap": bubblewrap}
+"""By its name, each engine, for as long as the block lasts. It is given a folder for its state."""
+
+
+@pytest.fixture(params=ENGINES)
+async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Engine]:
+    async with ENGINES[request.param](tmp_path / "state-of-boxes") as made:
+        yield made
+
+
+def ordered(
+    *argv: str, lane: Lane = Lane.SEALED, env: Mapping[str, str] | None = None, cwd: str | None = None, **more: Any
+) -> Order:
+    """An order for a server called `probe`."""
+    command = Command(argv, child_environment(env or {}, (), os.environ), cwd)
+    settings = more.pop("settings", Sandbox())
+    return Order("probe", lane, Principal("somebody", "s-1"), command, settings, **more)
+
+
+def boxed(order: Order) -> Box:
+    return laid_out(order, this_machine(os.environ), f"probe-{os.urandom(6).hex()}")
+
+
+async def run_in(engine: Engine, order: Order, timeout: float = WITHIN) -> Ended:
+    """Run what is ordered to its end, in a box of its own."""
+    return await engine.run(boxed(order), timeout)
+
+
+def python(code: str, *args: str) -> Sequence[str]:
+    """A small program, for inside a box: the standard library alone."""
+    return (os.path.realpath(sys.executable), "-I", "-S", "-c", code, *args)
