@@ -55,7 +55,7 @@ _log = logging.getLogger("bascule.sandbox")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Surroundings:
     """Where the proxy runs. Anything but this machine as it is, is for who tries it out in a network of their own."""
 
     program: Sequence[str] = ()
@@ -67,12 +67,12 @@ class EgressProxy:
     """The way out of the proxied boxes of one runtime. `folder` is its own: nobody else writes there."""
 
     def __init__(
-        self, egress: Egress, folder: str, on_access: Callable[[Access], None], place: Place | None = None
+        self, egress: Egress, folder: str, on_access: Callable[[Access], None], around: Surroundings | None = None
     ) -> None:
         self._egress = egress
         self._folder = Path(folder)
         self._on_access = on_access
-        self._place = place or Place()
+        self._around = around or Surroundings()
         self._own = frozenset[str]()
         self._numbers = count(1)
         self._boxes: dict[str, int] = {}
@@ -135,7 +135,7 @@ class EgressProxy:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _tell(self) -> None:
-        own = frozenset(self._place.own())
+        own = frozenset(self._around.own())
         if own != self._own or self._supervising is None:
             self._own = own
             self._write(BOOTSTRAP, bootstrap(self._closed_ranges()))
@@ -158,7 +158,7 @@ class EgressProxy:
 
     def _start(self) -> None:
         if self._supervising is None:
-            program = self._place.program or (find_envoy(),)
+            program = self._around.program or (find_envoy(),)
             self._supervising = asyncio.create_task(self._supervise((*program, *_ARGUMENTS)))
 
     async def _supervise(self, argv: Sequence[str]) -> None:
