@@ -157,8 +157,9 @@ class Forwarder:
 
     def turn(self, timeout: float = 1.0) -> None:
         """Wait until something can be done, and do it."""
-        # Made anew each time: the few there are make it cheap, and nothing is ever forgotten in it.
-        with selectors.DefaultSelector() as selector:
+        # Made anew each time: the few there are make it cheap, and nothing is ever forgotten in it. And it is no
+        # file, of which there may be none left.
+        with selectors.PollSelector() as selector:
             for connection in self._connections:
                 for end, events in connection.wanted():
                     selector.register(end, events, connection)

@@ -220,6 +220,30 @@ async def test_an_address_that_this_machine_has_now_is_closed_from_the_next_box_
         assert b"203.0.113.8" in (tmp_path / "egress/bootstrap.json").read_bytes()
 
 
+async def test_another_list_counts_from_the_first_box_on(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        await proxy.change(Egress(allow=("allowed.test",), ports=(81,)))
+        assert proxy.pid is None
+
+        path = await proxy.socket_for("one")
+
+        answer = get(path, "http://allowed.test/")
+        assert answer is not None
+        assert answer.refused == "port"
+
+
+async def test_an_end_that_was_our_own_doing_is_not_told_as_a_death(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        path, pid = await proxy.socket_for("one"), proxy.pid
+        await proxy.change(Egress())
+
+        assert proxy.pid not in {None, pid}
+        assert tried(path)
+        assert not caplog.records
+        os.kill(proxy.pid or 0, signal.SIGKILL)
+        await until(lambda: bool(caplog.records))
+
+
 async def test_many_boxes_that_come_and_go_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "REMEMBERED", 3)
     async with proxy_in(tmp_path / "egress", Heard()) as proxy:
