@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,14 +20,14 @@ from support.way_out import ALLOW, WayOut, way_out
 
 
 @pytest.fixture
-def box(out: WayOut) -> Iterator[str]:
+def box(out: WayOut) -> Generator[str]:
     """The socket of a box of the test's own."""
     yield out.socket_for("busy")
     out.release("busy")
 
 
 @pytest.fixture
-def mortal() -> Iterator[WayOut]:
+def mortal() -> Generator[WayOut]:
     """One of the test's own, whose proxy may be killed."""
     with way_out() as made:
         yield made

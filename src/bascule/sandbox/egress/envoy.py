@@ -125,7 +125,6 @@ def _http(egress: Egress, closed: tuple[str, ...], box: int) -> dict[str, Any]:
         codec_type="HTTP1",
         # A box is nobody whose word on itself counts, and what it says of itself is passed on as it is.
         use_remote_address=False,
-        skip_xff_append=True,
         generate_request_id=False,
         server_header_transformation="PASS_THROUGH",
         normalize_path=False,
