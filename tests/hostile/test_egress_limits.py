@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -19,14 +19,14 @@ from support.way_out import WayOut, way_out
 
 
 @pytest.fixture
-def box(out: WayOut) -> Iterator[str]:
+def box(out: WayOut) -> Generator[str]:
     """The socket of a box of the test's own."""
     yield out.socket_for("busy")
     out.release("busy")
 
 
 @pytest.fixture
-def mortal() -> Iterator[WayOut]:
+def mortal() -> Generator[WayOut]:
     """One of the test's own, whose proxy may be killed."""
     with way_out() as made:
         yield made
@@ -37,7 +37,7 @@ def reached(answer: Answer | None) -> bool:
 
 
 @contextmanager
-def tunnel(path: str, target: str) -> Iterator[Caller]:
+def tunnel(path: str, target: str) -> Generator[Caller]:
     with calling(path) as caller:
         caller.say(f"CONNECT {target} HTTP/1.1", f"Host: {target}")
         assert reached(caller.answer())
@@ -119,7 +119,7 @@ def tried(path: str) -> bool:
 
 
 @contextmanager
-def forwarder(path: str) -> Iterator[int]:
+def forwarder(path: str) -> Generator[int]:
     """As it runs in a box: from its file alone, as a process of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])

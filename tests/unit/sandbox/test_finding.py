@@ -1,0 +1,40 @@
+"""Which engines are found here."""
+
+from pathlib import Path
+
+import pytest
+
+from bascule.sandbox.finding import find_engines
+from bascule.sandbox.owner import Owner
+
+
+@pytest.fixture
+def owner(tmp_path: Path):
+    owner = Owner(tmp_path / "state")
+    yield owner
+    owner.release()
+
+
+async def test_an_engine_that_is_not_there_is_told_with_the_reason(owner: Owner, tmp_path: Path):
+    environ = {"DOCKER_HOST": f"unix://{tmp_path}/nobody.sock", "BASCULE_SANDBOX": "docker"}
+    found = await find_engines(environ, owner)
+
+    assert found.engines.found == ()
+    assert "nobody.sock" in found.engines.missing["docker"]
+    assert found.engines.missing["bubblewrap"] == "BASCULE_SANDBOX=docker"
+    await found.close()
+
+
+async def test_an_engine_on_another_machine_is_none_of_ours(owner: Owner):
+    environ = {"DOCKER_HOST": "tcp://198.51.100.7:2375", "BASCULE_SANDBOX": "docker"}
+    found = await find_engines(environ, owner)
+
+    assert found.engines.found == ()
+    assert "DOCKER_HOST" in found.engines.missing["docker"]
+
+
+async def test_what_is_not_looked_for_is_not_tried(owner: Owner):
+    found = await find_engines({"BASCULE_SANDBOX": "none"}, owner)
+
+    assert found.engines.found == ()
+    assert found.engines.missing == dict.fromkeys(("docker", "bubblewrap"), "BASCULE_SANDBOX=none")
