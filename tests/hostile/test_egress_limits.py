@@ -5,28 +5,29 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from bascule.config.egress import Egress
 from bascule.sandbox.egress.envoy import BURST, CONNECTIONS
 from bascule.sandbox.inside import forward
 from support.asking import Answer, Caller, ask, calling, connect, get
 from support.internet import ALLOWED
-from support.way_out import WayOut, way_out
+from support.way_out import ALLOW, WayOut, way_out
 
 
 @pytest.fixture
-def box(out: WayOut) -> Iterator[str]:
+def box(out: WayOut) -> Generator[str]:
     """The socket of a box of the test's own."""
     yield out.socket_for("busy")
     out.release("busy")
 
 
 @pytest.fixture
-def mortal() -> Iterator[WayOut]:
+def mortal() -> Generator[WayOut]:
     """One of the test's own, whose proxy may be killed."""
     with way_out() as made:
         yield made
@@ -37,7 +38,7 @@ def reached(answer: Answer | None) -> bool:
 
 
 @contextmanager
-def tunnel(path: str, target: str) -> Iterator[Caller]:
+def tunnel(path: str, target: str) -> Generator[Caller]:
     with calling(path) as caller:
         caller.say(f"CONNECT {target} HTTP/1.1", f"Host: {target}")
         assert reached(caller.answer())
@@ -111,6 +112,20 @@ def test_killed_in_use_it_ends_what_it_carried_and_comes_back_as_strict_as_befor
     assert out.proxy.pid != pid
 
 
+def test_when_another_list_counts_nobody_of_the_old_one_is_reached_not_even_in_what_was_open(mortal: WayOut):
+    out = mortal
+    with tunnel(out.path, "allowed.test:443") as caller:
+        out.run(out.proxy.change(Egress(allow=("a.wild.test",))))
+
+        answer = get(out.path, "http://allowed.test/")
+        assert answer is not None
+        assert answer.refused == "host"
+        assert caller.ended() == b""
+        assert reached(get(out.path, "http://a.wild.test/"))
+    out.run(out.proxy.change(Egress(allow=ALLOW)))
+    assert reached(get(out.path, "http://allowed.test/"))
+
+
 def tried(path: str) -> bool:
     try:
         return reached(get(path, "http://allowed.test/"))
@@ -119,7 +134,7 @@ def tried(path: str) -> bool:
 
 
 @contextmanager
-def forwarder(path: str) -> Iterator[int]:
+def forwarder(path: str) -> Generator[int]:
     """As it runs in a box: from its file alone, as a process of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])

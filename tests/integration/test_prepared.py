@@ -7,7 +7,8 @@ import shutil
 import signal
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,21 +20,25 @@ from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.boxes.engine import Ended
+from bascule.sandbox.boxes.engine import Ended, Engine, EngineBox
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
+from bascule.sandbox.prepare.layer import Layer
 from bascule.sandbox.prepare.preparing import FOLDER, Preparing
 from bascule.sandbox.prepare.provision import with_layer
-from support.bare_boxes import BareBoxes, needs_bwrap, started
+from support.boxes import bubblewrap
 from support.packages import mode, packed
 
 ROOT = Path(__file__).parents[2]
 SECRET = "canary-of-somebody"
 
-pytestmark = [
-    needs_bwrap,
-    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncGenerator[Engine]:
+    async with bubblewrap(tmp_path / "state-of-boxes") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +52,39 @@ def asked(*argv: str, **env: str) -> Command:
     return Command(argv, {"PATH": path, "HOME": os.environ["HOME"], **env})
 
 
-async def tools_of(engine: BareBoxes, preparing: Preparing, command: Command, lane: Lane) -> set[str]:
+async def tools_of(engine: Engine, layer: Layer | None, command: Command, lane: Lane) -> set[str]:
     """What a server lists that is started from its layer."""
-    layer = await preparing.prepared(command)
     assert layer is not None
-    order = with_layer(Order("peer", lane, Principal("u", "s"), command, Sandbox()), layer)
-    start = await engine.box(order).open()
-    assert isinstance(start, Command)
-    async with asyncio.timeout(60), started(start) as process:
+    async with started(engine, with_layer(ordered(command, lane), layer)) as process:
         assert process.stdin is not None
         for message in HELLO:
             process.stdin.write(json.dumps(message).encode() + b"\n")
         return {tool["name"] for tool in (await answer(process, 2))["tools"]}
+
+
+def ordered(command: Command, lane: Lane = Lane.SEALED) -> Order:
+    return Order("peer", lane, Principal("u", "s"), command, Sandbox())
+
+
+@asynccontextmanager
+async def started(engine: Engine, order: Order) -> AsyncGenerator[asyncio.subprocess.Process]:
+    box = engine.box(order)
+    start = await box.open()
+    assert isinstance(start, Command)
+    process = await asyncio.create_subprocess_exec(
+        *start.argv,
+        env=dict(start.env),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        limit=2**24,
+    )
+    try:
+        async with asyncio.timeout(60):
+            yield process
+    finally:
+        await box.close()
+        await process.wait()
 
 
 HELLO: tuple[dict[str, Any], ...] = (
@@ -94,41 +120,50 @@ SERVERS = (
 )
 
 
-class FetchesNothing(BareBoxes):
+class Watched:
+    """An engine that counts what it runs to its end. One that may run nothing fails the test."""
+
+    kind = "watched"
+
+    def __init__(self, engine: Engine, *, may: bool = True, network: bool = True) -> None:
+        self._engine = engine
+        self._may = may
+        self._network = network
+        self.ran = 0
+
+    def box(self, order: Order) -> EngineBox:
+        return self._engine.box(order)
+
     async def run(self, box: Box, timeout: float) -> Ended:
-        pytest.fail(f"something is fetched again: {box.argv}")
+        if not self._may:
+            pytest.fail(f"something is fetched again: {box.argv}")
+        self.ran += 1
+        return await self._engine.run(box if self._network else replace(box, lane=Lane.SEALED), timeout)
 
 
 @pytest.mark.parametrize(("argv", "tool"), SERVERS, ids=["everything", "filesystem", "time"])
-async def test_a_server_that_was_fetched_once_starts_sealed(shelf: Path, argv: tuple[str, ...], tool: str):
+async def test_a_server_that_was_fetched_once_starts_sealed(
+    engine: Engine, shelf: Path, argv: tuple[str, ...], tool: str
+):
     command = asked(*argv)
-    assert tool in await tools_of(BareBoxes(), Preparing(shelf, BareBoxes()), command, Lane.SEALED)
+    layer = await Preparing(shelf, engine).prepared(command)
+    assert tool in await tools_of(engine, layer, command, Lane.SEALED)
 
     # From now on nothing more is fetched, in no lane.
-    for lane in (Lane.SEALED, Lane.OPEN):
-        assert tool in await tools_of(BareBoxes(), Preparing(shelf, FetchesNothing()), command, lane)
+    again = await Preparing(shelf, Watched(engine, may=False)).prepared(command)
+    assert again == layer
+    assert tool in await tools_of(engine, again, command, Lane.OPEN)
 
 
-async def test_pip_fetches_where_there_is_no_uv(tmp_path: Path):
-    wheel = tmp_path / "wheels"
-    wheel.mkdir()
-    command = asked("pipx", "run", "--spec", str(python_package(wheel)), "little-server", PATH="/usr/bin:/bin")
+async def test_pip_fetches_where_there_is_no_uv(engine: Engine, tmp_path: Path):
+    wheel = str(python_package(tmp_path))
+    command = asked("pipx", "run", "--spec", wheel, "little-server", PATH="/usr/bin:/bin")
 
-    layer = await Preparing(tmp_path / "state", BareBoxes()).prepared(command)
+    layer = await Preparing(tmp_path / "state", engine).prepared(command)
 
     assert layer is not None
-    assert await said(with_layer(sealed(command), layer)) == "little server\n"
-
-
-def sealed(command: Command) -> Order:
-    return Order("peer", Lane.SEALED, Principal("u", "s"), command, Sandbox())
-
-
-async def said(order: Order) -> str:
-    start = await BareBoxes().box(order).open()
-    assert isinstance(start, Command)
-    async with asyncio.timeout(30), started(start) as process:
-        return (await process.communicate())[0].decode()
+    async with started(engine, with_layer(ordered(command), layer)) as process:
+        assert (await process.communicate())[0].decode() == "little server\n"
 
 
 def python_package(folder: Path) -> Path:
@@ -164,9 +199,11 @@ def npm_package(folder: Path, install: str = "", name: str = "little") -> Path:
     [("npx", "-y", "@modelcontextprotocol/no-such-server-anywhere"), ("uvx", "mcp-server-time==0.0.0.1")],
     ids=["npm", "uv"],
 )
-async def test_a_package_that_does_not_exist_is_told_in_the_tool_s_own_words(tmp_path: Path, argv: tuple[str, ...]):
+async def test_a_package_that_does_not_exist_is_told_in_the_tool_s_own_words(
+    engine: Engine, tmp_path: Path, argv: tuple[str, ...]
+):
     with pytest.raises(SandboxError, match="could not be fetched") as caught:
-        await Preparing(tmp_path / "state", BareBoxes()).prepared(asked(*argv))
+        await Preparing(tmp_path / "state", engine).prepared(asked(*argv))
 
     assert "no such package" in caught.value.cause
     assert argv[-1].split("=")[0].rpartition("/")[2] in caught.value.evidence
@@ -177,16 +214,11 @@ def left(state: Path) -> list[str]:
     return sorted(path.name for path in (state / FOLDER).iterdir() if path.suffix != ".lock")
 
 
-class WithoutNetwork(BareBoxes):
-    async def run(self, box: Box, timeout: float) -> Ended:
-        return await super().run(replace(box, lane=Lane.SEALED), timeout)
-
-
-async def test_without_a_network_it_is_told_that_the_registry_cannot_be_reached(tmp_path: Path):
+async def test_without_a_network_it_is_told_that_the_registry_cannot_be_reached(engine: Engine, tmp_path: Path):
     command = asked("uvx", "mcp-server-time", UV_HTTP_RETRIES="0")
 
     with pytest.raises(SandboxError, match="could not be fetched") as caught:
-        await Preparing(tmp_path / "state", WithoutNetwork()).prepared(command)
+        await Preparing(tmp_path / "state", Watched(engine, network=False)).prepared(command)
 
     assert "cannot be reached" in caught.value.cause
 
@@ -209,7 +241,7 @@ try { fs.linkSync('/etc/passwd', 'hard-link-out') } catch (error) { found.linked
 
 
 async def test_what_a_package_runs_while_it_is_installed_finds_nothing_and_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     home, workspace, state = tmp_path / "home", tmp_path / "workspace", tmp_path / "state"
     for folder in (home / ".ssh", workspace, state / "keys"):
@@ -218,7 +250,7 @@ async def test_what_a_package_runs_while_it_is_installed_finds_nothing_and_chang
     (home / ".npmrc").write_text(f"//registry.test/:_authToken={SECRET}\nfund=false\n")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     other = asked("npx", "-y", str(npm_package(tmp_path, name="other")), HOME=str(home))
-    preparing = Preparing(state, BareBoxes())
+    preparing = Preparing(state, engine)
     neighbour = await preparing.prepared(other)
     assert neighbour is not None
     before = preparing.layers()
@@ -244,16 +276,16 @@ async def test_what_a_package_runs_while_it_is_installed_finds_nothing_and_chang
     assert not [path for path in (*tmp_path.rglob("evil"), Path.home() / "evil", Path("/evil")) if path.exists()]
     assert (workspace / "secret").read_text() == SECRET
     assert [kept for kept in preparing.layers() if kept in before] == list(before)
-    assert await Preparing(state, FetchesNothing()).prepared(other) == neighbour
+    assert await Preparing(state, Watched(engine, may=False)).prepared(other) == neighbour
     assert mode(tree) == 0o555
 
 
 SLOW = "require('fs').writeFileSync('begun', ''); setTimeout(() => {}, 600000)"
 
 
-async def test_a_fetch_that_is_cut_short_leaves_nothing(tmp_path: Path):
+async def test_a_fetch_that_is_cut_short_leaves_nothing(engine: Engine, tmp_path: Path):
     command = asked("npx", "-y", str(npm_package(tmp_path, SLOW)))
-    fetching = asyncio.ensure_future(Preparing(tmp_path / "state", BareBoxes()).prepared(command))
+    fetching = asyncio.ensure_future(Preparing(tmp_path / "state", engine).prepared(command))
     await begun(tmp_path / "state")
 
     fetching.cancel()
@@ -269,17 +301,35 @@ async def begun(state: Path) -> None:
             await asyncio.sleep(0.05)
 
 
+async def nothing_runs(name: str) -> None:
+    """Wait until no process has this in its command."""
+    async with asyncio.timeout(30):
+        while any(name.encode() in line for line in commands()):  # noqa: ASYNC110 -- whose they were is dead
+            await asyncio.sleep(0.05)
+
+
+def commands() -> Iterator[bytes]:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            yield path.read_bytes()
+
+
 PREPARES = """
-import asyncio, sys
+import asyncio, json, sys
 from pathlib import Path
 from bascule.sandbox.child import Command
+from bascule.sandbox.prepare.layer import Layer
 from bascule.sandbox.prepare.preparing import Preparing
-from support.bare_boxes import BareBoxes
-import json
-argv, env, state = json.loads(sys.argv[1])
-engine = BareBoxes()
-layer = asyncio.run(Preparing(Path(state), engine).prepared(Command(tuple(argv), env)))
-print(len(engine.ran), layer.digest)
+from integration.test_prepared import Watched
+from support.boxes import bubblewrap
+
+async def main(argv, env, state):
+    async with bubblewrap(Path(state)) as engine:
+        watched = Watched(engine)
+        layer = await Preparing(Path(state), watched).prepared(Command(tuple(argv), env))
+        print(watched.ran, layer.digest)
+
+asyncio.run(main(*json.loads(sys.argv[1])))
 """
 
 
@@ -295,17 +345,17 @@ async def in_a_process(command: Command, state: Path) -> asyncio.subprocess.Proc
     )
 
 
-async def test_what_a_killed_process_had_begun_is_begun_again_by_the_next(tmp_path: Path):
+async def test_what_a_killed_process_had_begun_is_begun_again_by_the_next(engine: Engine, tmp_path: Path):
     package = npm_package(tmp_path, SLOW)
     process = await in_a_process(asked("npx", "-y", str(package)), tmp_path / "state")
     await begun(tmp_path / "state")
     process.send_signal(signal.SIGKILL)
     await process.wait()
-    assert [name.split(".")[1][:7] for name in left(tmp_path / "state")] == ["partial"]
+    (partial,) = left(tmp_path / "state")
+    await nothing_runs(partial)
 
-    # By then nothing of the box runs, and the next one begins anew.
     with pytest.raises(SandboxError, match="not fetched within 2 s"):
-        await Preparing(tmp_path / "state", BareBoxes(), within=2).prepared(asked("npx", "-y", str(package)))
+        await Preparing(tmp_path / "state", engine, within=2).prepared(asked("npx", "-y", str(package)))
     assert left(tmp_path / "state") == []
 
 

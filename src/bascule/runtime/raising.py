@@ -86,6 +86,9 @@ class Raising:
         """What has changed the level of an agent session, as far as this runtime has heard."""
         return self._receipts.get(principal, ())
 
+    def level_of(self, principal: Principal) -> DataSensitivity:
+        return self._ratchets.of(principal).level
+
     def datasets(self, principal: Principal) -> Mapping[str, DataSensitivity]:
         return self._datasets.get(principal, {})
 

@@ -22,6 +22,7 @@ from bascule.records.recorder import Recorder
 from bascule.records.server_log import ServerLog
 from bascule.runtime.answering import Answering
 from bascule.runtime.asking import Asking
+from bascule.runtime.boxes import Boxes
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.raising import Raising
@@ -84,6 +85,7 @@ class Runtime:
         self._watched: Path | None = None
         self._watching: asyncio.Task[None] | None = None
         self._workspaces: Workspaces | None = None
+        self._boxes: Boxes | None = None
         self._sessions: dict[Principal, AgentSession] = {}
         self._standings: dict[Principal, Standing] = {}
 
@@ -160,7 +162,13 @@ class Runtime:
         self._raising = raising = Raising(
             self._store.levels, self._ratchets, self._recorder.record, time.time, self._audit
         )
-        within = (self._ratchets, raising.fence.lease)
+        self._boxes = Boxes(self.config, folder, os.environ, self._recorder)
+        try:
+            boxing = await self._boxes.open(raising, self._workspaces)
+        except BaseException:
+            await self.close()
+            raise
+        within = (self._ratchets, raising.fence.lease, boxing)
         self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, introducing, *within)
         self._roster.listings.locking.watch(self._roster.listings.follow_lock)
         raising.gates = self._roster
@@ -206,6 +214,9 @@ class Runtime:
         if self._raising is not None:
             await self._raising.close()
             self._raising = None
+        if self._boxes is not None:
+            await self._boxes.close()
+            self._boxes = None
         await self._log.close()
         if self._workspaces is not None:
             self._workspaces.close()

@@ -15,8 +15,9 @@ KEPT = 64 * 1024
 class Listening:
     """An ear at one process. Both of its outputs are heard as one, in the order in which they come."""
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
+        self._writer = writer
         self._stream = DockerStream()
         self.heard = bytearray()
 
@@ -29,6 +30,10 @@ class Listening:
         status = read_answer(head).status
         if status not in {101, 200}:
             raise EngineRefused(status, read_answer(head + await self._reader.read(KEPT)).message, where="box")
+
+    def end_input(self) -> None:
+        """The process is given nothing to read."""
+        self._writer.write_eof()
 
     async def until(self, sign: bytes) -> bool:
         """Listen until this is heard, or nothing more can be. Whether it was."""
@@ -66,7 +71,7 @@ async def listening_to(engine: Engine, path: str, body: bytes = b"") -> AsyncGen
     try:
         head = request_head(f"POST {path} HTTP/1.1", len(body), "Connection: Upgrade", "Upgrade: tcp")
         writer.write(head + body)
-        listening = Listening(reader)
+        listening = Listening(reader, writer)
         try:
             async with asyncio.timeout(ANSWER_WITHIN):
                 await listening.begin()

@@ -33,8 +33,9 @@ class Proxy(Protocol):
 class ProxyProvision:
     """The way to the proxy, for boxes of the proxied lane. Each has one of its own, by which it is known."""
 
-    def __init__(self, proxy: Callable[[Callable[[Access], None]], Proxy], asked: Asked) -> None:
-        self._proxy = proxy(self._heard)
+    def __init__(self, asked: Asked) -> None:
+        self.proxy: Proxy | None = None
+        """Set before the first box is made."""
         self._asked = asked
         self._numbers = count(1)
         self._names: dict[str, str] = {}
@@ -43,22 +44,23 @@ class ProxyProvision:
 
     async def before(self, engine: Engine, order: Order) -> Order:
         del engine
-        if order.lane is not Lane.PROXIED:
+        if order.lane is not Lane.PROXIED or self.proxy is None:
             return order
         name = f"{order.server}-{next(self._numbers)}"
         self._whose[name] = (order.server, order.principal)
         if len(self._whose) > REMEMBERED + len(self._names):
             del self._whose[next(each for each in self._whose if each not in self._names.values())]
-        folder = str(Path(await self._proxy.socket_for(name)).parent)
+        folder = str(Path(await self.proxy.socket_for(name)).parent)
         self._names[folder] = name
         return replace(order, sockets={**order.sockets, PROXY_FOLDER: folder})
 
     async def after(self, order: Order) -> None:
         name = self._names.pop(order.sockets.get(PROXY_FOLDER, ""), None)
-        if name is not None:
-            await self._proxy.release(name)
+        if name is not None and self.proxy is not None:
+            await self.proxy.release(name)
 
-    def _heard(self, access: Access) -> None:
+    def heard(self, access: Access) -> None:
+        """Take what the proxy tells."""
         whose = self._whose.get(access.box)
         if whose is None:
             _log.warning("the proxy tells of a box that nobody knows: %s", access.box)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # at run time it would take as long as all the rest
 LEAKS = 97
 """The exit code of a box that is not tight, or does not become so. No server of anybody's is known to use it."""
 
+TIGHT = "bascule: the box is tight"
+"""What is said by one that stays, for who waits until the box can be used."""
+
 NOT_THERE = 127
 NOT_RUN = 126
 """What shells end with when a program is missing, or cannot be run."""
@@ -45,6 +48,8 @@ def main(argv: "list[str]") -> "NoReturn":
     if told["mode"] == "become":
         become(argv[2:], told["cwd"])
     if told["mode"] == "stay":
+        sys.stdout.write(f"{TIGHT}\n")
+        sys.stdout.flush()
         stay()
     sys.exit(0)
 
@@ -119,11 +124,23 @@ def become(argv: "list[str]", cwd: str) -> "NoReturn":
         signal.signal(number, signal.SIG_DFL)
     try:
         os.chdir(cwd)
-        os.execve(argv[0], argv, given_environment())  # noqa: S606 -- no shell is wanted
+        env = given_environment()
+        os.execve(found(argv[0], env), argv, env)  # noqa: S606 -- no shell is wanted
     except FileNotFoundError as error:
         fail(NOT_THERE, argv[0], error)
     except (OSError, ValueError) as error:
         fail(NOT_RUN, argv[0], error)
+
+
+def found(program: str, env: "dict[bytes, bytes]") -> str:
+    """The whole path of a program. In an image of its own, only what runs there can tell where it lies."""
+    if "/" in program:
+        return program
+    for folder in os.fsdecode(env.get(b"PATH", b"")).split(":"):
+        path = f"{folder}/{program}"
+        if folder.startswith("/") and os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
+            return path
+    raise FileNotFoundError(f"it is on none of {os.fsdecode(env.get(b'PATH', b'')) or 'no PATH'}")
 
 
 def given_environment() -> "dict[bytes, bytes]":

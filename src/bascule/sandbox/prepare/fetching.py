@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import HOME, INSIDE, Bounds, Box, Mount
+from bascule.sandbox.boxes.box import HOME, HOUSE, INSIDE, Bounds, Box, Mount
 from bascule.sandbox.boxes.machine import Machine
 from bascule.sandbox.boxes.programs import show_program
 from bascule.sandbox.boxes.system import show_system, written_files
@@ -14,6 +14,10 @@ from bascule.sandbox.boxes.view import View
 from bascule.sandbox.prepare.fetcher import Fetcher
 from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.prepare.registries import Registries, path_of
+
+PREPARED = f"{HOUSE}/prepared"
+"""Where layers are seen in boxes, each by its key. Installed scripts keep their own paths, so it is the same path while
+a layer is made and ever after, wherever the state folder is."""
 
 ROOM = 2 * 1024**3
 """Bytes that a package may take, with all it needs and what is thrown away afterwards."""
@@ -37,7 +41,7 @@ _BESIDE_AN_INDEX = ("files", "packages")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a layer is made: the folder, and how it is called inside, which is what it will be called afterwards."""
+    """Where a layer is made: the folder, and how it is called inside."""
 
     name: str
     source: str

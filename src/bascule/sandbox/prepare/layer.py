@@ -40,7 +40,7 @@ class Layer:
     """A layer as a command uses it."""
 
     argv: tuple[str, ...]
-    """The command, with the fetched program in the place of what would fetch it."""
+    """The command, with the fetched program in the place of what would fetch it: by its path in the box."""
     mounts: tuple[Mount, ...]
     env: Mapping[str, str]
     """What is to be set in addition."""

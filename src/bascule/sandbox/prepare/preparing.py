@@ -11,7 +11,7 @@ from bascule.sandbox.boxes.machine import Machine, this_machine
 from bascule.sandbox.child import Command
 from bascule.sandbox.prepare.at_hand import at_hand
 from bascule.sandbox.prepare.fetcher import find_fetcher
-from bascule.sandbox.prepare.fetching import Place, program_mounts
+from bascule.sandbox.prepare.fetching import PREPARED, Place, program_mounts
 from bascule.sandbox.prepare.installed import FOLDERS
 from bascule.sandbox.prepare.key import key_of
 from bascule.sandbox.prepare.layer import TREE, Kept, Layer, Record
@@ -81,7 +81,7 @@ class Preparing:
 
     async def _make(self, key: str, making: Making) -> None:
         partial, whole = self._shelf.partial(key), self._shelf.path(key)
-        place = Place(f"bascule-{partial.name}", str(partial / TREE), str(whole / TREE), self._machine)
+        place = Place(f"prepare-{partial.name}", str(partial / TREE), f"{PREPARED}/{key}", self._machine)
         try:
             await making.make(partial, place, self._engine)
             partial.rename(whole)
@@ -89,11 +89,11 @@ class Preparing:
             await asyncio.shield(asyncio.to_thread(remove, partial))
 
     def _layer(self, key: str, record: Record, package: Package, command: Command) -> Layer:
-        tree = str(self._shelf.path(key) / TREE)
-        path = (f"{tree}/{FOLDERS[package.kind]}", str(Path(record.interpreter).parent), command.env.get("PATH", ""))
+        tree, seen = str(self._shelf.path(key) / TREE), f"{PREPARED}/{key}"
+        path = (f"{seen}/{FOLDERS[package.kind]}", str(Path(record.interpreter).parent), command.env.get("PATH", ""))
         return Layer(
-            argv=(f"{tree}/{record.program}", *package.arguments),
-            mounts=(*program_mounts(record.needed), Mount(tree, tree, why="prepared")),
+            argv=(f"{seen}/{record.program}", *package.arguments),
+            mounts=(*program_mounts(record.needed), Mount(tree, seen, why="prepared")),
             env={"PATH": os.pathsep.join(each for each in path if each)},
             digest=record.digest,
             described=record.described,

@@ -200,7 +200,6 @@ def test_a_person_is_told_what_is_mounted_beside_the_system(machine: Machine, tm
 def test_a_prepared_program_is_not_asked_what_else_is_to_be_shown(machine: Machine, tmp_path: Path) -> None:
     tree = Path(machine.state) / "prepared/key/tree"
     secret = tmp_path / "home/documents/bin/secret"
-    layer = Mount(str(tree), str(tree), why="prepared")
     for folder in (tree / "env/bin", tree / "env/lib/python3.11/site-packages", secret.parent):
         folder.mkdir(parents=True)
     secret.write_text("private")
@@ -210,7 +209,10 @@ def test_a_prepared_program_is_not_asked_what_else_is_to_be_shown(machine: Machi
     (tree / "env/pyvenv.cfg").write_text(f"home = {secret.parent}")
     (tree / "env/lib/python3.11/site-packages/x.pth").write_text(str(secret.parent))
 
-    box = laid_out(order(str(program), "--flag", mounts=(layer,)), machine, "b")
+    # Where it is seen inside may be where it lies, or another path that is not there outside.
+    for seen in (str(tree), "/run/bascule/prepared/key"):
+        layer = Mount(str(tree), seen, why="prepared")
+        box = laid_out(order(f"{seen}/env/bin/server", "--flag", mounts=(layer,)), machine, "b")
 
-    assert own(box) == {str(tree): layer}
-    assert box.argv == (str(program), "--flag")
+        assert own(box) == {seen: layer}
+        assert box.argv == (f"{seen}/env/bin/server", "--flag")

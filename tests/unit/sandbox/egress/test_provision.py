@@ -51,14 +51,8 @@ class Scene:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str, str]] = []
-        made: list[Proxy] = []
-
-        def proxy(tell: Callable[[Access], None]) -> Proxy:
-            made.append(Proxy(tell))
-            return made[0]
-
-        self.provision = ProxyProvision(proxy, self._asked)
-        self.proxy = made[0]
+        self.provision = ProxyProvision(self._asked)
+        self.provision.proxy = self.proxy = Proxy(self.provision.heard)
 
     def _asked(self, server: str, principal: Principal, access: Access) -> None:
         self.told.append((server, principal.user_id, access.host))

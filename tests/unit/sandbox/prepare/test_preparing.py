@@ -6,6 +6,7 @@ import pytest
 from bascule.core.errors import SandboxError
 from bascule.sandbox.boxes.box import Mount
 from bascule.sandbox.child import Command
+from bascule.sandbox.prepare.fetching import PREPARED
 from bascule.sandbox.prepare.preparing import FOLDER, Preparing
 from support.packages import WritesPackages, command, install, tools
 
@@ -30,12 +31,13 @@ async def test_a_package_is_fetched_once_and_started_from_its_layer(tmp_path: Pa
     assert first == second
     assert len(engine.boxes) == 1
     (key,) = left(tmp_path / "state")
-    tree = f"{tmp_path}/state/{FOLDER}/{key}/tree"
-    assert first.argv == (f"{tree}/node_modules/.bin/server", "/data")
-    assert Mount(tree, tree, why="prepared") in first.mounts
+    tree, seen = f"{tmp_path}/state/{FOLDER}/{key}/tree", f"{PREPARED}/{key}"
+    assert first.argv == (f"{seen}/node_modules/.bin/server", "/data")
+    assert Mount(tree, seen, why="prepared") in first.mounts
     assert not any(mount.writable for mount in first.mounts)
-    assert first.env["PATH"].startswith(f"{tree}/node_modules/.bin:{tmp_path}/bin:")
-    assert Path(first.argv[0]).is_file()
+    assert first.env["PATH"].startswith(f"{seen}/node_modules/.bin:{tmp_path}/bin:")
+    assert Path(tree, "node_modules/.bin/server").is_file()
+    assert [mount.target for mount in engine.boxes[0].mounts if mount.writable] == [seen]
 
 
 async def test_the_box_that_fetches_gets_nothing_that_was_configured_for_the_server(tmp_path: Path, asked: Command):
@@ -109,7 +111,7 @@ async def test_a_layer_that_was_tampered_with_is_refused_until_it_is_removed(tmp
     preparing = Preparing(tmp_path / "state", engine, environ={})
     layer = await preparing.prepared(asked)
     assert layer is not None
-    program = Path(layer.argv[0]).resolve()
+    program = Path(layer.mounts[-1].source, "node_modules/server/index.js")
     program.chmod(0o755)
     program.write_text("#!/usr/bin/env evil\n")
 
@@ -121,6 +123,19 @@ async def test_a_layer_that_was_tampered_with_is_refused_until_it_is_removed(tmp
     assert await preparing.remove(kept.key)
     assert preparing.layers() == ()
     assert await preparing.prepared(asked) == layer
+
+
+async def test_a_state_folder_may_be_moved(tmp_path: Path, asked: Command):
+    engine = WritesPackages()
+    first = await Preparing(tmp_path / "state", engine, environ={}).prepared(asked)
+    (tmp_path / "state").rename(tmp_path / "moved")
+
+    second = await Preparing(tmp_path / "moved", engine, environ={}).prepared(asked)
+
+    assert first is not None
+    assert second is not None
+    assert first.argv == second.argv
+    assert len(engine.boxes) == 1
 
 
 async def test_what_a_killed_process_left_goes_with_the_next_fetch(tmp_path: Path, asked: Command):

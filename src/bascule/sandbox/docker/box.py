@@ -1,0 +1,156 @@
+"""One box that is a container: made when a server is to run in it, and gone at once when it is closed."""
+
+import asyncio
+
+from bascule.core.errors import ConnectFailed, SandboxError
+from bascule.core.jsonvalue import as_object
+from bascule.sandbox.boxes.box import Box
+from bascule.sandbox.docker.container import NO_NETWORK
+from bascule.sandbox.docker.engine import Engine, EngineRefused
+from bascule.sandbox.docker.furnishing import Furnished, Furnishing
+from bascule.sandbox.docker.listening import listening_to
+from bascule.sandbox.docker.removing import remove_container
+from bascule.sandbox.docker.shutting import shut
+from bascule.sandbox.run import Run
+
+MADE_WITHIN = 60.0
+"""Seconds for an engine to make or start a container. It takes a fifth of one; ten at once, on a busy machine, more."""
+
+READY = b"bascule: the box is tight"
+"""What the first program says when it has found the box so, and whatever a server needs beside itself runs."""
+
+READY_WITHIN = 30.0
+"""Seconds for the first program to say so."""
+
+NOT_TIGHT = 97
+"""What the first program exits with when it has found that the box is not."""
+
+
+class ContainerBox:
+    """One box. `open` may be asked again and again; `close` is for good."""
+
+    def __init__(self, engine: Engine, box: Box, furnishing: Furnishing) -> None:
+        self._engine = engine
+        self._furnishing = furnishing
+        self.box = box
+        self.container = ""
+        """The engine's id of the container that was made last. Empty: none was."""
+        self._furnished: Furnished | None = None
+        self._making: asyncio.Task[None] | None = None
+        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
+
+    async def open(self) -> Run:
+        """Raises `SandboxError`. Whoever is no longer waited for leaves a container that is still to be closed."""
+        if self._making is None or self._making.done():
+            self._making = asyncio.create_task(self._up())
+            # Also where nobody waits any more to hear why it failed.
+            self._making.add_done_callback(lambda made: made.cancelled() or made.exception())
+        await asyncio.shield(self._making)
+        assert self._furnished is not None
+        return Run(self.container, self._furnished.argv, self._furnished.env)
+
+    async def cut(self) -> None:
+        """Take its network away now. It takes half the time of ending it, and is no end: it is still to be closed."""
+        network = self._furnished.network if self._furnished is not None else NO_NETWORK
+        if not self.container or network == NO_NETWORK:
+            return
+        asked = {"Container": self.container, "Force": True}
+        try:
+            await self._engine.ask("POST", f"/networks/{network}/disconnect", asked)
+        except EngineRefused as error:
+            # Engines differ in what they say of one that has none.
+            if await self._has_network():
+                raise _failed(self.box, "could not be taken off its network", error) from error
+        except ConnectFailed as error:
+            raise _failed(self.box, "could not be taken off its network", error) from error
+
+    async def _has_network(self) -> bool:
+        told = as_object(await self._engine.find(f"/containers/{self.container}/json"))
+        return bool(as_object(as_object(told.get("NetworkSettings")).get("Networks")))
+
+    async def close(self) -> None:
+        """Raises `SandboxError` if something of it may be left; it may be asked again then."""
+        self._closed = True
+        if self._closing is None or (self._closing.done() and self._closing.exception() is not None):
+            self._closing = asyncio.create_task(self._end())
+        await asyncio.shield(self._closing)
+
+    async def _end(self) -> None:
+        if self.container:
+            await remove_container(self._engine, self.container)
+        if self._making is not None and not self._making.done():
+            # It finds out by itself that it is not wanted any more; and the engine may have gone on without it.
+            await asyncio.wait((self._making,))
+            if self.container:
+                await remove_container(self._engine, self.container)
+
+    async def _up(self) -> None:
+        self._go_on()
+        try:
+            if self.container and await self._engine.is_up(self.container):
+                return
+            await self._make()
+        except ConnectFailed as error:
+            raise _failed(self.box, "could not be made", error) from error
+
+    async def _make(self) -> None:
+        if self.container:
+            # What ran in it has ended, and it with that.
+            await remove_container(self._engine, self.container)
+            self.container = ""
+        self._furnished = furnished = await self._furnishing.of(self.box)
+        self._go_on()
+        path = f"/containers/create?name={self.box.name}"
+        made = await self._engine.ask("POST", path, furnished.body, within=MADE_WITHIN)
+        self.container = str(made.get("Id", ""))
+        try:
+            await self._start(furnished)
+        except BaseException:
+            await asyncio.shield(remove_container(self._engine, self.container))
+            self.container = ""
+            raise
+
+    async def _start(self, furnished: Furnished) -> None:
+        self._go_on()
+        async with listening_to(self._engine, f"/containers/{self.container}/attach?stream=1&stdout=1&stderr=1") as ear:
+            await self._engine.ask("POST", f"/containers/{self.container}/start", within=MADE_WITHIN)
+            try:
+                async with asyncio.timeout(READY_WITHIN):
+                    ready = await ear.until(READY)
+            except TimeoutError:
+                ready = False
+        self._go_on()
+        if not ready:
+            raise await self._not_ready(ear.text)
+        if furnished.network != NO_NETWORK:
+            # The server is not there yet, and neither is anything else that could have gone that way.
+            await shut(self._engine, self.container, furnished.shutter)
+            self._go_on()
+
+    async def _not_ready(self, said: str) -> SandboxError:
+        told = await self._engine.find(f"/containers/{self.container}/json")
+        code = as_object(as_object(told).get("State")).get("ExitCode")
+        tight = code != NOT_TIGHT
+        return SandboxError(
+            f"the box of {self.box.server} {'did not come up' if tight else 'is not tight'}, and nothing was run in it",
+            where="box",
+            evidence=said or f"its first program exited with code {code}",
+            cause="" if tight else "the container engine gave it more than was asked for",
+            fix="look at the evidence; `engine: bubblewrap` does without a container engine",
+        )
+
+    def _go_on(self) -> None:
+        if self._closed:
+            raise SandboxError(f"the box of {self.box.server} was closed", where="box")
+
+
+def _failed(box: Box, what: str, error: ConnectFailed) -> SandboxError:
+    said = error.said if isinstance(error, EngineRefused) else ""
+    return SandboxError(
+        f"the box of {box.server} {what}",
+        where="box",
+        evidence=said or error.evidence or error.message,
+        cause=error.cause or error.message,
+        fix=error.fix or "look into the engine's log",
+    )

@@ -1,0 +1,93 @@
+"""Boxes by a container engine: each is one container, made by us, in which nothing runs but our first program and what
+that becomes."""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from weakref import WeakSet
+
+from bascule.core.errors import ConnectFailed, SandboxError
+from bascule.sandbox.boxes.box import Box
+from bascule.sandbox.boxes.engine import Ended
+from bascule.sandbox.boxes.layout import laid_out
+from bascule.sandbox.boxes.machine import Machine, this_machine
+from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.docker.box import ContainerBox
+from bascule.sandbox.docker.engine import Engine, socket_of, started
+from bascule.sandbox.docker.furnishing import Furnishing
+from bascule.sandbox.docker.labels import PRINCIPAL, alias
+from bascule.sandbox.docker.listening import listening_to
+from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.reaping import reap
+from bascule.sandbox.docker.standing import Standings
+from bascule.sandbox.owner import Owner
+from bascule.sandbox.run import Run
+
+PAUSE = 0.01
+"""Seconds between two looks at a run that has ended, until its exit code is known."""
+
+
+class DockerEngine:
+    """Makes boxes that are containers. They belong to one owner; `close` ends what is left of them."""
+
+    kind = "docker"
+
+    def __init__(self, owner: Owner, environ: Mapping[str, str], machine: Machine | None = None) -> None:
+        self._owner = owner
+        self._machine = machine or this_machine(environ)
+        self._engine = Engine(socket_of(environ))
+        self._standings = Standings(self._engine)
+        self._network = OpenNetwork(self._engine, owner)
+        self._furnishing = Furnishing(self._engine, owner, self._standings, self._network, path=environ.get("PATH", ""))
+        self._boxes = WeakSet[ContainerBox]()
+
+    async def why_not(self) -> str:
+        """Why no box can be made here, in a sentence; empty if one can."""
+        return (await self._standings.now()).why_not
+
+    def box(self, order: Order) -> ContainerBox:
+        name = f"bascule-{self._owner.id}-{order.server}-{secrets.token_hex(4)}"
+        laid = laid_out(order, self._machine, name)
+        return self._kept(replace(laid, labels={**laid.labels, PRINCIPAL: alias(order.principal)}))
+
+    async def run(self, box: Box, timeout: float) -> Ended:
+        kept = self._kept(box)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._ended(await kept.open())
+        except TimeoutError as error:
+            raise SandboxError(
+                f"what ran in the box of {box.server} took longer than {timeout:g} s, and was ended", where="box"
+            ) from error
+        except ConnectFailed as error:
+            raise SandboxError(error.message, where="box", evidence=error.evidence, fix=error.fix) from error
+        finally:
+            await asyncio.shield(kept.close())
+
+    async def close(self) -> None:
+        """End every box that is still there, and the network of open ones."""
+        await asyncio.gather(*(box.close() for box in tuple(self._boxes)), return_exceptions=True)
+        with suppress(ConnectFailed):
+            await self._network.remove()
+
+    async def reap(self) -> list[str]:
+        """Remove what other runtimes of this state folder have left, because they were killed. Names what is gone."""
+        return await reap(self._engine, self._owner.state)
+
+    def _kept(self, box: Box) -> ContainerBox:
+        kept = ContainerBox(self._engine, box, self._furnishing)
+        self._boxes.add(kept)
+        return kept
+
+    async def _ended(self, run: Run) -> Ended:
+        run_id = await self._engine.prepare(run)
+        async with listening_to(self._engine, *started(run_id)) as ear:
+            ear.end_input()
+            await ear.to_the_end()
+        while True:
+            state = await self._engine.look(run_id)
+            if state.ended:
+                return Ended(state.code if state.code is not None else -1, ear.heard.decode("utf-8", "replace"))
+            await asyncio.sleep(PAUSE)

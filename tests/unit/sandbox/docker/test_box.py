@@ -1,0 +1,173 @@
+"""One box that is a container: its life, and every way in which it can end."""
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bascule.core.errors import SandboxError
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.docker import box as module
+from bascule.sandbox.docker.boxes import DockerEngine
+from bascule.sandbox.docker.engine import Engine
+from support import docker
+from support.docker_boxes import an_order, said
+from support.waiting import until
+
+
+async def test_it_is_made_when_it_is_opened_and_opened_again_it_is_the_same(
+    boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine
+):
+    box = boxes.box(an_order(Lane.SEALED, "echo", "hello"))
+    assert box.box.name not in daemon.run("ps", "--all")
+
+    first, second = await box.open(), await box.open()
+
+    assert first == second
+    assert [await said(real, first), await said(real, second)] == ["hello", "hello"]
+
+
+async def test_several_who_open_it_at_once_get_one_container(boxes: DockerEngine, daemon: docker.DockerEngine):
+    box = boxes.box(an_order(Lane.SEALED, "echo", "hello"))
+    runs = await asyncio.gather(*(box.open() for _ in range(4)))
+
+    assert {run.container for run in runs} == {box.container}
+    assert daemon.run("ps", "--all", "--quiet", f"--filter=name={box.box.name}").count("\n") == 0
+
+
+async def test_one_whose_container_was_killed_is_made_again_when_it_is_opened(
+    boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine
+):
+    box = boxes.box(an_order(Lane.SEALED, "echo", "hello"))
+    first = await box.open()
+    daemon.run("kill", first.container)
+    await until(lambda: first.container[:12] not in daemon.run("ps"))
+
+    second = await box.open()
+
+    assert second.container != first.container
+    assert await said(real, second) == "hello"
+    assert first.container[:12] not in daemon.run("ps", "--all")
+
+
+async def test_closing_leaves_nothing_at_once_however_often_it_is_asked(
+    boxes: DockerEngine, daemon: docker.DockerEngine
+):
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    await box.open()
+    await asyncio.gather(*(box.close() for _ in range(3)))
+    await box.close()
+
+    assert box.box.name not in daemon.run("ps", "--all")
+    with pytest.raises(SandboxError, match="was closed"):
+        await box.open()
+
+
+async def test_one_that_was_never_opened_closes(boxes: DockerEngine):
+    await boxes.box(an_order(Lane.SEALED, "sleep", "600")).close()
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3, 10, 30, 100])
+async def test_closing_in_the_middle_of_its_making_leaves_nothing(
+    boxes: DockerEngine, daemon: docker.DockerEngine, steps: int
+):
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    opening = asyncio.create_task(box.open())
+    for _ in range(steps):
+        await asyncio.sleep(0.002)
+
+    await box.close()
+
+    assert box.box.name not in daemon.run("ps", "--all")
+    with pytest.raises(SandboxError, match="was closed"):
+        await opening
+
+
+async def test_whoever_gives_up_opening_it_leaves_nothing_that_closing_does_not_find(
+    boxes: DockerEngine, daemon: docker.DockerEngine
+):
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    opening = asyncio.create_task(box.open())
+    await asyncio.sleep(0.1)
+    opening.cancel()
+    await asyncio.wait((opening,))
+    await box.close()
+
+    assert box.box.name not in daemon.run("ps", "--all")
+
+
+async def test_a_box_that_is_not_tight_is_told_with_the_reason_and_is_gone(
+    boxes: DockerEngine, daemon: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch
+):
+    """As if an engine gave a network although none was asked for."""
+    made = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    furnish = module.Furnishing.of
+
+    async def leaky(self: module.Furnishing, box: object) -> module.Furnished:
+        furnished = await furnish(self, made.box)
+        host = {**furnished.body["HostConfig"], "NetworkMode": "bridge"}
+        return replace(furnished, body={**furnished.body, "HostConfig": host})
+
+    monkeypatch.setattr(module.Furnishing, "of", leaky)
+    with pytest.raises(SandboxError, match="is not tight, and nothing was run in it") as caught:
+        await made.open()
+
+    assert "there is a network: eth0 is up" in caught.value.evidence
+    assert made.box.name not in daemon.run("ps", "--all")
+
+
+async def test_one_that_does_not_come_up_is_told_with_what_it_said(boxes: DockerEngine, daemon: docker.DockerEngine):
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    box.box = replace(box.box, python="/usr/bin/false")
+    with pytest.raises(SandboxError, match="did not come up") as caught:
+        await box.open()
+    assert "code 1" in caught.value.evidence
+    assert box.box.name not in daemon.run("ps", "--all")
+
+
+async def test_a_folder_that_went_meanwhile_is_told_in_the_engines_words(boxes: DockerEngine, tmp_path: Path):
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600", workspace=workspace))
+    box.box = replace(
+        box.box, mounts=tuple(replace(m, source=f"{m.source}-gone") if m.writable else m for m in box.box.mounts)
+    )
+    with pytest.raises((SandboxError, FileNotFoundError)):
+        await box.open()
+
+
+async def test_whoever_looks_at_the_container_sees_no_secret(boxes: DockerEngine, daemon: docker.DockerEngine):
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600", env={"TOKEN": "hunter2-hunter2"}))
+    run = await box.open()
+
+    assert run.env["TOKEN"] == "hunter2-hunter2"
+    told = daemon.run("inspect", run.container)
+    assert "hunter2" not in told
+    assert "alice" not in told
+    assert json.loads(told)[0]["Config"]["Labels"]["dev.bascule.lane"] == "sealed"
+
+
+async def test_an_open_box_that_is_cut_has_no_network_any_more(boxes: DockerEngine, real: Engine):
+    box = boxes.box(an_order(Lane.OPEN, "cat", "/proc/net/route"))
+    run = await box.open()
+    assert "eth0" in await said(real, run)
+    await box.cut()
+    assert "eth0" not in await said(real, run)
+    await box.cut()
+    await boxes.box(an_order(Lane.SEALED, "true")).cut()
+
+
+async def test_an_engine_that_went_is_told_and_closing_may_be_asked_again(
+    boxes: DockerEngine, daemon: docker.DockerEngine, tmp_path: Path
+):
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    run = await box.open()
+    there = box._engine.socket
+    box._engine.socket = str(tmp_path / "none")
+    with pytest.raises(SandboxError, match="could not be removed"):
+        await box.close()
+    box._engine.socket = there
+    await box.close()
+    assert run.container[:12] not in daemon.run("ps", "--all")
