@@ -115,7 +115,10 @@ class Bubblewrap:
 
     async def laid_out(self, order: Order) -> Box:
         await self._certain()
-        return laid_out(order, self._machine, f"{order.server}-{order.lane}-{secrets.token_hex(6)}")
+        # Looking at files may take a while, on a network's disk even long.
+        return await asyncio.to_thread(
+            laid_out, order, self._machine, f"{order.server}-{order.lane}-{secrets.token_hex(6)}"
+        )
 
     async def made(self, box: Box, mode: Mode) -> "Made":
         """All that a box needs outside, and the command that makes it."""
@@ -172,7 +175,7 @@ class Bubblewrap:
         """What is wrong with a box that is made as a server's would be, and only proves itself."""
         command = Command((self._tools.paths["cat"],), {"PATH": FOLDERS})
         order = Order("proof", lane, Nobody("bascule", "proof"), command, Sandbox())
-        box = laid_out(order, self._machine, f"proof-{lane}-{secrets.token_hex(6)}")
+        box = await asyncio.to_thread(laid_out, order, self._machine, f"proof-{lane}-{secrets.token_hex(6)}")
         made = self._made(box, "prove", kind)
         try:
             ended = await ran(made.command, PROVING)
