@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -55,6 +56,29 @@ async def test_a_server_of_ones_own_is_started_by_its_name_and_used_by_another(t
     finally:
         process.send_signal(signal.SIGTERM)
         await process.communicate()
+
+
+@pytest.mark.requirement("CFG-7", "TRN-5")
+async def test_a_server_of_ones_own_is_served_at_a_socket_file_and_at_no_port():
+    # The folders of tests are deeper than a path of a socket may be.
+    with TemporaryDirectory() as folder:
+        path = config_at(Path(folder), 8000)
+        used = path.read_text().replace("http://127.0.0.1:8000/mcp", f"unix://{folder}/records.sock")
+        path.write_text(used)
+        argv = (*BASCULE, "run", "records", "--config", str(path), "--socket", f"{folder}/records.sock")
+        process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE, env=dict(os.environ))
+        assert process.stderr is not None
+        try:
+            async with fail_after(60, "a server at a socket"):
+                while b"Uvicorn running on unix socket" not in (line := await process.stderr.readline()):
+                    assert line, "it ended"
+                async with Runtime.from_file(path) as runtime:
+                    outcome = await runtime.session("alice", "s-1").call("use_who")
+                assert isinstance(outcome, ToolResult), outcome
+                assert outcome.structured == {"user": "alice", "session": "s-1"}
+        finally:
+            process.send_signal(signal.SIGTERM)
+            await process.communicate()
 
 
 @pytest.mark.requirement("CFG-7")

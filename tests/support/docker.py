@@ -145,7 +145,7 @@ class DockerEngine:
     def container(self, *, path: str = "/usr/bin:/bin") -> Generator["Container"]:
         """A container that runs, and does nothing."""
         name = f"box-{next(self._numbers)}"
-        mounts = [f"--volume={source}:{target}:ro" for source, target in _mounts()]
+        mounts = [f"--volume={source}:{target}:ro" for source, target in shown_programs()]
         shared = tempfile.gettempdir()
         # Without them, podman asks for as much as this machine gives to nobody.
         limits = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096")
@@ -177,7 +177,7 @@ class Container:
         self.engine.run("start", self.name)
 
 
-def _mounts() -> Iterator[tuple[str, str]]:
+def shown_programs() -> Iterator[tuple[str, str]]:
     """The machine's programs, this Python and this checkout, each where it is outside."""
     yield "/usr", "/usr"
     for name in ("/bin", "/lib", "/lib64"):

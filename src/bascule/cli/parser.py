@@ -62,6 +62,7 @@ _NEW_EXAMPLES = """examples:
 
 _RUN_EXAMPLES = """examples:
   bascule run records                   serves the entry `records` with `type: server`, until Ctrl-C
+  bascule run records --socket /run/records.sock     at a socket file: for a twin without a network
   bascule token records                 prints a token to try it with"""
 
 _MINT_EXAMPLES = """examples:
@@ -139,6 +140,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_new(add("new", "write a working server of your own, to begin with", _NEW_EXAMPLES))
     serve = add("run", "serve a server of your own, as the config describes it, until Ctrl-C", _RUN_EXAMPLES)
     serve.add_argument("name", metavar="NAME", help="the server's name: an entry with `type: server`")
+    serve.add_argument("--socket", metavar="PATH", help="at this socket file, and at no port")
+    serve.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: 127.0.0.1")
+    serve.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
     _add_token(add("token", "mint a token for trying out a server of your own, for some minutes", _MINT_EXAMPLES))
     _add_sandbox(add("sandbox", "work in a box: a server that runs commands and uses files there", _SANDBOX_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))

@@ -113,9 +113,9 @@ class GovernedServer(TellingServer):
     def _known(self, tool: Tool | None) -> Tool | None:
         return governed(tool, self._admission) if tool is not None and permissions_of(tool) is not None else None
 
-    def believe(self, auth: AuthSettings) -> None:
-        """Let in whom a config says, and nobody else, whatever was said in code."""
-        self._identities = Identities(auth, None, None, self._identities.scopes)
+    def believe(self, auth: AuthSettings, url: str | None = None) -> None:
+        """Let in whom a config says, and nobody else, whatever was said in code. `url` is where clients reach it."""
+        self._identities = Identities(auth, None, url, self._identities.scopes)
         self._session.fixed = None
 
     # Its doors
@@ -135,6 +135,7 @@ class GovernedServer(TellingServer):
             await super().run_stdio_async(*args, **options)
 
     async def run_http_async(self, *args: Any, **options: Any) -> None:
+        """With `socket`, at the file of that name and at no port: whoever may open it can ask, and nobody else."""
         options.setdefault("show_banner", False)
         host = options["host"] = options.get("host") or "127.0.0.1"
         port = options["port"] = 8000 if options.get("port") is None else options["port"]
@@ -143,13 +144,16 @@ class GovernedServer(TellingServer):
                 f"a development principal is for this machine alone, and {host} can be reached from others",
                 fix="listen at 127.0.0.1, or give `auth`",
             )
-        if self._identities.url is None and port and "sockets" not in options and not _is_anywhere(host):
-            path = options.get("path") or "/mcp"
+        socket = options.pop("socket", None)
+        if self._identities.url is None:
             shown = f"[{host}]" if ":" in host else host
-            self._identities.url = f"http://{shown}:{port}{path}"
+            known = port and "sockets" not in options and not _is_anywhere(host)
+            place = "localhost" if socket else f"{shown}:{port}" if known else None
+            self._identities.url = f"http://{place}{options.get('path') or '/mcp'}" if place else None
         level = options.pop("log_level", None)
         # Its log goes where ours does.
         served: dict[str, Any] = {
+            **({"uds": str(socket)} if socket else {}),
             "log_config": None,
             "log_level": str(level or "info").lower(),
             **(options.get("uvicorn_config") or {}),

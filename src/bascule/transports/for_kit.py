@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from bascule.config.boxed import LANE_VARIABLE, RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import LoginNeeded
 from bascule.core.masking import Mask
-from bascule.core.principal import Principal
+from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Permit
 from bascule.core.sensitivity import Lane
 from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.challenge import Challenge
+from bascule.identity.claims import RESERVED
 from bascule.identity.mint_mark import KEY_VARIABLE, LIFE
 from bascule.identity.minting import Mint
 from bascule.sandbox.boxes.box import RAISE_SOCKET, WORKSPACE
@@ -25,7 +26,9 @@ class ForKit:
     def __init__(self, mint: Mint, principal: Principal, mask: Mask, surroundings: Mapping[str, str]) -> None:
         self._mint = mint
         self._surroundings = surroundings
-        self._principal = principal
+        # Nobody goes by an id that no agent session has: a server must not take them for a user of that name.
+        nobody = isinstance(principal, Nobody)
+        self._principal = Principal(principal.user_id, RESERVED + principal.session_id) if nobody else principal
         self._mask = mask
 
     def at_spawn(self) -> dict[str, str]:

@@ -24,9 +24,17 @@ class Who(NamedTuple):
     told: "ForKit | None" = None
     """What a server of our kit is told."""
     principal: Principal | None = None
+    unnamed: "ForKit | None" = None
+    """What a server of our kit that listens is shown by who asks for nobody in particular: it lists what it has only to
+    those it believes. One that is started is told nothing, so that it does nothing for anybody."""
 
     def at(self, url: str) -> SaysWho | None:
-        return self.told.at(url) if self.told is not None else self.login
+        return self.token_at(url) or self.login
+
+    def token_at(self, url: str) -> SaysWho | None:
+        """A token of ours for a server of our kit at this address."""
+        told = self.told or self.unnamed
+        return told.at(url) if told is not None else None
 
 
 class Introducing:
@@ -55,7 +63,7 @@ class Introducing:
         """What is secret of it is hidden by `mask`."""
         if isinstance(principal, Nobody):
             # What is nobody's in particular must not use the login of whoever happens to have that name.
-            return Who(self._login(server, f"\0{principal}", mask))
+            return Who(self._login(server, f"\0{principal}", mask), unnamed=self._told(server, principal, mask))
         return Who(self._login(server, principal.user_id, mask), self._told(server, principal, mask), principal)
 
     def _login(self, server: ServerConfig, user: str, mask: Mask) -> SaysWho | None:

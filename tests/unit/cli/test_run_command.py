@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.run_command import loaded
+from bascule.cli.parser import build_parser
+from bascule.cli.run_command import loaded, reached_at
 from bascule.config.find_server import kit_server_named
+from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
+from bascule.core.errors import UsageError
 
 SERVER = """
 from bascule.kit import create_mcp_server
@@ -37,3 +40,35 @@ workspace: {{root: {tmp_path / "files"}}}
     # Who tries it out in development is nobody here.
     with pytest.raises(Exception, match="address clients reach"):
         server.http_app()
+
+
+RECORDS = KitServer(name="records", target="server.py", port=8001)
+
+
+@pytest.mark.parametrize(
+    ("words", "url"),
+    [
+        ((), "http://127.0.0.1:8001/mcp"),
+        (("--host", "0.0.0.0"), "http://127.0.0.1:8001/mcp"),
+        (("--host", "0.0.0.0", "--url", "https://records.example/mcp"), "https://records.example/mcp"),
+        (("--socket", "/run/records.sock"), "unix:///run/records.sock"),
+    ],
+)
+def test_where_clients_reach_it_is_known_by_what_was_asked_for(words: tuple[str, ...], url: str):
+    assert reached_at(build_parser().parse_args(["run", "records", *words]), RECORDS) == url
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--socket", "/a.sock", "--host", "0.0.0.0"),
+        ("--socket", "/a.sock", "--url", "http://a.example/mcp"),
+        ("--socket", "/" + "a" * 200),
+        ("--socket", "/a b.sock"),
+        ("--url", "records.example"),
+        ("--url", "ftp://records.example"),
+    ],
+)
+def test_what_is_no_address_is_refused(words: tuple[str, ...]):
+    with pytest.raises(UsageError):
+        reached_at(build_parser().parse_args(["run", "records", *words]), RECORDS)

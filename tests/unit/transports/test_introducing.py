@@ -7,6 +7,8 @@ import pytest
 from bascule.config import ServerConfig, StreamableHttpTransport
 from bascule.core.masking import Mask
 from bascule.core.principal import Nobody, Principal
+from bascule.identity.audience import audience_of_url
+from bascule.identity.claims import RESERVED
 from bascule.identity.minting import Mint
 from bascule.store.vault import Vault
 from bascule.transports.for_kit import MintedHeader
@@ -44,6 +46,20 @@ def test_nobody_is_told_to_no_server_and_has_nobodys_login(introducing: Introduc
 
     assert (nobody.told, nobody.principal) == (None, None)
     assert nobody.login is not alice.login
+
+
+async def test_a_server_of_our_kit_that_listens_believes_who_asks_for_nobody_and_takes_them_for_nobody_else(
+    introducing: Introducing,
+):
+    """A runtime has to see what it lists, before anybody asks for something."""
+    shown = introducing.of(server(kit=True), SHARED, Mask()).at(URL)
+    assert isinstance(shown, MintedHeader)
+    token = shown.header().removeprefix("Bearer ")
+    stranger = (await Mint(bytes(32)).verifier(audience_of_url(URL)).verify(token)).principal
+
+    assert stranger != ALICE
+    assert stranger.session_id.startswith(RESERVED)
+    assert isinstance(introducing.of(server(kit=False), SHARED, Mask()).at(URL), Credentials)
 
 
 def test_a_twin_of_ours_is_told_too_but_no_login_goes_there(introducing: Introducing):
