@@ -207,6 +207,7 @@ async def test_doctor_checks_everything_and_says_what_to_mend(folder: Path):
         "level key": "ok",
         "levels": "ok",
         "runtimes": "ok",
+        "sandbox": "warn",
         "server work": "ok",
         "tool work_odd": "warn",
         "footing work": "ok",

@@ -39,7 +39,7 @@ def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path):
     data = tmp_path / "data"
     data.mkdir()
     (data / "salaries.txt").write_text(SECRET)
-    servers = {
+    servers: dict[str, dict[str, Any]] = {
         "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", str(data)]},
         "web": {"command": "uvx", "args": ["mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"]},
     }

@@ -14,19 +14,20 @@ async def main(config: str, url: str, file: str) -> None:
         tell("looked up", await session.call("web_fetch", {"url": f"{url}/before", "raw": True}), session)
         read = await session.call("files_read_text_file", {"path": file})
         tell("read", read, session)
-        sent = await session.call(
-            "web_fetch", {"url": f"{url}/take/{read.text.strip() if read.ok else ''}", "raw": True}
-        )
+        sent = await session.call("web_fetch", {"url": f"{url}/take/{said(read).strip()}", "raw": True})
         tell("sent", sent, session)
         tell("read again", await session.call("files_read_text_file", {"path": file}), session)
         for receipt in session.receipts:
             print(json.dumps({"step": "receipt", "twins": dict(receipt.twins), "closed": list(receipt.closed)}))
 
 
+def said(outcome: bascule.Outcome) -> str:
+    return outcome.text if isinstance(outcome, bascule.ToolResult) else f"{outcome.message}\n{outcome.evidence}"
+
+
 def tell(step: str, outcome: bascule.Outcome, session: bascule.AgentSession) -> None:
-    said = outcome.text if outcome.ok else f"{outcome.message}\n{outcome.evidence}"
-    told = {"step": step, "ok": outcome.ok, "lane": outcome.lane, "text": said, "level": session.sensitivity.name}
-    print(json.dumps(told), flush=True)
+    told = {"step": step, "ok": outcome.ok, "lane": outcome.lane, "text": said(outcome)}
+    print(json.dumps({**told, "level": session.sensitivity.name}), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bascule.catalog.lock import LOCK_NAME, Lock
 from bascule.cli import exit_codes
+from bascule.cli.box_checks import box_check, engine_checks, sealed_checks
 from bascule.cli.check import Check, failed
 from bascule.cli.explain import json_line, legible
 from bascule.cli.level_checks import footing_check, key_check, store_checks
@@ -66,10 +67,13 @@ async def examine(options: argparse.Namespace) -> list[Check]:
             return checks
         async with Runtime(config, prove_required=False) as runtime:
             session = runtime.session(user, session_id)
+            checks += await engine_checks(config, session.boxing)
             reports = [report async for report in session.connecting()]
             for report in sorted(reports, key=lambda report: report.name):
                 checks += server_checks(in_the_way(report, session), session.toolbox.all_specs())
-                checks.append(footing_check(config.servers[report.name], boxed=session.boxed(report.name)))
+                server = config.servers[report.name]
+                checks += [*box_check(server, session.boxing), *await sealed_checks(server, session)]
+                checks.append(footing_check(server, boxed=session.boxed(report.name)))
             await session.look_at_lock()
             checks += lock_checks(config, session.lock, session.toolbox.all_specs())
             checks.append(process_check(reach(), why_without()))

@@ -12,7 +12,7 @@ from bascule.records.recorder import Recorder
 from bascule.runtime.raise_provision import RaiseProvision
 from bascule.runtime.raising import Raising
 from bascule.sandbox.boxing import UNBOXED, Boxing, Provision
-from bascule.sandbox.engines import Engines, looked_for
+from bascule.sandbox.engines import CHOICE, KINDS, Engines, looked_for
 from bascule.sandbox.owner import Owner
 from bascule.workspace.workspaces import Workspaces
 
@@ -38,12 +38,14 @@ class Boxes:
     async def open(self, raising: Raising, workspaces: Workspaces) -> Boxing:
         """Find out what can be had here. What another runtime has left behind, because it was killed, is removed."""
         if not looked_for(self._environ):
-            self.boxing = Boxing(Engines((), {}))
+            unwanted = f"{CHOICE}={self._environ.get(CHOICE, '')}"
+            self.boxing = Boxing(Engines((), dict.fromkeys(KINDS, unwanted)))
             return self.boxing
-        from bascule.sandbox.finding import find_engines  # noqa: PLC0415 -- not where there are no boxes
+        from bascule.sandbox.finding import find_engines, reap  # noqa: PLC0415 -- not where there are no boxes
 
         self._owner = owner = Owner(self._state)
         self._found = await find_engines(self._environ, owner)
+        await reap(self._state, self._environ)
         provisions = self._provisions(owner, raising)
 
         def workspace_of(principal: Principal) -> str:

@@ -71,7 +71,7 @@ class Roster:
         self._lease = lease
         self.boxing = boxing
         self.boxed = boxing.has_twin
-        self._tightening = Tightening(self)
+        self.tightening = Tightening(self)
         self._plan = partial(
             plan_of,
             max_message=config.message_max,
@@ -131,7 +131,7 @@ class Roster:
 
         reason = f"its lane was closed: {ratchet.because or 'the agent session has become private'}"
         links = self.links.sever(lambda key: closed(key, principal), reason)
-        self._tightening.began(principal, links)
+        self.tightening.began(principal, links)
         links += self.links.revoke(lambda key: closed(key, SHARED), reason)
         return tuple(sorted({f"{link.key.server} ({link.key.lane})" for link in links}))
 
@@ -140,11 +140,11 @@ class Roster:
 
     async def cut(self) -> None:
         """Wait until nothing is left of the boxes whose links were ended by `close_wider`."""
-        await self._tightening.cut()
+        await self.tightening.cut()
 
     async def tighten(self, principal: Principal) -> None:
         """Have the tighter boxes of a principal in the place of those that were ended, so that it can go on."""
-        await self._tightening.make_again(principal)
+        await self.tightening.make_again(principal)
 
     async def lease(self, key: LinkKey, *, ahead: bool = False) -> Link:
         """A ready link, to be given back. If it is a new one, what it lists is in the catalog by then."""
@@ -209,7 +209,7 @@ class Roster:
             self._errors[principal, server] = session_ended() if ended else error
         else:
             self._errors.pop((principal, server), None)
-            for key in self._tightening.standby(principal, server):
+            for key in self.tightening.standby(principal, server):
                 # Whatever goes wrong with it is told when it is needed.
                 self._in_background(self.ahead(key))
         self._seconds[principal, server] = now() - started

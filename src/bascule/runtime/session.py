@@ -113,6 +113,11 @@ class AgentSession:
         config = self._roster.servers.get(server)
         return config is not None and self._roster.boxed(config)
 
+    async def prove_sealed(self, server: str) -> None:
+        """Start a server in a sealed box, on nobody's behalf, and compare what it lists with what it lists elsewhere.
+        Raises why it cannot stand in for itself there."""
+        await self._roster.tightening.prove_sealed(server)
+
     @property
     def boxing(self) -> Boxing:
         """What makes boxes here."""

@@ -14,6 +14,9 @@ from bascule.links.link import Link
 from bascule.links.pool import Pool
 from bascule.runtime.lanes import ways_of
 
+TRIAL = Nobody("bascule", "trial")
+"""On whose behalf a box is tried."""
+
 
 class Servers(Protocol):
     """What is asked of whoever holds the links."""
@@ -56,6 +59,14 @@ class Tightening:
         tighter = [lane for lane in ways_of(server, boxed=self._roster.boxed(server)) if lane is not Lane.OPEN]
         keys = [self._roster.key(principal, name, lane) for lane in tighter]
         return [key for key in keys if self._roster.links.find(key) is None]
+
+    async def prove_sealed(self, name: str) -> None:
+        """Try a server once on its sealed lane, on nobody's behalf. Raises why it cannot be used there."""
+        key = self._roster.key(TRIAL, name, Lane.SEALED)
+        try:
+            await self._roster.ahead(key)
+        finally:
+            await self._roster.links.close([key])
 
     async def cut(self) -> None:
         """Wait until nothing runs in them any more."""

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -120,22 +120,24 @@ class Bubblewrap:
         return self._made(box, mode, kind)
 
     def _made(self, box: Box, mode: Mode, kind: NetworkKind) -> "Made":
+        site = self._site(box, kind)
         cgroup = self.cgroups.made(box.name, box.bounds)
-        site = self._site(box, kind, cgroup)
+        site = replace(site, cgroups=cgroup.joined_by if cgroup is not None else ())
         first = entry_argv(box, mode, limits=limits(box, bounded=cgroup is not None))
         argv = bwrap_argv(box, self._tools, site, first)
         return Made(Command(argv, box.env, "/"), site, cgroup)
 
-    def _site(self, box: Box, kind: NetworkKind, cgroup: Cgroup | None) -> Site:
+    def _site(self, box: Box, kind: NetworkKind) -> Site:
         place = self._folder / "place"
         place.mkdir(parents=True, exist_ok=True)
+        at = self._folder / box.name
+        at.mkdir()
         files = {**box.files, **_names(kind)}
         return Site(
-            at=str(self._folder / box.name),
+            at=str(at),
             place=str(place),
             filter=self._written(filter_program(platform.machine())),
             network=kind,
-            cgroups=cgroup.joined_by if cgroup is not None else (),
             files={path: self._written(text.encode()) for path, text in files.items()},
         )
 
@@ -199,26 +201,30 @@ class Made:
 
     async def end(self) -> None:
         """End what runs in it, and remove what is there of it."""
-        self._strike()
+        folder = _ended(Path(self.site.at))
+        _strike(folder)
         if self.cgroup is not None:
             await self.cgroup.end()
-        self._clear_away()
+        shutil.rmtree(folder, ignore_errors=True)
 
-    def _clear_away(self) -> None:
-        for ending in ("pid", "there", "ready", "log"):
-            with suppress(OSError):
-                Path(f"{self.site.at}.{ending}").unlink()
 
-    def _strike(self) -> None:
-        """Kill the process around the box, if it still is that one. The kernel ends all in the box with it."""
-        with suppress(OSError, ValueError):
-            pid = int(Path(self.site.pid).read_text())
-            handle = os.pidfd_open(pid)
-            try:
-                if Path(self.site.at).name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
-            finally:
-                os.close(handle)
+def _ended(folder: Path) -> Path:
+    """The folder under a name by which a box that is about to begin does not find it."""
+    with suppress(FileNotFoundError):
+        return folder.rename(folder.with_suffix(".ended"))
+    return folder
+
+
+def _strike(folder: Path) -> None:
+    """Kill the process around the box, if it still is that one. The kernel ends all in the box with it."""
+    with suppress(OSError, ValueError):
+        pid = int((folder / "pid").read_text())
+        handle = os.pidfd_open(pid)
+        try:
+            if folder.stem.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
 
 
 @dataclass(slots=True)

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from bascule.core.errors import BasculeError
+from bascule.core.errors import BasculeError, ConnectFailed
 from bascule.sandbox.bubblewrap import Bubblewrap
 from bascule.sandbox.docker.boxes import DockerEngine
+from bascule.sandbox.docker.engine import Engine, socket_of
+from bascule.sandbox.docker.reaping import reap_if_there
 from bascule.sandbox.engines import CHOICE, KINDS, Engines, looked_for
-from bascule.sandbox.owner import Owner
+from bascule.sandbox.owner import Owner, forget, left_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,17 @@ async def _tried(kind: str, environ: Mapping[str, str], owner: Owner) -> tuple[B
         return engine, await engine.why_not()
     except BasculeError as error:
         return None, error.message
+
+
+async def reap(state: Path, environ: Mapping[str, str]) -> list[str]:
+    """Remove what runtimes have left that were killed: containers, networks, folders. What is theirs in the kernel went
+    with them. Gives what is gone, by its name."""
+    dead = [*left_behind(state)]
+    try:
+        gone = await reap_if_there(Engine(socket_of(environ)), state)
+    except ConnectFailed:
+        # No engine of this machine is named, so there is none to ask.
+        gone = []
+    for owner in dead:
+        forget(state, owner)
+    return [*gone, *(f"the folder of {owner}" for owner in dead)]

@@ -65,7 +65,7 @@ async def test_all_is_well_with_a_good_server(tmp_path: Path):
     write(tmp_path, {"echo": {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}})
     ran = await bascule(tmp_path, "doctor", "--json")
     assert (ran.code, ran.json["ok"]) == (0, True)
-    levels = ["level key", "levels", "runtimes"]
+    levels = ["level key", "levels", "runtimes", "sandbox"]
     subjects = ["config", "state", *levels, "server echo", "footing echo", "lock", "processes"]
     assert [check["subject"] for check in ran.json["checks"]] == subjects
     assert "all is well" in (await bascule(tmp_path, "doctor")).out

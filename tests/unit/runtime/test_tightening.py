@@ -1,6 +1,7 @@
 """What a raise does to boxes."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any, cast
 
 from bascule.config import ServerConfig, StdioTransport
@@ -40,11 +41,15 @@ class Roster:
         self.servers = made
         self.there: set[LinkKey] = set()
         self.opened: list[LinkKey] = []
+        self.closed: list[LinkKey] = []
         self.trouble: dict[str, Any] = {}
 
     @property
     def links(self) -> Pool:
         return cast("Pool", self)
+
+    async def close(self, keys: Iterable[LinkKey]) -> None:
+        self.closed += keys
 
     def find(self, key: LinkKey) -> LinkKey | None:
         return key if key in self.there else None
@@ -145,3 +150,13 @@ def test_what_is_vouched_for_is_its_own_twin():
     roster = Roster("eager")
     roster.servers["a"] = ServerConfig("a", StdioTransport("x"), twin="eager", vouched=DataSensitivity.SECRET)
     assert Tightening(roster).standby(ALICE, "a") == []
+
+
+async def test_a_sealed_start_is_tried_on_nobodys_behalf_and_leaves_no_link():
+    roster = Roster()
+    await Tightening(roster).prove_sealed("a")
+
+    (key,) = roster.opened
+    assert (key.server, key.lane) == ("a", Lane.SEALED)
+    assert isinstance(key.principal, Nobody)
+    assert roster.closed == [key]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.finding import find_engines
-from bascule.sandbox.owner import Owner
+from bascule.sandbox.finding import find_engines, reap
+from bascule.sandbox.owner import RUN, Owner
 
 
 @pytest.fixture
@@ -38,3 +38,14 @@ async def test_what_is_not_looked_for_is_not_tried(owner: Owner):
 
     assert found.engines.found == ()
     assert found.engines.missing == dict.fromkeys(("docker", "bubblewrap"), "BASCULE_SANDBOX=none")
+
+
+async def test_the_folders_of_runtimes_that_were_killed_are_removed_and_of_no_other(tmp_path: Path, owner: Owner):
+    state = owner.state
+    (state / RUN / "abandoned").mkdir()
+    (state / RUN / "abandoned" / "lock").touch()
+    environ = {"DOCKER_HOST": f"unix://{tmp_path}/nobody.sock"}
+
+    assert await reap(state, environ) == ["the folder of abandoned"]
+    assert owner.folder.is_dir()
+    assert await reap(state, {"DOCKER_HOST": "tcp://198.51.100.7:2375"}) == []

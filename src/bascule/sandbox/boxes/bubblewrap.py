@@ -36,19 +36,21 @@ SETTINGS = "/proc/sys"
 FILTER = 3
 """The file descriptor with the filter of system calls."""
 
-JOIN = f"""echo $$ >"$1" || exit {NOT_MADE}
+JOIN = f"""echo $$ >"$1" && [ -e "$1" ] || exit {NOT_MADE}
 shift
 while [ "$1" != -- ]; do echo 0 >"$1" || exit {NOT_MADE}; shift; done
 shift
 exec "$@"
 """
+"""A box that was ended before it began has no folder any more. One whose folder goes in the middle is either known by
+its number, or finds that out."""
 
 _NETWORK = f"""mkfifo=$1 program=$2 at=$3
 shift 3
-"$mkfifo" -m 600 "$at.there" "$at.ready" || exit {NOT_MADE}
+"$mkfifo" -m 600 "$at/there" "$at/ready" || exit {NOT_MADE}
 (
-    exec </dev/null >"$at.log" 2>&1
-    read -r there <"$at.there"
+    exec </dev/null >"$at/log" 2>&1
+    read -r there <"$at/there"
     %s
 ) &
 exec "$@"
@@ -57,22 +59,22 @@ exec "$@"
 _PASTA = (
     '"$program" --quiet %s--config-net --no-map-gw --tcp-ports none --udp-ports none --tcp-ns none --udp-ns none '
     f"--dns-forward {NAMESERVERS['pasta']} "
-    '--userns "/proc/$$/ns/user" --netns "/proc/$$/ns/net" && echo ready >"$at.ready" || echo >"$at.ready"'
+    '--userns "/proc/$$/ns/user" --netns "/proc/$$/ns/net" && echo ready >"$at/ready" || echo >"$at/ready"'
 )
 """Nothing of this machine is forwarded to the box, and its address there is the same as outside, so that this machine
 cannot be reached by it either. As root it would else become nobody, who has no say in namespaces of root's."""
 
 _SLIRP = (
     'exec "$program" --configure --mtu=65520 --disable-host-loopback --ready-fd=8 --netns-type=path '
-    '--userns-path="/proc/$$/ns/user" "/proc/$$/ns/net" tap0 8>"$at.ready"'
+    '--userns-path="/proc/$$/ns/user" "/proc/$$/ns/net" tap0 8>"$at/ready"'
 )
 
 MOUNT = f"""mount=$1 mkdir=$2 cat=$3 place=$4 options=$5 filter=$6 at=$7
 shift 7
 if [ -n "$at" ]; then
-    echo >"$at.there"
-    read -r ready <"$at.ready"
-    [ -n "$ready" ] || {{ "$cat" "$at.log" >&2; exit {NOT_MADE}; }}
+    echo >"$at/there"
+    read -r ready <"$at/ready"
+    [ -n "$ready" ] || {{ "$cat" "$at/log" >&2; exit {NOT_MADE}; }}
 fi
 "$mount" -t tmpfs -o "$options" box "$place" &&
     "$mkdir" -m 1777 "$place/tmp" "$place/shm" &&
@@ -101,7 +103,7 @@ class Site:
     """Where on this machine one box is made."""
 
     at: str
-    """What the paths of its own files begin with."""
+    """The folder with its own files."""
     place: str
     """An empty folder. What is mounted there is seen by the box alone."""
     filter: str
@@ -113,7 +115,7 @@ class Site:
 
     @property
     def pid(self) -> str:
-        return f"{self.at}.pid"
+        return f"{self.at}/pid"
 
 
 def bwrap_argv(box: Box, tools: Tools, site: Site, first: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bascule.sandbox.boxes.looking import is_file, is_there
 from bascule.sandbox.boxes.projects import CODE
 
 INTERPRETERS = re.compile(
@@ -33,7 +34,7 @@ def scripts_in(program: str, words: Sequence[str], folder: str) -> list[str]:
     """The files among the arguments that an interpreter is to run."""
     if not is_interpreter(program):
         return []
-    files = [whole for _, whole in paths_in(words, folder) if Path(whole).is_file()]
+    files = [whole for _, whole in paths_in(words, folder) if is_file(whole)]
     return [path for index, path in enumerate(files) if index == 0 or Path(path).suffix in CODE]
 
 
@@ -42,4 +43,4 @@ def _existing(part: str, folder: str) -> str | None:
         return None
     whole = os.path.normpath(Path(folder, part))
     # A name without a slash that happens to be there is one, too: `node index.js`.
-    return whole if os.path.exists(whole) else None  # noqa: PTH110 -- a word may be too long for pathlib to ask
+    return whole if is_there(whole) else None

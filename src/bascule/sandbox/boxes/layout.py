@@ -12,6 +12,7 @@ from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount
 from bascule.sandbox.boxes.commands import paths_in, scripts_in
+from bascule.sandbox.boxes.looking import is_file, is_folder, is_there
 from bascule.sandbox.boxes.machine import Machine
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.boxes.programs import Find, interpreters, show_program, show_venv
@@ -149,7 +150,7 @@ def _show_behind_env(view: View, words: list[str], find: Find) -> None:
 
 def _show_venvs_in(view: View, folder: str) -> None:
     for name in VENVS:
-        if (Path(folder) / name / "pyvenv.cfg").is_file():
+        if is_file(Path(folder) / name / "pyvenv.cfg"):
             show_venv(view, str(Path(folder) / name))
 
 
@@ -162,7 +163,7 @@ def finder(command: Command) -> Find:
 def _folder(view: View, command: Command) -> str:
     """What the command is started in, outside."""
     folder = os.path.normpath(Path(view.machine.here, command.cwd or ""))
-    if command.cwd is not None and not Path(folder).is_dir():
+    if command.cwd is not None and not is_folder(folder):
         raise SandboxError(f"the working directory {command.cwd} does not exist", fix="create it, or change `cwd`")
     return folder
 
@@ -190,7 +191,7 @@ def _configured(machine: Machine, settings: Sandbox) -> Iterator[tuple[str, bool
         assert not isinstance(mount, str)
         path = os.path.normpath(machine.home + mount.path[1:] if mount.path.startswith("~/") else mount.path)
         where = "sandbox.mounts"
-        if not Path(path).exists():
+        if not is_there(path):
             raise SandboxError(
                 f"{mount.path} is to be mounted and is not there", where=where, fix="make it, or take it out"
             )

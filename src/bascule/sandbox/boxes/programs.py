@@ -8,6 +8,7 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from bascule.sandbox.boxes.looking import is_file, is_folder
 from bascule.sandbox.boxes.projects import is_script, show_project
 from bascule.sandbox.boxes.trail import trail
 from bascule.sandbox.boxes.view import View
@@ -65,7 +66,7 @@ def prefix_of(real: str) -> str | None:
     if folder.name not in PROGRAM_FOLDERS:
         return None
     around = folder.parent
-    if (around / "pyvenv.cfg").is_file() or any((around / beside).is_dir() for beside in INSTALLED_BESIDE):
+    if is_file(around / "pyvenv.cfg") or any(is_folder(around / beside) for beside in INSTALLED_BESIDE):
         return str(around)
     return None
 
@@ -73,7 +74,7 @@ def prefix_of(real: str) -> str | None:
 def venv_of(path: str) -> str | None:
     """The virtual environment that a program is of."""
     around = Path(path).parent.parent
-    return str(around) if (around / "pyvenv.cfg").is_file() else None
+    return str(around) if is_file(around / "pyvenv.cfg") else None
 
 
 def show_venv(view: View, folder: str) -> None:
@@ -109,7 +110,7 @@ def editable_projects(venv: str) -> Iterator[str]:
     """Folders that a virtual environment takes modules from, though they lie elsewhere."""
     for packages in Path(venv).glob("lib/python*/site-packages"):
         for listed in packages.glob("*.pth"):
-            yield from (line for line in _lines(listed) if line.startswith("/") and Path(line).is_dir())
+            yield from (line for line in _lines(listed) if line.startswith("/") and is_folder(line))
         for origin in packages.glob("*.dist-info/direct_url.json"):
             yield from _editable(origin)
 
@@ -120,7 +121,7 @@ def _editable(origin: Path) -> Iterator[str]:
         url = urlsplit(str(told["url"] if told["dir_info"]["editable"] else ""))
     except (OSError, JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
         return
-    if url.scheme == "file" and Path(unquote(url.path)).is_dir():
+    if url.scheme == "file" and is_folder(unquote(url.path)):
         yield unquote(url.path)
 
 

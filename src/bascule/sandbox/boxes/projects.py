@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bascule.sandbox.boxes.looking import is_file, is_folder, is_there
 from bascule.sandbox.boxes.view import View
 
 WHY = "program"
@@ -36,7 +37,7 @@ def show_project(view: View, script: str) -> None:
         view.file(script, WHY)
     # Node looks for packages in every folder above.
     for above in Path(script).parents:
-        if (above / PACKAGES).is_dir():
+        if is_folder(above / PACKAGES):
             view.tree(str(above / PACKAGES), WHY)
 
 
@@ -46,7 +47,7 @@ def project_of(script: str) -> str | None:
     if PACKAGES in path.parts:
         # A package that was installed: those it needs lie beside it.
         return str(Path(*path.parts[: path.parts.index(PACKAGES) + 1]))
-    nearest = next((folder for folder in path.parents if any((folder / mark).exists() for mark in MARKS)), None)
+    nearest = next((folder for folder in path.parents if any(is_there(folder / mark) for mark in MARKS)), None)
     if nearest is None:
         return None
     around = next((folder for folder in nearest.parents if _holds_projects(folder)), nearest)
@@ -55,7 +56,7 @@ def project_of(script: str) -> str | None:
 
 def _holds_projects(folder: Path) -> bool:
     """Whether a folder holds several projects that use each other."""
-    if (folder / "pnpm-workspace.yaml").is_file():
+    if is_file(folder / "pnpm-workspace.yaml"):
         return True
     try:
         return b'"workspaces"' in (folder / "package.json").read_bytes()

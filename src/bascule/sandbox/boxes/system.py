@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import HOME, USER, Mount
+from bascule.sandbox.boxes.looking import is_file, is_folder
 from bascule.sandbox.boxes.trail import trail
 from bascule.sandbox.boxes.view import View
 
@@ -28,14 +29,14 @@ NAMES_OF_HOSTS = "/etc/hosts"
 def show_system(view: View, lane: Lane) -> None:
     for folder in FOLDERS:
         followed = trail(folder)
-        if Path(folder).is_dir():
+        if is_folder(folder):
             view.link(followed.links)
             view.add(Mount(followed.end, followed.end, why="system"))
     for setting in SETTINGS:
         for path in sorted(map(str, Path("/").glob(setting[1:]))):
             view.add(Mount(os.path.realpath(path), path, why="system"))
     # Names that only this machine knows are of use to who can reach what they stand for.
-    if lane is Lane.OPEN and Path(NAMES_OF_HOSTS).is_file():
+    if lane is Lane.OPEN and is_file(NAMES_OF_HOSTS):
         view.add(Mount(os.path.realpath(NAMES_OF_HOSTS), NAMES_OF_HOSTS, why="system"))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.sandbox.boxes.box import Link
+from bascule.sandbox.boxes.looking import is_link
 
 LONGEST = 40
 """Links that are followed on one way. The system itself gives up after as many."""
@@ -37,6 +38,6 @@ def _first_link(path: str) -> tuple[Link, str] | None:
     """The first link on the way from the top, and what comes after it."""
     whole = Path(path)
     for part in (*reversed(whole.parents), whole):
-        if part.is_symlink():
+        if is_link(part):
             return Link(str(part), str(part.readlink())), str(whole.relative_to(part))
     return None

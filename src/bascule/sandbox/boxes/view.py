@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 
 from bascule.sandbox.boxes.box import Link, Mount, Omitted
+from bascule.sandbox.boxes.looking import is_file, is_folder
 from bascule.sandbox.boxes.machine import Machine
 from bascule.sandbox.boxes.trail import trail
 from bascule.sandbox.boxes.width import below, crowded, forbidden, too_wide
@@ -78,14 +79,14 @@ class View:
 
     def tree(self, path: str, why: str) -> bool:
         """A folder of one program's own, by its real path. False if it is not such a one."""
-        if crowded(path, self.machine) or forbidden(path, self.machine) or not Path(path).is_dir():
+        if crowded(path, self.machine) or forbidden(path, self.machine) or not is_folder(path):
             return False
         self.add(Mount(path, path, why=why))
         return True
 
     def file(self, path: str, why: str) -> None:
         """One file, by its real path."""
-        if Path(path).is_file() and not forbidden(path, self.machine):
+        if is_file(path) and not forbidden(path, self.machine):
             self.add(Mount(path, path, why=why))
 
     def named(self, path: str, why: str) -> None:

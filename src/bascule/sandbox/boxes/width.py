@@ -30,6 +30,8 @@ SYSTEM_S_OWN = ("/proc", "/sys", "/dev", "/run", "/var/run", "/boot")
 BOX_S_OWN = (WORKSPACE, HOME, HOUSE)
 """What these are called inside has nothing to do with what is there outside."""
 
+MADE_FOR_THE_BOX = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf")
+
 REMOVABLE = "/run/media"
 
 
@@ -65,4 +67,4 @@ def forbidden(path: str, machine: Machine) -> bool:
         return True
     if below(path, REMOVABLE):
         return path == REMOVABLE
-    return any(below(path, folder) for folder in (*SYSTEM_S_OWN, *BOX_S_OWN))
+    return any(below(path, folder) for folder in (*SYSTEM_S_OWN, *BOX_S_OWN, *MADE_FOR_THE_BOX))

@@ -72,7 +72,7 @@ def test_what_can_be_written_to_is_as_large_as_the_box_may_fill() -> None:
 
 
 def test_a_process_joins_its_cgroups_before_all_else() -> None:
-    assert told()[:7] == ("/t/sh", "-c", JOIN, "b-1", "/s/b-1.pid", "/c/procs", "--")
+    assert told()[:7] == ("/t/sh", "-c", JOIN, "b-1", "/s/b-1/pid", "/c/procs", "--")
 
 
 def test_a_network_of_its_own_is_made_outside_and_entered() -> None:
@@ -130,10 +130,11 @@ def test_who_cannot_mount_never_starts(tmp_path: Path) -> None:
 
 def test_who_gets_no_network_never_starts(tmp_path: Path) -> None:
     at = tmp_path / "b-1"
+    at.mkdir()
     for name in ("there", "ready"):
-        os.mkfifo(f"{at}.{name}")
-    Path(f"{at}.log").write_text("no interface\n")
-    answering = subprocess.Popen(["/bin/sh", "-c", 'read -r x <"$1.there"; echo >"$1.ready"', "b", str(at)])
+        os.mkfifo(f"{at}/{name}")
+    Path(f"{at}/log").write_text("no interface\n")
+    answering = subprocess.Popen(["/bin/sh", "-c", 'read -r x <"$1/there"; echo >"$1/ready"', "b", str(at)])
     with answering:
         ended = run_script(
             MOUNT, "/bin/true", "/bin/true", "/bin/cat", str(tmp_path), "o", "/dev/null", str(at), "/bin/echo", "ran"

@@ -1,0 +1,20 @@
+"""What is there, to whoever runs us. What may not be looked at counts as not there: a box cannot show it either."""
+
+import os
+from pathlib import Path
+
+
+def is_folder(path: str | Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 -- pathlib raises where it may not look
+
+
+def is_file(path: str | Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113 -- the same
+
+
+def is_there(path: str | Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 -- the same
+
+
+def is_link(path: str | Path) -> bool:
+    return os.path.islink(path)  # noqa: PTH114 -- the same
