@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bascule.config.egress import Egress
 from bascule.config.model import RuntimeConfig
 from bascule.core.events import HostAsked
 from bascule.core.principal import Principal
@@ -18,8 +19,9 @@ from bascule.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from bascule.sandbox.egress.access import Access
-    from bascule.sandbox.egress.proxy import EgressProxy
+    from bascule.sandbox.egress.provision import ProxyProvision
     from bascule.sandbox.finding import Found
+    from bascule.sandbox.prepare.provision import PreparedPackages
 
 
 class Boxes:
@@ -32,7 +34,8 @@ class Boxes:
         self._record = recorder.record
         self._owner: Owner | None = None
         self._found: Found | None = None
-        self._proxy: EgressProxy | None = None
+        self._packages: PreparedPackages | None = None
+        self._way_out: ProxyProvision | None = None
         self.boxing: Boxing = UNBOXED
 
     async def open(self, raising: Raising, workspaces: Workspaces) -> Boxing:
@@ -54,25 +57,26 @@ class Boxes:
         self.boxing = Boxing(self._found.engines, provisions, workspace_of)
         return self.boxing
 
+    async def let_out(self, egress: Egress) -> None:
+        """From now on proxied boxes reach these hosts, and no others. A box that was made when none was listed has no
+        way to the proxy, and reaches nothing still."""
+        if self._way_out is not None:
+            await self._way_out.change(egress)
+
     def _provisions(self, owner: Owner, raising: Raising) -> tuple[Provision, ...]:
         from bascule.sandbox.egress.program import why_not  # noqa: PLC0415 -- see above
+        from bascule.sandbox.egress.provision import ProxyProvision  # noqa: PLC0415
+        from bascule.sandbox.egress.proxy import EgressProxy  # noqa: PLC0415
         from bascule.sandbox.prepare.provision import PreparedPackages  # noqa: PLC0415
 
-        made: list[Provision] = [PreparedPackages(self._state)]
-        made.append(RaiseProvision(owner.folder / "raise", raising.level_of, raising.raise_to))
-        # Without a proxy a proxied box reaches nothing, which is on the safe side; `doctor` tells.
-        if self._config.egress.allow and not why_not():
-            made.append(self._way_out(owner))
-        return tuple(made)
-
-    def _way_out(self, owner: Owner) -> Provision:
-        from bascule.sandbox.egress.provision import ProxyProvision  # noqa: PLC0415 -- only where hosts are listed
-        from bascule.sandbox.egress.proxy import EgressProxy  # noqa: PLC0415
-
-        provision = ProxyProvision(self._asked)
-        self._proxy = EgressProxy(self._config.egress, str(owner.folder / "egress"), provision.heard)
-        provision.proxy = self._proxy
-        return provision
+        self._packages = PreparedPackages(self._state)
+        raises = RaiseProvision(owner.folder / "raise", raising.level_of, raising.raise_to)
+        if why_not():
+            # Without a proxy a proxied box reaches nothing, which is on the safe side; `doctor` tells.
+            return (self._packages, raises)
+        egress, folder = self._config.egress, str(owner.folder / "egress")
+        self._way_out = ProxyProvision(egress, self._asked, lambda heard: EgressProxy(egress, folder, heard))
+        return (self._packages, raises, self._way_out)
 
     def _asked(self, server: str, principal: Principal, access: "Access") -> None:
         self._record(
@@ -92,9 +96,12 @@ class Boxes:
 
     async def close(self) -> None:
         """Every link is closed by now, and so is every box."""
-        if self._proxy is not None:
-            await self._proxy.close()
-            self._proxy = None
+        if self._packages is not None:
+            await self._packages.close()
+            self._packages = None
+        if self._way_out is not None:
+            await self._way_out.close()
+            self._way_out = None
         if self._found is not None:
             await self._found.close()
             self._found = None

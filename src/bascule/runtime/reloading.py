@@ -1,10 +1,11 @@
 """An edited config, applied to what runs: only servers that changed are touched, and a broken edit changes nothing."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from bascule.config.diff import SETTINGS, ConfigDiff, difference
+from bascule.config.egress import Egress
 from bascule.config.model import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, ConfigRejected
@@ -15,18 +16,28 @@ from bascule.runtime.roster import Roster
 Trial = Callable[[RuntimeConfig], Roster]
 """Makes a roster of its own, to try servers before they take anyone's place."""
 
+LetOut = Callable[[Egress], Awaitable[None]]
+"""Lets proxied boxes reach these hosts from now on, and no others."""
+
 
 class Reloading:
     """Takes over one config after another, one at a time. `config` is what runs."""
 
     def __init__(
-        self, config: RuntimeConfig, roster: Roster, trial: Trial, recorder: Recorder, clock: Callable[[], float]
+        self,
+        config: RuntimeConfig,
+        roster: Roster,
+        trial: Trial,
+        recorder: Recorder,
+        clock: Callable[[], float],
+        let_out: LetOut,
     ) -> None:
         self.config = config
         self._roster = roster
         self._trial = trial
         self._record = recorder.record
         self._clock = clock
+        self._let_out = let_out
         self._turn = asyncio.Lock()
         self._told_settings: tuple[str, ...] = ()
         self._rejected = ""
@@ -44,10 +55,15 @@ class Reloading:
             except BasculeError as error:
                 self._reject(error)
                 raise
+            kept_out = new.egress != self.config.egress
             notes = (*self._settings(diff), *(note for note in new.notes if note not in self.config.notes))
+            if kept_out:
+                notes = ("egress was changed: only the hosts in it now are let through", *notes)
             # What is settled at the start stays as it was, so that later edits are compared with what runs.
             kept = {field: getattr(self.config, field) for field in SETTINGS}
             self.config = replace(new, **kept)
+            if kept_out:
+                await self._let_out(new.egress)
             ending = self._roster.adopt(new.servers, diff)
             applied = ConfigApplied(diff.added, diff.removed, diff.restarted, diff.retuned, notes, self._clock())
             try:

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+from bascule.config.egress import Egress
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import PROXY_FOLDER
@@ -28,15 +29,18 @@ class Proxy(Protocol):
 
     async def socket_for(self, box: str) -> str: ...
     async def release(self, box: str) -> None: ...
+    async def change(self, egress: Egress) -> None: ...
+    async def close(self) -> None: ...
 
 
 class ProxyProvision:
     """The way to the proxy, for boxes of the proxied lane. Each has one of its own, by which it is known."""
 
-    def __init__(self, asked: Asked) -> None:
-        self.proxy: Proxy | None = None
-        """Set before the first box is made."""
+    def __init__(self, egress: Egress, asked: Asked, proxy: Callable[[Callable[[Access], None]], Proxy]) -> None:
+        """`proxy` makes one that tells what boxes ask it for. It is started when a box first needs it."""
+        self._egress = egress
         self._asked = asked
+        self._proxy = proxy(self._heard)
         self._numbers = count(1)
         self._names: dict[str, str] = {}
         """Of each folder that was given out, whose it is."""
@@ -44,23 +48,30 @@ class ProxyProvision:
 
     async def before(self, engine: Engine, order: Order) -> Order:
         del engine
-        if order.lane is not Lane.PROXIED or self.proxy is None:
+        if order.lane is not Lane.PROXIED or not self._egress.allow:
             return order
         name = f"{order.server}-{next(self._numbers)}"
         self._whose[name] = (order.server, order.principal)
         if len(self._whose) > REMEMBERED + len(self._names):
             del self._whose[next(each for each in self._whose if each not in self._names.values())]
-        folder = str(Path(await self.proxy.socket_for(name)).parent)
+        folder = str(Path(await self._proxy.socket_for(name)).parent)
         self._names[folder] = name
         return replace(order, sockets={**order.sockets, PROXY_FOLDER: folder})
 
     async def after(self, order: Order) -> None:
         name = self._names.pop(order.sockets.get(PROXY_FOLDER, ""), None)
-        if name is not None and self.proxy is not None:
-            await self.proxy.release(name)
+        if name is not None:
+            await self._proxy.release(name)
 
-    def heard(self, access: Access) -> None:
-        """Take what the proxy tells."""
+    async def change(self, egress: Egress) -> None:
+        """When this returns, nothing is let through but by this list."""
+        self._egress = egress
+        await self._proxy.change(egress)
+
+    async def close(self) -> None:
+        await self._proxy.close()
+
+    def _heard(self, access: Access) -> None:
         whose = self._whose.get(access.box)
         if whose is None:
             _log.warning("the proxy tells of a box that nobody knows: %s", access.box)

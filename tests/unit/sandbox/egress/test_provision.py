@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bascule.config.egress import Egress
 from bascule.config.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
@@ -35,6 +36,8 @@ class Proxy:
         self.tell = tell
         self.boxes: list[str] = []
         self.trouble: SandboxError | None = None
+        self.egress = Egress()
+        self.closed = False
 
     async def socket_for(self, box: str) -> str:
         if self.trouble is not None:
@@ -45,14 +48,26 @@ class Proxy:
     async def release(self, box: str) -> None:
         self.boxes.remove(box)
 
+    async def change(self, egress: Egress) -> None:
+        self.egress = egress
+
+    async def close(self) -> None:
+        self.closed = True
+
 
 class Scene:
     """A provision, its proxy, and what was told."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str, str]] = []
-        self.provision = ProxyProvision(self._asked)
-        self.provision.proxy = self.proxy = Proxy(self.provision.heard)
+        made: list[Proxy] = []
+
+        def proxy(tell: Callable[[Access], None]) -> Proxy:
+            made.append(Proxy(tell))
+            return made[0]
+
+        self.provision = ProxyProvision(Egress(("api.example.org",)), self._asked, proxy)
+        self.proxy = made[0]
 
     def _asked(self, server: str, principal: Principal, access: Access) -> None:
         self.told.append((server, principal.user_id, access.host))
@@ -106,3 +121,15 @@ async def test_a_proxied_box_whose_proxy_cannot_be_had_is_not_made():
     scene.proxy.trouble = SandboxError("no proxy")
     with pytest.raises(SandboxError, match="no proxy"):
         await scene.provision.before(ENGINE, an_order())
+
+
+async def test_where_no_host_is_listed_there_is_no_way_until_one_is():
+    scene, order = Scene(), an_order()
+    await scene.provision.change(Egress())
+    assert await scene.provision.before(ENGINE, order) is order
+
+    await scene.provision.change(Egress(("other.example.org",)))
+    assert scene.proxy.egress.allow == ("other.example.org",)
+    assert PROXY_FOLDER in (await scene.provision.before(ENGINE, order)).sockets
+    await scene.provision.close()
+    assert scene.proxy.closed
