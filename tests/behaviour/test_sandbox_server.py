@@ -1,6 +1,8 @@
 """The box itself as tools: agents run commands and use files through the same path, and under the same rules, as any."""
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,12 +22,25 @@ pytestmark = pytest.mark.requirement("SBX-6")
 async def working(folder: Path, **more: Any) -> AsyncGenerator[AgentSession]:
     """In a folder of its own, without a box: what is tried here is the server."""
     (folder / "files").mkdir(exist_ok=True)
+    unboxed = {"args": ["sandbox", "serve", "--unboxed", str(folder / "files")], "sandbox": "none"}
+    async with configured(folder, **{**unboxed, **more}) as session:
+        yield session
+
+
+@asynccontextmanager
+async def boxed(folder: Path, **more: Any) -> AsyncGenerator[AgentSession]:
+    """As it is used: in the box of the agent session."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("no box can be made (Debian: apt-get install bubblewrap)")
+    async with configured(folder, args=["sandbox", "serve"], sandbox={"engine": "bubblewrap"}, **more) as session:
+        yield session
+
+
+@asynccontextmanager
+async def configured(folder: Path, **more: Any) -> AsyncGenerator[AgentSession]:
     entry = {
         "command": str(BASCULE),
-        "args": ["sandbox", "serve", "--unboxed", str(folder / "files")],
-        "trust": ["permissions"],
         "permissions": {"read": "read", "list": "read", "write": "write", "run": ["write", "connect"]},
-        "sandbox": "none",
         **more,
     }
     config = folder / "bascule.yaml"
@@ -100,3 +115,72 @@ async def test_the_rules_hold_for_it_as_for_any_server(tmp_path: Path):
         assert isinstance(refused, ToolFailure)
         assert refused.kind == "denied"
         assert not (tmp_path / "files/ran").exists()
+
+
+ROUTES = """
+import socket
+found = [line.split()[0] for line in open("/proc/net/route").readlines()[1:]]
+for address in ("192.0.2.1", "169.254.169.254", "10.0.0.1"):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, 9))
+        except OSError:
+            continue
+        found.append(address)
+print(found)
+"""
+
+
+async def test_in_its_box_an_agent_works_on_its_own_files_and_sees_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BASCULE_SANDBOX", "bubblewrap")
+    canary = tmp_path / "canary"
+    canary.write_text("sings")
+    async with boxed(tmp_path) as session:
+        session.workspace.write_text("numbers", "1\n2\n3\n")
+        ran = given(await session.call("box_run", {"line": "pwd; id -u; cat numbers; echo 4 >> numbers"}))
+        assert ran["stdout"].split() == ["/workspace", "65532", "1", "2", "3"]
+        given(await session.call("box_write", {"path": "made/inside", "text": "x"}))
+        assert session.workspace.read_text("numbers").endswith("4\n")
+        assert session.workspace.read_text("made/inside") == "x"
+
+        home = os.environ["BASCULE_HOME"]
+        ran = given(await session.call("box_run", {"line": f"cat {canary}; ls {home}; cat /etc/shadow; touch /usr/x"}))
+        assert (ran["stdout"], ran["exit_code"] != 0) == ("", True)
+        assert len(ran["stderr"].splitlines()) == 4
+        # A process that runs for ever ends with its call, and one that leaves its group with its box.
+        ran = given(await session.call("box_run", {"line": "setsid sleep 300 & sleep 300", "timeout": 0.5}))
+        assert ran["timed_out"]
+
+
+@pytest.mark.parametrize(("level", "lane"), [("confidential", "proxied"), ("secret", "sealed")])
+async def test_once_private_the_same_tools_go_on_without_a_route(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, lane: str
+):
+    monkeypatch.setenv("BASCULE_SANDBOX", "bubblewrap")
+    async with boxed(tmp_path, raises={"read": level}) as session:
+        given(await session.call("box_write", {"path": "salaries", "text": "5200"}))
+        given(await session.call("box_write", {"path": "routes.py", "text": ROUTES}))
+        routes = {"argv": [sys.executable, "routes.py"]}
+        before = await session.call("box_run", routes)
+        assert (str(before.lane), given(before)["stdout"] != "[]\n") == ("open", True)
+
+        read = await session.call("box_read", {"path": "salaries"})
+        assert (given(read)["text"], str(read.lane)) == ("5200", lane)
+
+        after = await session.call("box_run", routes)
+        assert (str(after.lane), given(after)["stdout"]) == (lane, "[]\n")
+        assert session.sensitivity.name == level.upper()
+
+
+async def test_one_that_was_private_before_the_runtime_started_works_in_its_tighter_box_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BASCULE_SANDBOX", "bubblewrap")
+    async with boxed(tmp_path, raises={"read": "secret"}) as session:
+        given(await session.call("box_write", {"path": "salaries", "text": "5200"}))
+        given(await session.call("box_read", {"path": "salaries"}))
+    async with boxed(tmp_path, raises={"read": "secret"}) as session:
+        again = await session.call("box_run", {"line": "cat salaries"})
+        assert (str(again.lane), given(again)["stdout"]) == ("sealed", "5200")

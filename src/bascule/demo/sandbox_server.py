@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import mkdtemp
 from threading import Lock
 from typing import IO, Any
 
@@ -40,17 +41,18 @@ def folder_of(environ: Mapping[str, str], unboxed: str | None) -> Path:
     """The folder that agents call /workspace. Raises `ConfigError` outside of a box, unless one was named for that."""
     if unboxed is not None:
         folder = Path(unboxed).absolute()
-    elif environ.get(LANE_VARIABLE) in {*Lane}:
-        folder = Path(environ.get(WORKSPACE_VARIABLE) or FOLDER)
-    else:
+        if not folder.is_dir():
+            raise ConfigError(f"{folder} is no folder, so there is nothing to work in", fix="name one that is there")
+        return folder
+    if environ.get(LANE_VARIABLE) not in {*Lane}:
         raise ConfigError(
             "the sandbox server runs whatever it is told, and here is no box around it",
             fix="let a runtime start it, with `command: bascule` and `args: [sandbox, serve]`; "
             "to try it out on a folder as yourself: `bascule sandbox serve --unboxed FOLDER`",
         )
-    if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder, so there is nothing to work in", fix="name one that is there")
-    return folder
+    folder = Path(environ.get(WORKSPACE_VARIABLE) or FOLDER)
+    # A runtime that only looks at what a server offers does so for nobody, who has no files.
+    return folder if folder.is_dir() else Path(mkdtemp(prefix="workspace-"))
 
 
 class SandboxServer:

@@ -8,9 +8,11 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from bascule.config.boxed import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import InvalidArguments, UsageError
 from bascule.demo.protocol import Tool
 from bascule.demo.shell import Shell, Ticket
+from bascule.identity.audience import SPAWN_VARIABLE
 from bascule.workspace.workspace import Workspace
 
 TIMEOUT = 20.0
@@ -23,7 +25,8 @@ MOST_READ = 256 * 1024
 
 MOST_LISTED = 1000
 
-_OURS = "BASCULE_"
+OURS = frozenset({SPAWN_VARIABLE, RAISE_SOCKET_VARIABLE})
+"""Variables by which a server speaks for its agent session. Those that it starts have no business with them."""
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -69,8 +72,7 @@ class SandboxTools:
     def __init__(self, workspace: Workspace, shell: Shell, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
         self._shell = shell
-        # What tells a server of ours where it is is nothing to those that it starts.
-        self._env = {name: value for name, value in environ.items() if not name.startswith(_OURS)}
+        self._env = {name: value for name, value in environ.items() if name not in OURS}
         self.acts: Mapping[str, Act] = {act.__name__: act for act in (self.run, self.read, self.write, self.list)}
 
     @property

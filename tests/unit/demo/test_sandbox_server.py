@@ -185,11 +185,15 @@ def test_without_a_box_it_is_no_server(tmp_path: Path):
     assert folder_of({}, str(tmp_path)) == tmp_path
 
 
-@pytest.mark.parametrize("unboxed", [None, "gone"])
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path, unboxed: str | None):
-    environ = {LANE_VARIABLE: "open", WORKSPACE_VARIABLE: str(tmp_path / "gone")}
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path):
     with pytest.raises(ConfigError, match="is no folder"):
-        folder_of(environ, unboxed)
+        folder_of({LANE_VARIABLE: "open"}, str(tmp_path / "gone"))
+
+
+def test_in_a_box_for_nobody_it_has_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = folder_of({LANE_VARIABLE: "open", WORKSPACE_VARIABLE: str(tmp_path / "gone")}, None)
+    assert (found.parent, [*found.iterdir()]) == (tmp_path, [])
 
 
 def test_it_starts_without_what_is_slow_to_import():

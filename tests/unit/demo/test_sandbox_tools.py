@@ -13,7 +13,13 @@ from bascule.demo.sandbox_tools import MOST_LISTED, MOST_READ, SandboxTools
 from bascule.demo.shell import Shell, Ticket
 from bascule.workspace.workspace import Workspace
 
-ENVIRON = {"PATH": os.environ["PATH"], "BASCULE_TOKEN": "secret", "HTTP_PROXY": "http://127.0.0.1:3128"}
+ENVIRON = {
+    "PATH": os.environ["PATH"],
+    "BASCULE_TOKEN": "secret",
+    "BASCULE_RAISE_SOCKET": "/x",
+    "BASCULE_LANE": "open",
+    "HTTP_PROXY": "http://127.0.0.1:3128",
+}
 
 
 @pytest.fixture
@@ -61,10 +67,12 @@ def test_a_command_runs_in_the_workspace_or_below_it(tools: SandboxTools, folder
     }
 
 
-def test_a_command_finds_nothing_that_is_ours_in_its_environment(tools: SandboxTools):
+def test_a_command_finds_nothing_in_its_environment_to_speak_for_its_agent_session_with(tools: SandboxTools):
     told = did(tools, "run", argv=["env"])["stdout"]
     assert "HTTP_PROXY=http://127.0.0.1:3128" in told
-    assert "BASCULE" not in told
+    assert "BASCULE_LANE=open" in told
+    assert "secret" not in told
+    assert "BASCULE_RAISE_SOCKET" not in told
 
 
 @pytest.mark.parametrize(
