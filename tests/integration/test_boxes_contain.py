@@ -214,6 +214,8 @@ async def test_our_own_state_is_hidden_where_a_folder_around_it_is_shown(
 ) -> None:
     state = tmp_path / "around/state"
     state.mkdir(parents=True)
+    # Whoever the server is, in whichever engine.
+    (tmp_path / "around").chmod(0o777)
     (state / "key").write_text("hunter2-hunter2")
     monkeypatch.setenv("BASCULE_HOME", str(state))
     settings = Sandbox(mounts=(HostPath(str(tmp_path / "around"), "rw"),))

@@ -113,7 +113,7 @@ class DockerEngine:
 
     def until_up(self) -> None:
         deadline = time.monotonic() + LONGEST
-        while self._try("info").returncode != 0:
+        while self.tried("info").returncode != 0:
             assert time.monotonic() < deadline, (self.folder / "log").read_text()[-4000:]
             time.sleep(0.05)
 
@@ -133,11 +133,12 @@ class DockerEngine:
 
     def run(self, *args: str) -> str:
         """What a command of Docker's own client says."""
-        ended = self._try(*args)
+        ended = self.tried(*args)
         assert ended.returncode == 0, f"docker {args}: {ended.stderr}"
         return ended.stdout.strip()
 
-    def _try(self, *args: str) -> subprocess.CompletedProcess[str]:
+    def tried(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """The same, whatever comes of it."""
         argv = ["docker", "--host", self.host, *args]
         return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=LONGEST)
 
@@ -154,7 +155,7 @@ class DockerEngine:
         try:
             yield Container(self, name)
         finally:
-            self._try("rm", "--force", name)
+            self.tried("rm", "--force", name)
 
 
 class Container:

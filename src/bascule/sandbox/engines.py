@@ -16,7 +16,7 @@ KINDS = ("docker", "bubblewrap")
 """Best first: what a container may use up is held by the kernel on every system."""
 
 _INSTALL = {
-    "docker": "install and start Docker or podman, and see that this user may use its socket",
+    "docker": "install and start Docker, and see that this user may use its socket",
     "bubblewrap": "install bubblewrap (Debian: apt-get install bubblewrap)",
 }
 

@@ -11,6 +11,7 @@ from bascule.sandbox.docker.furnishing import Furnished, Furnishing
 from bascule.sandbox.docker.listening import listening_to
 from bascule.sandbox.docker.removing import remove_container
 from bascule.sandbox.docker.shutting import shut
+from bascule.sandbox.docker.striking import processes_of, strike
 from bascule.sandbox.run import Run
 
 MADE_WITHIN = 60.0
@@ -26,6 +27,10 @@ NOT_TIGHT = 97
 """What the first program exits with when it has found that the box is not."""
 
 
+LONGEST_EVIDENCE = 1000
+"""Characters of an engine's own words. Some repeat all that they were asked."""
+
+
 class ContainerBox:
     """One box. `open` may be asked again and again; `close` is for good."""
 
@@ -37,6 +42,8 @@ class ContainerBox:
         """The engine's id of the container that was made last. Empty: none was."""
         self._furnished: Furnished | None = None
         self._making: asyncio.Task[None] | None = None
+        self._seen = False
+        """Whether what runs in it is to be seen from here, among the processes of this machine."""
         self._closed = False
         self._closing: asyncio.Task[None] | None = None
 
@@ -78,12 +85,22 @@ class ContainerBox:
 
     async def _end(self) -> None:
         if self.container:
-            await remove_container(self._engine, self.container)
+            await self._remove()
         if self._making is not None and not self._making.done():
             # It finds out by itself that it is not wanted any more; and the engine may have gone on without it.
             await asyncio.wait((self._making,))
             if self.container:
-                await remove_container(self._engine, self.container)
+                await self._remove()
+
+    async def _remove(self) -> None:
+        """End all that runs in it, whether its engine is there or not."""
+        try:
+            await remove_container(self._engine, self.container, within=0 if self._seen else None)
+        except SandboxError:
+            if not self._seen or not await asyncio.to_thread(strike, self.container):
+                raise
+            # Nothing runs in it. What the engine still knows of it is removed when it is back.
+            self._furnishing.left.add(self.container)
 
     async def _up(self) -> None:
         self._go_on()
@@ -98,7 +115,7 @@ class ContainerBox:
         if self.container:
             # What ran in it has ended, and it with that.
             await remove_container(self._engine, self.container)
-            self.container = ""
+            self.container, self._seen = "", False
         self._furnished = furnished = await self._furnishing.of(self.box)
         self._go_on()
         path = f"/containers/create?name={self.box.name}"
@@ -107,14 +124,15 @@ class ContainerBox:
         try:
             await self._start(furnished)
         except BaseException:
-            await asyncio.shield(remove_container(self._engine, self.container))
-            self.container = ""
+            await asyncio.shield(self._remove())
+            self.container, self._seen = "", False
             raise
 
     async def _start(self, furnished: Furnished) -> None:
         self._go_on()
         async with listening_to(self._engine, f"/containers/{self.container}/attach?stream=1&stdout=1&stderr=1") as ear:
             await self._engine.ask("POST", f"/containers/{self.container}/start", within=MADE_WITHIN)
+            self._seen = bool(await asyncio.to_thread(processes_of, self.container))
             try:
                 async with asyncio.timeout(READY_WITHIN):
                     ready = await ear.until(READY)
@@ -150,7 +168,7 @@ def _failed(box: Box, what: str, error: ConnectFailed) -> SandboxError:
     return SandboxError(
         f"the box of {box.server} {what}",
         where="box",
-        evidence=said or error.evidence or error.message,
+        evidence=(said or error.evidence or error.message)[:LONGEST_EVIDENCE],
         cause=error.cause or error.message,
         fix=error.fix or "look into the engine's log",
     )

@@ -20,7 +20,6 @@ from bascule.sandbox.docker.furnishing import Furnishing
 from bascule.sandbox.docker.labels import PRINCIPAL, alias
 from bascule.sandbox.docker.listening import listening_to
 from bascule.sandbox.docker.network import OpenNetwork
-from bascule.sandbox.docker.reaping import reap
 from bascule.sandbox.docker.standing import Standings
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.run import Run
@@ -69,12 +68,9 @@ class DockerEngine:
     async def close(self) -> None:
         """End every box that is still there, and the network of open ones."""
         await asyncio.gather(*(box.close() for box in tuple(self._boxes)), return_exceptions=True)
+        await self._furnishing.tidy()
         with suppress(ConnectFailed):
             await self._network.remove()
-
-    async def reap(self) -> list[str]:
-        """Remove what other runtimes of this state folder have left, because they were killed. Names what is gone."""
-        return await reap(self._engine, self._owner.state)
 
     def _kept(self, box: Box) -> ContainerBox:
         kept = ContainerBox(self._engine, box, self._furnishing)

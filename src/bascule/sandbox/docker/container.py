@@ -21,6 +21,12 @@ OPEN_FILES = 4096
 FIRST_TO_GO = 500
 """Added to what the kernel thinks of a process when this machine runs out of memory: boxes go before us."""
 
+PER_FILE = 4096
+"""Bytes of its disk for which a box may make one file. Empty ones take memory too."""
+
+FEWEST = 1024
+"""Files that it may make at least."""
+
 _NO_LABELS = dict[str, str]
 
 
@@ -65,7 +71,7 @@ def _host_config(box: Box, making: Making) -> JsonObject:
     # Never more in all than the box may write, however it is spread.
     share = bounds.disk // (2 + len(making.volumes))
     uid, _, gid = making.user.partition(":")
-    own = f"rw,nosuid,nodev,size={share},uid={uid},gid={gid or uid}"
+    own = f"rw,nosuid,nodev,size={share},nr_inodes={max(FEWEST, share // PER_FILE)},uid={uid},gid={gid or uid}"
     return {
         "NetworkMode": making.network,
         "ReadonlyRootfs": True,

@@ -4,23 +4,26 @@ import asyncio
 import json
 import os
 import platform
-from dataclasses import dataclass, replace
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from bascule.core.errors import SandboxError
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
+from bascule.sandbox.boxes.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
 from bascule.sandbox.boxes.first import Forwarding, Mode, entry_argv
 from bascule.sandbox.boxes.seccomp import docker_profile
 from bascule.sandbox.boxes.system import written_files
 from bascule.sandbox.docker.carried import carried
-from bascule.sandbox.docker.container import NO_NETWORK, Making, body
+from bascule.sandbox.docker.container import NO_NETWORK, TMP, Making, body
 from bascule.sandbox.docker.engine import Engine
 from bascule.sandbox.docker.image import image_of, volumes_of
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.docker.mountpoints import mounted_here, with_mounts_below
 from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.removing import remove_container
 from bascule.sandbox.docker.shutting import Shutter, shutter
 from bascule.sandbox.docker.standing import Standings
 from bascule.sandbox.docker.workspace import hand_over
@@ -67,11 +70,21 @@ class Furnishing:
     network: OpenNetwork
     path: str = ""
     """Where programs are looked for on this machine. In an image that says nothing."""
+    left: set[str] = field(default_factory=set[str])
+    """Containers in which nothing runs, and which the engine could not be asked to remove."""
+
+    async def tidy(self) -> None:
+        """Remove what was left. What cannot be, stays for the next time."""
+        for container in tuple(self.left):
+            with suppress(SandboxError):
+                await remove_container(self.engine, container, within=0)
+                self.left.discard(container)
 
     async def of(self, box: Box) -> Furnished:
         standing = await self.standings.now()
         if standing.why_not:
             raise SandboxError("no container can be made here", where="box", evidence=standing.why_not)
+        await self.tidy()
         uid, gid = user()
         box = replace(box, mounts=tuple(with_mounts_below(box.mounts, mounted_here())))
         dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
@@ -95,7 +108,8 @@ class Furnishing:
     async def _plain(self, box: Box, uid: int) -> "_Dressed":
         """This machine's own programs, in an image of ours."""
         known = written_files(box.lane, uid)
-        box = replace(box, files={path: known.get(path, text) for path, text in box.files.items()})
+        files = {path: known.get(path, text) for path, text in box.files.items()}
+        box = replace(box, files=files, **await asyncio.to_thread(_without_links_in_memory, box))
         image = await image_of(self.engine, box)
         own = (mount for mount in box.mounts if mount.why in {"system", "program"} or mount.target == INSIDE)
         return _Dressed(box, (box.python,), image, image, tuple(mount for mount in own if not mount.writable))
@@ -125,6 +139,15 @@ class Furnishing:
 def user() -> tuple[int, int]:
     """Who everything is inside: whoever we are, to whom the files belong outside too; or nobody, if we are root."""
     return (os.geteuid(), os.getegid()) if os.geteuid() != 0 else (USER, USER)
+
+
+def _without_links_in_memory(box: Box) -> dict[str, Any]:
+    """Links in folders that are made anew with each container cannot come with its image. What they lead to is mounted
+    in their place."""
+    lost = {link for link in box.links if any(PurePosixPath(link.path).is_relative_to(own) for own in (TMP, HOME))}
+    mounts = [Mount(os.path.realpath(link.path), link.path, why="program") for link in box.links if link in lost]
+    shown = tuple(mount for mount in mounts if Path(mount.source).exists())
+    return {"links": tuple(link for link in box.links if link not in lost), "mounts": (*box.mounts, *shown)}
 
 
 def _first(box: Box, python: tuple[str, ...], mode: Mode, forwarding: Forwarding) -> tuple[str, ...]:

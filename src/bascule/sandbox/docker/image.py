@@ -51,7 +51,7 @@ async def image_of(engine: Engine, box: Box) -> str:
     tag = hashlib.sha256(archive).hexdigest()[:24]
     name = f"{REPOSITORY}:{tag}"
     if await engine.find(f"/images/{name}/json") is None:
-        await engine.ask("POST", f"/images/create?fromSrc=-&repo={REPOSITORY}&tag={tag}", archive, within=TAKEN_WITHIN)
+        await engine.ask("POST", f"/images/create?fromSrc=-&repo={name}", archive, within=TAKEN_WITHIN)
         # Whether it worked is not told by the status.
         if await engine.find(f"/images/{name}/json") is None:
             raise SandboxError(

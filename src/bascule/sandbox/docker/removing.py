@@ -12,18 +12,23 @@ GONE_WITHIN = 30.0
 """Seconds for a container to go. It takes a fifth of one."""
 
 
-async def remove_container(engine: Engine, container: str) -> None:
-    """Returns when it is gone, whoever removed it. Raises `SandboxError` if it may still be there."""
-    try:
-        async with asyncio.timeout(GONE_WITHIN):
-            while True:
-                if await _removed(engine, container):
-                    return
-                await asyncio.sleep(PAUSE)
-    except TimeoutError as error:
-        raise _stays(container, "the engine does not end it") from error
-    except ConnectFailed as error:
-        raise _stays(container, error.message) from error
+async def remove_container(engine: Engine, container: str, within: float | None = None) -> None:
+    """Returns when it is gone, whoever removed it. An engine that cannot be reached may come back in that time. Raises
+    `SandboxError` if it may still be there."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + (GONE_WITHIN if within is None else within)
+    while True:
+        try:
+            if await _removed(engine, container):
+                return
+            why = "somebody else is removing it"
+        except EngineRefused as error:
+            raise _stays(container, error.said) from error
+        except ConnectFailed as error:
+            why = error.message
+        if loop.time() >= deadline:
+            raise _stays(container, why)
+        await asyncio.sleep(PAUSE)
 
 
 async def _removed(engine: Engine, container: str) -> bool:

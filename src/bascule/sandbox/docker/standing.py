@@ -10,7 +10,7 @@ from bascule.core.jsonvalue import JsonObject, as_array
 from bascule.sandbox.docker.engine import Engine
 
 OLDEST = (1, 40)
-"""Of the API: what Docker has from 19.03 on, and podman from 3."""
+"""Of the API: what Docker has from 19.03 on."""
 
 KEPT = 5.0
 """Seconds for which an answer holds. Each box asks, and ten may be wanted at once."""
@@ -24,7 +24,6 @@ class Standing:
     """In a sentence, why there can be no box. Empty: there can."""
     remapped: bool = False
     """Whether users in its containers are other ones outside, unless it is told otherwise."""
-    podman: bool = False
 
 
 class Standings:
@@ -53,7 +52,8 @@ def standing_of(version: JsonObject, info: JsonObject, kernel: str) -> Standing:
     """What an engine's own words mean for us, who run on this kernel."""
     api = str(version.get("ApiVersion", ""))
     options = {str(option).partition(",")[0] for option in as_array(info.get("SecurityOptions"))}
-    podman = any("Podman" in str(part) for part in as_array(version.get("Components")))
+    if any("Podman" in str(part) for part in as_array(version.get("Components"))):
+        return Standing("it is podman, which does not take all that a box is asked for, such as a bound on its files")
     if _numbers(api) < OLDEST:
         return Standing(f"its API is {api or 'unknown'}, and {'.'.join(map(str, OLDEST))} is needed")
     if str(info.get("OSType", "linux")) != "linux" or info.get("KernelVersion") != kernel:
@@ -64,7 +64,7 @@ def standing_of(version: JsonObject, info: JsonObject, kernel: str) -> Standing:
         return Standing("it cannot restrict system calls (seccomp)")
     if "name=rootless" in options:
         return Standing("it is rootless: who writes to a workspace inside would be nobody outside")
-    return Standing(remapped="name=userns" in options, podman=podman)
+    return Standing(remapped="name=userns" in options)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -10,10 +10,14 @@ import pytest
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.docker import box as module
+from bascule.sandbox.docker import removing
 from bascule.sandbox.docker.boxes import DockerEngine
-from bascule.sandbox.docker.engine import Engine
+from bascule.sandbox.docker.engine import Engine, started
+from bascule.sandbox.docker.listening import listening_to
+from bascule.sandbox.docker.striking import processes_of
 from support import docker
-from support.docker_boxes import an_order, said
+from support.docker_boxes import an_order, python, said
+from support.outer_world import PORT, elsewhere
 from support.waiting import until
 
 
@@ -159,15 +163,63 @@ async def test_an_open_box_that_is_cut_has_no_network_any_more(boxes: DockerEngi
     await boxes.box(an_order(Lane.SEALED, "true")).cut()
 
 
-async def test_an_engine_that_went_is_told_and_closing_may_be_asked_again(
+async def test_without_its_engine_what_runs_in_it_is_ended_all_the_same_and_the_rest_when_it_is_back(
     boxes: DockerEngine, daemon: docker.DockerEngine, tmp_path: Path
 ):
     box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
     run = await box.open()
     there = box._engine.socket
     box._engine.socket = str(tmp_path / "none")
+    assert processes_of(run.container)
+    await box.close()
+    assert processes_of(run.container) == []
+    await box.close()
+
+    box._engine.socket = there
+    assert run.container[:12] in daemon.run("ps", "--all")
+    await boxes.box(an_order(Lane.SEALED, "true")).open()
+    assert run.container[:12] not in daemon.run("ps", "--all")
+
+
+async def test_where_it_cannot_be_seen_either_it_is_told_and_closing_may_be_asked_again(
+    boxes: DockerEngine, daemon: docker.DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    monkeypatch.setattr(module, "processes_of", lambda _: [])
+    run = await box.open()
+    there = box._engine.socket
+    box._engine.socket = str(tmp_path / "none")
+    monkeypatch.setattr(removing, "GONE_WITHIN", 0.1)
     with pytest.raises(SandboxError, match="could not be removed"):
         await box.close()
+    monkeypatch.undo()
     box._engine.socket = there
     await box.close()
     assert run.container[:12] not in daemon.run("ps", "--all")
+
+
+STREAM = """
+import socket, sys, time
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=10) as there:
+    while True:
+        there.sendall(b"x")
+        time.sleep(0.005)
+"""
+
+
+@pytest.mark.parametrize("by", ["cut", "close"])
+async def test_a_stream_out_of_an_open_box_ends_with_its_network_and_the_tighter_one_is_another_container(
+    boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine, tmp_path: Path, by: str
+):
+    with elsewhere(daemon, tmp_path) as host:
+        wide = boxes.box(an_order(Lane.OPEN, *python(STREAM, host.address, str(PORT))))
+        run = await wide.open()
+        async with listening_to(real, *started(await real.prepare(run))):
+            await until(lambda: host.heard.stat().st_size > 10)
+            await (wide.cut() if by == "cut" else wide.close())
+            # What was on its way has arrived by now.
+            await asyncio.sleep(0.1)
+            heard = host.heard.stat().st_size
+            tight = boxes.box(an_order(Lane.SEALED, "true"))
+            assert (await tight.open()).container != run.container
+            assert host.heard.stat().st_size == heard

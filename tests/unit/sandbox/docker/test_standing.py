@@ -34,15 +34,15 @@ def test_an_engine_that_has_all_is_taken():
         ({}, {"OSType": "windows"}, "another machine"),
         ({}, {"SecurityOptions": ["name=apparmor"]}, "seccomp"),
         ({}, {"SecurityOptions": ["name=seccomp", "name=rootless"]}, "rootless"),
+        ({"Components": [{"Name": "Podman Engine"}]}, {}, "it is podman"),
     ],
 )
 def test_why_one_cannot_be_taken(version: dict[str, Any], info: dict[str, Any], why: str):
     assert why in of(info, **version).why_not
 
 
-def test_an_engine_whose_users_are_others_outside_is_known_and_so_is_podman():
+def test_an_engine_whose_users_are_others_outside_is_known():
     assert of({"SecurityOptions": ["name=seccomp", "name=userns"]}).remapped
-    assert of(Components=[{"Name": "Podman Engine"}]).podman
 
 
 async def test_one_that_does_not_answer_is_told_in_words(tmp_path: Path):
