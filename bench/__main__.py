@@ -14,6 +14,7 @@ from bench.result import Report
 
 SUITES = (
     "stdio_calls",
+    "container_calls",
     "http_calls",
     "deciding",
     "auditing",

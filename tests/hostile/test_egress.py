@@ -50,6 +50,17 @@ def test_a_tunnel_to_who_is_listed_opens(out: WayOut, target: str):
     assert [each["head"][0] for each in asked] == ["POST /in/the/tunnel HTTP/1.1"]
 
 
+@pytest.mark.parametrize("header", [[], ["Host: allowed.test:443"], ["Host: allowed.test"]])
+def test_one_who_asks_for_a_tunnel_as_in_older_days_gets_it(out: WayOut, header: list[str]):
+    with out.reaching(ALLOWED), calling(out.path) as caller:
+        caller.say("CONNECT allowed.test:80 HTTP/1.0", *header)
+        answer = caller.answer()
+        assert answer is not None
+        assert answer.status == 200
+        caller.say("GET /within HTTP/1.1")
+        assert caller.answer()
+
+
 OTHERS = [
     "denied.test", "DENIED.test", "wild.test", "evilwild.test", "evilallowed.test", "allowed.test.denied.test", "x.allowed.test",
     "allowed.test.", "a.wild.test.", ".wild.test", "a..wild.test", "allowed.tes", "llowed.test", "allowedxtest",

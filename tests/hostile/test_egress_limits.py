@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from bascule.config.egress import Egress
 from bascule.sandbox.egress.envoy import BURST, CONNECTIONS
 from bascule.sandbox.inside import forward
 from support.asking import Answer, Caller, ask, calling, connect, get
 from support.internet import ALLOWED
-from support.way_out import WayOut, way_out
+from support.way_out import ALLOW, WayOut, way_out
 
 
 @pytest.fixture
@@ -109,6 +110,20 @@ def test_killed_in_use_it_ends_what_it_carried_and_comes_back_as_strict_as_befor
         assert denied is not None
         assert denied.refused == "host"
     assert out.proxy.pid != pid
+
+
+def test_when_another_list_counts_nobody_of_the_old_one_is_reached_not_even_in_what_was_open(mortal: WayOut):
+    out = mortal
+    with tunnel(out.path, "allowed.test:443") as caller:
+        out.run(out.proxy.change(Egress(allow=("a.wild.test",))))
+
+        answer = get(out.path, "http://allowed.test/")
+        assert answer is not None
+        assert answer.refused == "host"
+        assert caller.ended() == b""
+        assert reached(get(out.path, "http://a.wild.test/"))
+    out.run(out.proxy.change(Egress(allow=ALLOW)))
+    assert reached(get(out.path, "http://allowed.test/"))
 
 
 def tried(path: str) -> bool:

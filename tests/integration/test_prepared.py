@@ -23,10 +23,13 @@ from bascule.sandbox.boxes.box import Box
 from bascule.sandbox.boxes.engine import Ended, Engine, EngineBox
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
+from bascule.sandbox.docker.engine import Engine as ContainerEngine
 from bascule.sandbox.prepare.layer import Layer
 from bascule.sandbox.prepare.preparing import FOLDER, Preparing
 from bascule.sandbox.prepare.provision import with_layer
+from support import docker
 from support.boxes import bubblewrap
+from support.docker_boxes import docker_boxes, said
 from support.packages import mode, packed
 
 ROOT = Path(__file__).parents[2]
@@ -164,6 +167,22 @@ async def test_pip_fetches_where_there_is_no_uv(engine: Engine, tmp_path: Path):
     assert layer is not None
     async with started(engine, with_layer(ordered(command), layer)) as process:
         assert (await process.communicate())[0].decode() == "little server\n"
+
+
+async def test_a_layer_is_made_and_started_from_in_containers_too(tmp_path: Path):
+    command = asked("npx", "-y", str(npm_package(tmp_path, "console.log('installed')")))
+    with docker.reached() as daemon:
+        await check_in_containers(tmp_path, command, daemon)
+
+
+async def check_in_containers(tmp_path: Path, command: Command, daemon: docker.DockerEngine) -> None:
+    async with docker_boxes(tmp_path, daemon.host) as engine:
+        # The engine of the tests has no network for containers, and this package needs none.
+        layer = await Preparing(tmp_path / "state", Watched(engine, network=False)).prepared(command)
+        assert layer is not None
+        run = await engine.box(with_layer(ordered(command), layer)).open()
+
+        assert await said(ContainerEngine(str(daemon.socket)), run) == "hello"
 
 
 def python_package(folder: Path) -> Path:
@@ -318,10 +337,13 @@ PREPARES = """
 import asyncio, json, sys
 from pathlib import Path
 from bascule.sandbox.child import Command
+from bascule.sandbox.docker.engine import Engine as ContainerEngine
 from bascule.sandbox.prepare.layer import Layer
 from bascule.sandbox.prepare.preparing import Preparing
 from integration.test_prepared import Watched
+from support import docker
 from support.boxes import bubblewrap
+from support.docker_boxes import docker_boxes, said
 
 async def main(argv, env, state):
     async with bubblewrap(Path(state)) as engine:

@@ -20,8 +20,11 @@ from bascule.sandbox.boxes.machine import this_machine
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.bubblewrap import Bubblewrap
 from bascule.sandbox.child import Command
+from bascule.sandbox.docker.boxes import DockerEngine
 from bascule.sandbox.environment import child_environment
 from bascule.sandbox.owner import Owner
+from support.docker import reached
+from support.docker_boxes import docker_boxes
 
 WITHIN = 60.0
 """Seconds for anything that is run in a box here, on a machine that is busy with other things."""
@@ -42,7 +45,15 @@ async def bubblewrap(state: Path) -> AsyncGenerator[Bubblewrap]:
         owner.release()
 
 
-ENGINES: dict[str, Callable[[Path], AbstractAsyncContextManager[Engine]]] = {"bubblewrap": bubblewrap}
+@asynccontextmanager
+async def docker(state: Path) -> AsyncGenerator[DockerEngine]:
+    with reached() as daemon:
+        async with docker_boxes(state, daemon.host) as engine:
+            assert await engine.why_not() == ""
+            yield engine
+
+
+ENGINES: dict[str, Callable[[Path], AbstractAsyncContextManager[Engine]]] = {"bubblewrap": bubblewrap, "docker": docker}
 """By its name, each engine, for as long as the block lasts. It is given a folder for its state."""
 
 

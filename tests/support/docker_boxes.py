@@ -24,10 +24,10 @@ ALICE = Principal("alice", "s-1")
 
 
 @asynccontextmanager
-async def docker_boxes(folder: Path, host: str) -> AsyncGenerator[DockerEngine]:
+async def docker_boxes(state: Path, host: str) -> AsyncGenerator[DockerEngine]:
     """An engine for boxes at a socket. Nothing is left of them at the end."""
-    environ = {**os.environ, "DOCKER_HOST": host, "BASCULE_HOME": str(folder / "state")}
-    owner = Owner(folder / "state")
+    environ = {**os.environ, "DOCKER_HOST": host, "BASCULE_HOME": str(state)}
+    owner = Owner(state)
     engine = DockerEngine(owner, environ, this_machine(environ))
     try:
         async with fail_after(120, "the life of boxes"):

@@ -20,7 +20,7 @@ import pytest
 
 from bascule.sandbox.egress.own import own_addresses
 from bascule.sandbox.egress.program import find_envoy
-from bascule.sandbox.egress.proxy import Place
+from bascule.sandbox.egress.proxy import Surroundings
 
 PROGRAM = Path(__file__).with_name("internet_hosts.py")
 
@@ -138,11 +138,11 @@ class Internet:
         self.far = far
         self.certificate = certificate
 
-    def place(self, folder: str) -> Place:
+    def surroundings(self, folder: str) -> Surroundings:
         """Where a proxy with this folder runs, to run here."""
         inside = f"/proc/{self.near.pid}"
         enter = ("nsenter", f"--net={inside}/ns/net", f"--mount={inside}/ns/mnt", f"--wd={folder}", "--")
-        return Place((*enter, find_envoy()), lambda: own_addresses(Path(inside, "net")))
+        return Surroundings((*enter, find_envoy()), lambda: own_addresses(Path(inside, "net")))
 
     def reached(self) -> set[tuple[str, int]]:
         """Whoever was connected to until now, by address and port."""

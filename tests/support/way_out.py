@@ -38,7 +38,7 @@ class WayOut:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
-        self.proxy = EgressProxy(Egress(allow=ALLOW), str(folder), self.records.append, net.place(str(folder)))
+        self.proxy = EgressProxy(Egress(allow=ALLOW), str(folder), self.records.append, net.surroundings(str(folder)))
 
     def run(self, doing: Coroutine[Any, Any, AnyValue]) -> AnyValue:
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result(PATIENCE)

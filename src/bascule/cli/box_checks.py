@@ -1,6 +1,7 @@
 """What `bascule doctor` checks of boxes: which engine makes them, what each shows, and that servers start sealed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from bascule.cli.check import Check, failed
 from bascule.config.model import RuntimeConfig, ServerConfig
@@ -11,6 +12,7 @@ from bascule.runtime.boxes import proxy_trouble
 from bascule.runtime.session import AgentSession
 from bascule.sandbox.boxing import Boxing
 from bascule.sandbox.bubblewrap import Bubblewrap
+from bascule.sandbox.finding import reap
 
 LOOSE = "they run as plain processes and are loose: they see what you see, and from CONFIDENTIAL on are asked nothing"
 
@@ -56,6 +58,12 @@ def box_check(server: ServerConfig, boxing: Boxing) -> Iterator[Check]:
         yield Check(subject, "warn", "none, by the operator's word (`sandbox: none`): it sees what you see")
     elif engine is not None:
         yield Check(subject, "ok", f"made by {engine.kind}")
+
+
+async def reaped_check(state: Path, environ: Mapping[str, str]) -> Check:
+    """Remove what killed runtimes have left, and say what it was."""
+    gone = await reap(state, environ)
+    return Check("reaped", "ok", f"{len(gone)} things of runtimes that were killed are gone", "\n".join(gone))
 
 
 async def sealed_checks(server: ServerConfig, session: AgentSession) -> list[Check]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bascule.catalog.lock import LOCK_NAME, Lock
 from bascule.cli import exit_codes
-from bascule.cli.box_checks import box_check, engine_checks, sealed_checks
+from bascule.cli.box_checks import box_check, engine_checks, reaped_check, sealed_checks
 from bascule.cli.check import Check, failed
 from bascule.cli.explain import json_line, legible
 from bascule.cli.level_checks import footing_check, key_check, store_checks
@@ -56,6 +56,8 @@ async def examine(options: argparse.Namespace) -> list[Check]:
         return [failed("config", error)]
     checks = [Check("config", "ok", f"{config.path} names {len(config.servers)} servers")]
     checks += [Check("config", "warn", note) for note in config.notes]
+    if options.reap:
+        checks.append(await reaped_check(state_folder(os.environ), os.environ))
     user, session_id = acting_for(options)
     # Before the runtime makes one.
     key = key_check(state_folder(os.environ))

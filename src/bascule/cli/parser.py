@@ -30,6 +30,7 @@ _APPROVE_EXAMPLES = """examples:
 
 _DOCTOR_EXAMPLES = """examples:
   bascule doctor                        checks the config, the state folder and every server, and says what to do
+  bascule doctor --reap                 removes the boxes of runtimes that were killed first, as every start does
   bascule doctor --json | jq .ok"""
 
 _UP_EXAMPLES = """examples:
@@ -72,6 +73,8 @@ _MINT_EXAMPLES = """examples:
   bascule token --key                                   for a server elsewhere, as BASCULE_TOKEN_KEY; it is no secret"""
 
 _SANDBOX_EXAMPLES = """examples:
+  bascule sandbox ls                    the boxes there are, and the packages that were fetched for servers
+  bascule sandbox rm NAME               ends a box, or deletes packages: the next start fetches them again
   bascule sandbox serve                 the server, as a runtime starts it in a box; speaks MCP over stdin and stdout
   bascule sandbox serve --unboxed .     without a box, as yourself, to try it out on this folder"""
 
@@ -132,7 +135,8 @@ def build_parser() -> argparse.ArgumentParser:
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
     _add_approve(add("approve", "look at new and changed tools, and lock them as they are", _APPROVE_EXAMPLES))
-    add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
+    doctor = add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
+    doctor.add_argument("--reap", action="store_true", help="first remove boxes that killed runtimes have left")
     add("up", "link to every server, show how each stands, and follow edits of the config", _UP_EXAMPLES)
     _add_logs(add("logs", "show what a server said on stderr, and how its links fared", _LOGS_EXAMPLES))
     _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
@@ -144,7 +148,7 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: 127.0.0.1")
     serve.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
     _add_token(add("token", "mint a token for trying out a server of your own, for some minutes", _MINT_EXAMPLES))
-    _add_sandbox(add("sandbox", "work in a box: a server that runs commands and uses files there", _SANDBOX_EXAMPLES))
+    _add_sandbox(add("sandbox", "list and end boxes; serve commands and files in one", _SANDBOX_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
@@ -260,6 +264,12 @@ def _add_sandbox(command: argparse.ArgumentParser) -> None:
     deeds = command.add_subparsers(dest="deed", metavar="DEED", required=True)
     summary = "serve tools that run commands, and read, write and list files, in the box that this is started in"
     serve = deeds.add_parser("serve", help=summary, description=summary[0].upper() + summary[1:] + ".")
+    look = "list the boxes of this machine's runtimes, and the packages that were fetched for servers"
+    listing = deeds.add_parser("ls", help=look, description=look[0].upper() + look[1:] + ".")
+    listing.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+    end = "end a box, or delete fetched packages so that the next start fetches them again"
+    removing = deeds.add_parser("rm", help=end, description=end[0].upper() + end[1:] + ".")
+    removing.add_argument("names", metavar="NAME", nargs="+", help="as `bascule sandbox ls` shows it")
     serve.add_argument("--unboxed", metavar="FOLDER", help="without a box, on this folder: whoever asks is you")
 
 

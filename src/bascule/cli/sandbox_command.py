@@ -1,9 +1,18 @@
 """`bascule sandbox`: boxes, and the server with which agents work in one."""
 
 import argparse
+import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 
 from bascule.cli import exit_codes
+from bascule.cli.explain import json_line, legible
+from bascule.config.state import state_folder
+
+REMOVED_WITHIN = 30.0
+"""Seconds to wait for whoever is fetching the same packages."""
+
+_UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -18,4 +27,53 @@ async def _serve(options: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
-_DEEDS: Mapping[str, Callable[[argparse.Namespace], Awaitable[int]]] = {"serve": _serve}
+async def _list(options: argparse.Namespace) -> int:
+    from bascule.sandbox.listing import boxes_in, layers_in  # noqa: PLC0415 -- not for the server
+
+    state = state_folder(os.environ)
+    boxes, layers = await boxes_in(state, os.environ), layers_in(state)
+    if options.json:
+        print(json_line({"boxes": boxes, "layers": layers}))
+        return exit_codes.OK
+    for box in boxes:
+        left = "  its runtime is dead: `bascule doctor --reap` removes it" if box.orphaned else ""
+        print(legible(f"{box.name:<44} {box.engine:<11} {box.lane:<8} {_age(box.seconds):>7}  {box.server}{left}"))
+    for layer in layers:
+        unpinned = "" if layer.pinned else "  no version is named: it stays as it was fetched"
+        numbers = f"{_size(layer.size):>11} {'':<8} {_age(layer.seconds):>7}"
+        print(legible(f"{layer.name:<44} {numbers}  {layer.described}{unpinned}"))
+    print(f"{len(boxes)} boxes, {len(layers)} fetched packages")
+    return exit_codes.OK
+
+
+async def _remove(options: argparse.Namespace) -> int:
+    from bascule.sandbox.listing import end_box, remove_layer  # noqa: PLC0415 -- the same
+
+    state, missing = state_folder(os.environ), list[str]()
+    for name in options.names:
+        if await end_box(state, os.environ, name) or await remove_layer(state, name, REMOVED_WITHIN):
+            print(legible(f"removed {name}"))
+        else:
+            missing.append(name)
+    for name in missing:
+        told = f"no box and no fetched packages are called {name}; `bascule sandbox ls` lists them"
+        print(legible(told), file=sys.stderr)
+    return exit_codes.USAGE if missing else exit_codes.OK
+
+
+def _age(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _size(count: float) -> str:
+    for unit in _UNITS[:-1]:
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} {_UNITS[-1]}"
+
+
+_DEEDS: Mapping[str, Callable[[argparse.Namespace], Awaitable[int]]] = {"serve": _serve, "ls": _list, "rm": _remove}

@@ -30,6 +30,9 @@ from bascule.sandbox.child import Command
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.running import ran
 
+BOXES = "boxes"
+"""In the folder of an owner: what there is of its boxes outside, each in a folder by its name."""
+
 NEEDED = ("sh", "mount", "mkdir", "mkfifo", "cat", "unshare", "bwrap")
 NETWORKS: tuple[NetworkKind, ...] = ("pasta", "slirp4netns")
 """What gives a box a network of its own, best first."""
@@ -61,7 +64,7 @@ class Bubblewrap:
     kind = "bubblewrap"
 
     def __init__(self, owner: Owner, environ: Mapping[str, str], machine: Machine | None = None) -> None:
-        self._folder = owner.folder / "boxes"
+        self._folder = owner.folder / BOXES
         self._machine = machine or this_machine(environ)
         self._tools = _tools()
         self.cgroups = Cgroups()
@@ -112,7 +115,10 @@ class Bubblewrap:
 
     async def laid_out(self, order: Order) -> Box:
         await self._certain()
-        return laid_out(order, self._machine, f"{order.server}-{secrets.token_hex(6)}")
+        # Looking at files may take a while, on a network's disk even long.
+        return await asyncio.to_thread(
+            laid_out, order, self._machine, f"{order.server}-{order.lane}-{secrets.token_hex(6)}"
+        )
 
     async def made(self, box: Box, mode: Mode) -> "Made":
         """All that a box needs outside, and the command that makes it."""
@@ -169,7 +175,7 @@ class Bubblewrap:
         """What is wrong with a box that is made as a server's would be, and only proves itself."""
         command = Command((self._tools.paths["cat"],), {"PATH": FOLDERS})
         order = Order("proof", lane, Nobody("bascule", "proof"), command, Sandbox())
-        box = laid_out(order, self._machine, f"proof-{secrets.token_hex(6)}")
+        box = await asyncio.to_thread(laid_out, order, self._machine, f"proof-{lane}-{secrets.token_hex(6)}")
         made = self._made(box, "prove", kind)
         try:
             ended = await ran(made.command, PROVING)
@@ -202,7 +208,7 @@ class Made:
     async def end(self) -> None:
         """End what runs in it, and remove what is there of it."""
         folder = _ended(Path(self.site.at))
-        _strike(folder)
+        strike(folder)
         if self.cgroup is not None:
             await self.cgroup.end()
         shutil.rmtree(folder, ignore_errors=True)
@@ -215,16 +221,19 @@ def _ended(folder: Path) -> Path:
     return folder
 
 
-def _strike(folder: Path) -> None:
-    """Kill the process around the box, if it still is that one. The kernel ends all in the box with it."""
+def strike(folder: Path) -> bool:
+    """Kill the process around the box, if it still is that one. The kernel ends all in the box with it. False if there
+    is none."""
     with suppress(OSError, ValueError):
         pid = int((folder / "pid").read_text())
         handle = os.pidfd_open(pid)
         try:
             if folder.stem.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return True
         finally:
             os.close(handle)
+    return False
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from bascule.core.errors import BasculeError, ConnectFailed
 from bascule.sandbox.bubblewrap import Bubblewrap
 from bascule.sandbox.docker.boxes import DockerEngine
 from bascule.sandbox.docker.engine import Engine, socket_of
-from bascule.sandbox.docker.reaping import reap_if_there
+from bascule.sandbox.docker.reaping import reap as reap_containers
 from bascule.sandbox.engines import CHOICE, KINDS, Engines, looked_for
 from bascule.sandbox.owner import Owner, forget, left_behind
 
@@ -48,9 +48,9 @@ async def reap(state: Path, environ: Mapping[str, str]) -> list[str]:
     with them. Gives what is gone, by its name."""
     dead = [*left_behind(state)]
     try:
-        gone = await reap_if_there(Engine(socket_of(environ)), state)
+        gone = await reap_containers(Engine(socket_of(environ)), state)
     except ConnectFailed:
-        # No engine of this machine is named, so there is none to ask.
+        # An engine that does not answer has nothing of ours that could be reached.
         gone = []
     for owner in dead:
         forget(state, owner)

@@ -1,11 +1,13 @@
 """`bascule sandbox`."""
 
 import io
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from bascule.cli import sandbox_command
 from bascule.cli.main import main
 from bascule.cli.parser import build_parser
 from bascule.cli.sandbox_command import run
@@ -38,3 +40,37 @@ def test_what_to_do_has_to_be_said(capsys: pytest.CaptureFixture[str]):
         main(["sandbox"])
     assert caught.value.code == 2
     assert "DEED" in capsys.readouterr().err
+
+
+async def test_boxes_and_packages_are_listed_and_an_unknown_name_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    folder = tmp_path / "run/abandoned/boxes/my-files-sealed-0123456789ab"
+    folder.mkdir(parents=True)
+    (tmp_path / "run/abandoned/lock").touch()
+    (folder / "pid").write_text("999999999")
+
+    assert await run(build_parser().parse_args(["sandbox", "ls", "--json"])) == 0
+    (box,) = json.loads(capsys.readouterr().out)["boxes"]
+    assert (box["server"], box["lane"], box["engine"], box["orphaned"]) == ("my-files", "sealed", "bubblewrap", True)
+
+    assert await run(build_parser().parse_args(["sandbox", "ls"])) == 0
+    assert "its runtime is dead" in capsys.readouterr().out
+    assert await run(build_parser().parse_args(["sandbox", "rm", "nothing-of-ours"])) == 2
+    assert "nothing-of-ours" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0, "0 s"), (59, "59 s"), (120, "2 min"), (7200, "2 h"), (200000, "2 d")]
+)
+def test_ages_are_told_as_people_tell_them(seconds: float, told: str):
+    assert sandbox_command._age(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("size", "told"), [(10, "10 B"), (2048, "2 KiB"), (5 * 1024**2, "5 MiB"), (3 * 1024**3, "3.0 GiB")]
+)
+def test_sizes_are_told_as_people_tell_them(size: float, told: str):
+    assert sandbox_command._size(size) == told

@@ -79,6 +79,8 @@ def venv_of(path: str) -> str | None:
 
 def show_venv(view: View, folder: str) -> None:
     """A virtual environment, the Python it was made from, and the projects that were installed into it as they lie."""
+    if not view.is_new(folder):
+        return
     followed = trail(folder)
     view.link(followed.links)
     view.tree(followed.end, WHY)

@@ -20,6 +20,7 @@ class View:
         self._mounts: dict[str, Mount] = {}
         self._links: dict[str, Link] = {}
         self._omitted: dict[str, Omitted] = {}
+        self._met: set[str] = set()
 
     # As it stands
 
@@ -59,6 +60,12 @@ class View:
         """Whether a path is there inside: in something that is shown, or on the way to it."""
         place = self._inside(path)
         return any(below(place, mount.target) or below(mount.target, place) for mount in self._mounts.values())
+
+    def is_new(self, path: str) -> bool:
+        """Whether something is met for the first time, so that it is looked through once."""
+        new = path not in self._met
+        self._met.add(path)
+        return new
 
     # Adding to it
 
@@ -122,4 +129,4 @@ def _shows(other: Mount, mount: Mount) -> bool:
     """Whether one mount shows what another would, in the same place and to the same use."""
     if other.writable != mount.writable or not below(mount.target, other.target):
         return False
-    return mount.source == os.path.normpath(PurePath(other.source) / PurePath(mount.target).relative_to(other.target))
+    return mount.source == os.path.normpath(f"{other.source}/{mount.target[len(other.target) :]}")

@@ -37,7 +37,7 @@ REMOVABLE = "/run/media"
 
 def below(path: str, folder: str) -> bool:
     """Whether a path is the folder, or in it."""
-    return PurePath(path).is_relative_to(folder)
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def too_wide(path: str, machine: Machine) -> bool:

@@ -10,6 +10,7 @@ from bascule.sandbox.docker.engine import Engine, EngineRefused
 from bascule.sandbox.docker.furnishing import Furnished, Furnishing
 from bascule.sandbox.docker.listening import listening_to
 from bascule.sandbox.docker.removing import remove_container
+from bascule.sandbox.docker.shutting import shut
 from bascule.sandbox.run import Run
 
 MADE_WITHIN = 60.0
@@ -104,13 +105,13 @@ class ContainerBox:
         made = await self._engine.ask("POST", path, furnished.body, within=MADE_WITHIN)
         self.container = str(made.get("Id", ""))
         try:
-            await self._start()
+            await self._start(furnished)
         except BaseException:
             await asyncio.shield(remove_container(self._engine, self.container))
             self.container = ""
             raise
 
-    async def _start(self) -> None:
+    async def _start(self, furnished: Furnished) -> None:
         self._go_on()
         async with listening_to(self._engine, f"/containers/{self.container}/attach?stream=1&stdout=1&stderr=1") as ear:
             await self._engine.ask("POST", f"/containers/{self.container}/start", within=MADE_WITHIN)
@@ -122,6 +123,10 @@ class ContainerBox:
         self._go_on()
         if not ready:
             raise await self._not_ready(ear.text)
+        if furnished.network != NO_NETWORK:
+            # The server is not there yet, and neither is anything else that could have gone that way.
+            await shut(self._engine, self.container, furnished.shutter)
+            self._go_on()
 
     async def _not_ready(self, said: str) -> SandboxError:
         told = await self._engine.find(f"/containers/{self.container}/json")

@@ -20,6 +20,7 @@ from bascule.sandbox.docker.furnishing import Furnishing
 from bascule.sandbox.docker.labels import PRINCIPAL, alias
 from bascule.sandbox.docker.listening import listening_to
 from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.reaping import reap
 from bascule.sandbox.docker.standing import Standings
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.run import Run
@@ -71,6 +72,10 @@ class DockerEngine:
         with suppress(ConnectFailed):
             await self._network.remove()
 
+    async def reap(self) -> list[str]:
+        """Remove what other runtimes of this state folder have left, because they were killed. Names what is gone."""
+        return await reap(self._engine, self._owner.state)
+
     def _kept(self, box: Box) -> ContainerBox:
         kept = ContainerBox(self._engine, box, self._furnishing)
         self._boxes.add(kept)
@@ -84,5 +89,5 @@ class DockerEngine:
         while True:
             state = await self._engine.look(run_id)
             if state.ended:
-                return Ended(state.code if state.code is not None else -1, ear.text)
+                return Ended(state.code if state.code is not None else -1, ear.heard.decode("utf-8", "replace"))
             await asyncio.sleep(PAUSE)

@@ -82,7 +82,7 @@ def _host_config(box: Box, making: Making) -> JsonObject:
         "Ulimits": [_ulimit("core", 0), _ulimit("nofile", OPEN_FILES)],
         "Tmpfs": {TMP: f"{own},mode=1777,noexec", HOME: f"{own},mode=0700,exec"},
         "Mounts": [
-            *(_bind(mount) for mount in _last_of_each(box.mounts)),
+            *(bind(mount) for mount in _last_of_each(box.mounts)),
             *(_tmpfs(path, share) for path in making.volumes),
             *(_nothing(path) for path in box.hidden),
         ],
@@ -97,7 +97,8 @@ def _last_of_each(mounts: tuple[Mount, ...]) -> list[Mount]:
     return list({mount.target: mount for mount in mounts}.values())
 
 
-def _bind(mount: Mount) -> JsonObject:
+def bind(mount: Mount) -> JsonObject:
+    """One mount, as an engine is told it."""
     # An engine makes the mount itself read-only, and not always what is mounted below it on this machine. So nothing
     # that is mounted below it comes along, and what is wanted of that stands in the list by itself.
     alone = {"NonRecursive": True} if not mount.writable else {}

@@ -21,6 +21,7 @@ from bascule.sandbox.docker.image import image_of, volumes_of
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.docker.mountpoints import mounted_here, with_mounts_below
 from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.shutting import Shutter, shutter
 from bascule.sandbox.docker.standing import Standings
 from bascule.sandbox.docker.workspace import hand_over
 from bascule.sandbox.owner import Owner
@@ -38,6 +39,22 @@ class Furnished:
     argv: tuple[str, ...]
     """How the server is run: by the first program, which looks again and becomes it."""
     env: dict[str, str]
+    shutter: Shutter
+
+
+@dataclass(frozen=True, slots=True)
+class _Dressed:
+    """A box with all its mounts, and what it is made from."""
+
+    box: Box
+    python: tuple[str, ...]
+    """How the Python is started that runs our programs."""
+    image: str
+    ours: str
+    """One of our own, where that is somebody else's."""
+    own: tuple[Mount, ...]
+    """Which mounts our programs need."""
+    volumes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +73,42 @@ class Furnishing:
         if standing.why_not:
             raise SandboxError("no container can be made here", where="box", evidence=standing.why_not)
         uid, gid = user()
-        python, box, image, volumes = await self._dressed(box, uid)
+        box = replace(box, mounts=tuple(with_mounts_below(box.mounts, mounted_here())))
+        dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
+        box = dressed.box
         await self._hand_over(box, uid, gid)
         making = Making(
-            image=image,
-            first=_first(box, python, "stay", "start"),
+            image=dressed.image,
+            first=_first(box, dressed.python, "stay", "start"),
             user=f"{uid}:{gid}",
             seccomp=json.dumps(docker_profile(platform.machine())),
             network=await self.network.ready() if box.lane is Lane.OPEN else NO_NETWORK,
             labels=owned_by(self.owner),
-            volumes=volumes,
+            volumes=dressed.volumes,
             userns="host" if standing.remapped else "",
         )
-        return Furnished(body(box, making), making.network, _first(box, python, "become", "wait"), self._env(box))
+        asked = body(box, making)
+        become = _first(box, dressed.python, "become", "wait")
+        second = shutter(asked, dressed.ours, dressed.python, dressed.own)
+        return Furnished(asked, making.network, become, self._env(box), second)
 
-    async def _dressed(self, box: Box, uid: int) -> tuple[tuple[str, ...], Box, str, tuple[str, ...]]:
-        """The Python that runs the first program, the box with all its mounts, its image, and what that wants."""
-        mounts = tuple(with_mounts_below(box.mounts, mounted_here()))
-        if box.image is None:
-            files = {
-                **box.files,
-                **{path: text for path, text in written_files(box.lane, uid).items() if path in box.files},
-            }
-            box = replace(box, mounts=mounts, files=files)
-            return (box.python,), box, await image_of(self.engine, box), ()
-        inside = next(mount.source for mount in box.mounts if mount.target == INSIDE)
-        made = await asyncio.to_thread(carried, self.owner.state, Path(inside))
-        box = replace(box, mounts=(*mounts, Mount(str(made.folder), PYTHON, why="ours")))
-        return made.argv(PYTHON), box, box.image or "", await volumes_of(self.engine, box.image or "")
+    async def _plain(self, box: Box, uid: int) -> "_Dressed":
+        """This machine's own programs, in an image of ours."""
+        known = written_files(box.lane, uid)
+        box = replace(box, files={path: known.get(path, text) for path, text in box.files.items()})
+        image = await image_of(self.engine, box)
+        own = (mount for mount in box.mounts if mount.why in {"system", "program"} or mount.target == INSIDE)
+        return _Dressed(box, (box.python,), image, image, tuple(mount for mount in own if not mount.writable))
+
+    async def _foreign(self, box: Box, image: str) -> "_Dressed":
+        """Somebody's image, with our Python in it."""
+        volumes = await volumes_of(self.engine, image)
+        inside = next(mount for mount in box.mounts if mount.target == INSIDE)
+        made = await asyncio.to_thread(carried, self.owner.state, Path(inside.source))
+        python = Mount(str(made.folder), PYTHON, why="ours")
+        ours = await image_of(self.engine, replace(box, links=(), files={}))
+        dressed = replace(box, mounts=(*box.mounts, python))
+        return _Dressed(dressed, made.argv(PYTHON), image, ours, (inside, python), volumes)
 
     async def _hand_over(self, box: Box, uid: int, gid: int) -> None:
         for mount in box.mounts:

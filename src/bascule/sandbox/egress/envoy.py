@@ -125,7 +125,6 @@ def _http(egress: Egress, closed: tuple[str, ...], box: int) -> dict[str, Any]:
         codec_type="HTTP1",
         # A box is nobody whose word on itself counts, and what it says of itself is passed on as it is.
         use_remote_address=False,
-        skip_xff_append=True,
         generate_request_id=False,
         server_header_transformation="PASS_THROUGH",
         normalize_path=False,
@@ -136,7 +135,8 @@ def _http(egress: Egress, closed: tuple[str, ...], box: int) -> dict[str, Any]:
         drain_timeout="0.1s",
         delayed_close_timeout="1s",
         common_http_protocol_options={"idle_timeout": f"{IDLE}s", "max_headers_count": HEADERS},
-        http_protocol_options={"allow_absolute_url": True},
+        # Python's own client asks for a tunnel in the words of HTTP/1.0.
+        http_protocol_options={"allow_absolute_url": True, "accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "CONNECT"}],
         early_header_mutation_extensions=[_no_orders()],
         access_log=[{"name": "envoy.access_loggers.stdout", **_log(box)}],

@@ -55,7 +55,7 @@ _log = logging.getLogger("bascule.sandbox")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Surroundings:
     """Where the proxy runs. Anything but this machine as it is, is for who tries it out in a network of their own."""
 
     program: Sequence[str] = ()
@@ -67,12 +67,12 @@ class EgressProxy:
     """The way out of the proxied boxes of one runtime. `folder` is its own: nobody else writes there."""
 
     def __init__(
-        self, egress: Egress, folder: str, on_access: Callable[[Access], None], place: Place | None = None
+        self, egress: Egress, folder: str, on_access: Callable[[Access], None], around: Surroundings | None = None
     ) -> None:
         self._egress = egress
         self._folder = Path(folder)
         self._on_access = on_access
-        self._place = place or Place()
+        self._around = around or Surroundings()
         self._own = frozenset[str]()
         self._numbers = count(1)
         self._boxes: dict[str, int] = {}
@@ -81,6 +81,8 @@ class EgressProxy:
         self._supervising: asyncio.Task[None] | None = None
         self._child: Child | None = None
         self._stillborn = 0
+        self._renewing = False
+        """Whether its end is our own doing."""
         self._trouble: SandboxError | None = None
         self._closed = False
 
@@ -102,7 +104,7 @@ class EgressProxy:
             # Not told before it is there, and again whenever it is asked for.
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self._folder / str(number)).mkdir(mode=0o755, exist_ok=True)
-            self._tell()
+            await self._tell()
             self._start()
             path = self._folder / socket_path(number)
             await self._listening(path)
@@ -123,6 +125,17 @@ class EgressProxy:
             self._tell_listeners()
         shutil.rmtree(self._folder / str(number), ignore_errors=True)
 
+    async def change(self, egress: Egress) -> None:
+        """When this returns, nothing is let through but by this list. What was open is closed, allowed or not."""
+        self._egress = egress
+        if self._supervising is None or self._closed:
+            return
+        self._tell_listeners()
+        # Told anew while it runs, it would go on by the old list for a moment that nobody knows the end of.
+        await self._renew()
+        for number in tuple(self._boxes.values()):
+            await self._listening(self._folder / socket_path(number))
+
     async def close(self) -> None:
         """Nothing of it is left when this returns."""
         self._closed = True
@@ -134,15 +147,22 @@ class EgressProxy:
             await self._child.close(GRACE)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _tell(self) -> None:
-        own = frozenset(self._place.own())
+    async def _tell(self) -> None:
+        own = frozenset(self._around.own())
         if own != self._own or self._supervising is None:
             self._own = own
             self._write(BOOTSTRAP, bootstrap(self._closed_ranges()))
-            if self._child is not None:
-                # This file is read at the start alone. It is rare enough that an address of a machine changes.
-                self._child.kill()
+            # This file is read at the start alone. It is rare enough that an address of a machine changes.
+            await self._renew()
         self._tell_listeners()
+
+    async def _renew(self) -> None:
+        """End it, for the next to begin with what is written now."""
+        child = self._child
+        if child is not None and child.code is None:
+            self._renewing = True
+            child.kill()
+            await asyncio.wait((child.exited,))
 
     def _tell_listeners(self) -> None:
         self._write(LISTENERS, listeners(self._egress, self._closed_ranges(), self._boxes.values()))
@@ -158,7 +178,7 @@ class EgressProxy:
 
     def _start(self) -> None:
         if self._supervising is None:
-            program = self._place.program or (find_envoy(),)
+            program = self._around.program or (find_envoy(),)
             self._supervising = asyncio.create_task(self._supervise((*program, *_ARGUMENTS)))
 
     async def _supervise(self, argv: Sequence[str]) -> None:
@@ -174,6 +194,9 @@ class EgressProxy:
                 await self._child.close(0)
             except SandboxError as error:
                 self._trouble = error
+            if self._renewing:
+                self._renewing = False
+                continue
             self._stillborn = 0 if loop.time() - began > HEALTHY else self._stillborn + 1
             _log.warning("%s; it is started again. %s", self._trouble.message, self._trouble.evidence)
             await asyncio.sleep(min(BACKOFF * 2 ** max(0, self._stillborn - 1), LONGEST_BACKOFF))

@@ -92,12 +92,11 @@ class _End:
 class _Connection:
     """Somebody in the box, and the proxy; or nobody, if that does not run."""
 
-    def __init__(self, caller: socket.socket, path: str) -> None:
+    def __init__(self, caller: socket.socket, end: socket.socket, path: str) -> None:
         self.caller = _End(caller)
         self.proxy: _End | None = None
         self.ends = 0.0
         """When it is over although the caller stays, if the proxy has nothing more to say."""
-        end = socket.socket(socket.AF_UNIX)
         end.setblocking(False)  # noqa: FBT003
         try:
             end.connect(path)
@@ -158,8 +157,9 @@ class Forwarder:
 
     def turn(self, timeout: float = 1.0) -> None:
         """Wait until something can be done, and do it."""
-        # Made anew each time: the few there are make it cheap, and nothing is ever forgotten in it.
-        with selectors.DefaultSelector() as selector:
+        # Made anew each time: the few there are make it cheap, and nothing is ever forgotten in it. And it is no
+        # file, of which there may be none left.
+        with selectors.PollSelector() as selector:
             for connection in self._connections:
                 for end, events in connection.wanted():
                     selector.register(end, events, connection)
@@ -189,12 +189,14 @@ class Forwarder:
             self._pausing = time.monotonic() + PAUSE
 
     def _take_on(self, listening: socket.socket) -> None:
-        caller, _ = listening.accept()
+        # First, since whoever was taken on and cannot be served would have to be sent away; before that, they wait.
+        end = socket.socket(socket.AF_UNIX)
         try:
-            self._connections.append(_Connection(caller, self._path))
+            caller, _ = listening.accept()
         except OSError:
-            caller.close()
+            end.close()
             raise
+        self._connections.append(_Connection(caller, end, self._path))
 
     def _let_go(self, connections: list[_Connection]) -> None:
         for each in connections:

@@ -23,6 +23,9 @@ from bascule.sandbox.prepare.tree import content_digest, look_digest, remove, se
 LOOK_EVERY = 1.0
 """Seconds between two looks at how much a fetch has written."""
 
+AFTER = 30.0
+"""Seconds that an engine has beyond ours."""
+
 
 class Runs(Protocol):
     """The one thing that is wanted of an engine here."""
@@ -59,10 +62,12 @@ class Making:
 
     async def _run(self, box: Box, end: float, engine: Runs, tree: Path) -> Ended:
         """Until it is done, takes too long or has written too much."""
-        running = asyncio.ensure_future(engine.run(box, max(end - time.monotonic(), 0.1)))
+        seconds = max(end - time.monotonic(), 0.0)
+        # An engine knows less of why it takes so long than we do.
+        running = asyncio.ensure_future(engine.run(box, seconds + AFTER))
         watching = asyncio.ensure_future(self._overflow(tree))
         try:
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + end - time.monotonic()):
+            async with asyncio.timeout(seconds):
                 await asyncio.wait((running, watching), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 return running.result()

@@ -61,10 +61,20 @@ class Shelf:
         """A name for what is not whole yet, or no longer."""
         return self._folder / f"{key}{_PARTIAL}{secrets.token_hex(8)}"
 
-    def sweep(self, key: str) -> None:
-        """Remove what was left by a process that was killed. To be called by who holds the key."""
-        for left in self._folder.glob(f"{key}{_PARTIAL}*"):
-            remove(left)
+    def sweep(self, held: str) -> None:
+        """Remove what processes left that were killed. To be called by who holds this key: others that are held by
+        nobody are looked after too, since the same package may never be asked for again."""
+        for left in self._folder.glob(f"*{_PARTIAL}*"):
+            key = left.name.partition(_PARTIAL)[0]
+            if key == held:
+                remove(left)
+                continue
+            descriptor = self._lock(key)
+            try:
+                if taken(descriptor):
+                    remove(left)
+            finally:
+                os.close(descriptor)
 
     @asynccontextmanager
     async def held(self, key: str, longest: float) -> AsyncGenerator[None]:

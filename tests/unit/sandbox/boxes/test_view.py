@@ -112,3 +112,8 @@ def test_what_lies_on_the_way_is_there_too(view: View, tmp_path: Path) -> None:
     assert view.has(str(tmp_path / "data"))
     assert view.has(str(tmp_path / "data/inner/deep"))
     assert not view.has(str(tmp_path / "real"))
+
+
+def test_something_is_new_once(view: View) -> None:
+    assert view.is_new("/venv")
+    assert not view.is_new("/venv")

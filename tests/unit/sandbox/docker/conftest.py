@@ -24,5 +24,5 @@ def real(daemon: docker.DockerEngine) -> Engine:
 
 @pytest.fixture
 async def boxes(daemon: docker.DockerEngine, tmp_path: Path) -> AsyncGenerator[DockerEngine]:
-    async with docker_boxes(tmp_path, daemon.host) as made:
+    async with docker_boxes(tmp_path / "state", daemon.host) as made:
         yield made

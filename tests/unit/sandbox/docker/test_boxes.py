@@ -50,7 +50,7 @@ async def test_what_is_run_to_its_end_tells_its_code_and_its_words_and_leaves_no
     ended = await boxes.run(box, 60)
 
     assert ended.code == 7
-    assert sorted(ended.output.split()) == ["err", "out"]
+    assert sorted(ended.output.splitlines(keepends=True)) == ["err\n", "out\n"]
     assert box.name not in daemon.run("ps", "--all")
 
 

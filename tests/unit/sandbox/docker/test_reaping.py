@@ -13,7 +13,7 @@ from bascule.core.sensitivity import Lane
 from bascule.sandbox.docker.boxes import DockerEngine
 from bascule.sandbox.docker.engine import Engine
 from bascule.sandbox.docker.labels import OWNER, SERVER, STATE, state_name
-from bascule.sandbox.docker.reaping import boxes_of, is_dead, reap, reap_if_there, remove
+from bascule.sandbox.docker.reaping import boxes_of, is_dead, reap, remove
 from bascule.sandbox.owner import Owner
 from support import docker
 from support.docker_boxes import an_order
@@ -124,8 +124,7 @@ def test_an_owner_is_dead_when_its_lock_can_be_had_or_is_gone(tmp_path: Path):
     assert is_dead(tmp_path, owner.id)
 
 
-async def test_without_an_engine_there_is_nothing_to_reap(tmp_path: Path):
+async def test_an_engine_that_cannot_be_asked_is_told(tmp_path: Path):
     away = Engine(str(tmp_path / "none"))
     with pytest.raises(ConnectFailed):
         await reap(away, tmp_path)
-    assert await reap_if_there(away, tmp_path) == []

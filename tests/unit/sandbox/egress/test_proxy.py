@@ -15,7 +15,7 @@ from bascule.config.egress import Egress
 from bascule.core.errors import SandboxError
 from bascule.sandbox.egress import proxy as module
 from bascule.sandbox.egress.access import Access
-from bascule.sandbox.egress.proxy import EgressProxy, Place
+from bascule.sandbox.egress.proxy import EgressProxy, Surroundings
 from support.asking import Answer, calling, get
 from support.waiting import fail_after, until
 
@@ -26,8 +26,8 @@ class Heard(list[Access]):
 
 
 @asynccontextmanager
-async def proxy_in(folder: Path, heard: Heard, place: Place | None = None) -> AsyncGenerator[EgressProxy]:
-    proxy = EgressProxy(Egress(), str(folder), heard.append, place)
+async def proxy_in(folder: Path, heard: Heard, around: Surroundings | None = None) -> AsyncGenerator[EgressProxy]:
+    proxy = EgressProxy(Egress(), str(folder), heard.append, around)
     try:
         async with fail_after(60, "a test with a proxy"):
             yield proxy
@@ -131,8 +131,8 @@ async def test_a_box_may_be_asked_for_while_it_is_down(tmp_path: Path):
 
 
 async def test_one_that_never_comes_up_is_told_with_its_last_words(tmp_path: Path):
-    place = Place(("sh", "-c", "echo no such luck >&2; exit 3"))
-    async with proxy_in(tmp_path / "egress", Heard(), place) as proxy:
+    around = Surroundings(("sh", "-c", "echo no such luck >&2; exit 3"))
+    async with proxy_in(tmp_path / "egress", Heard(), around) as proxy:
         with pytest.raises(SandboxError) as caught:
             await proxy.socket_for("one")
 
@@ -142,13 +142,13 @@ async def test_one_that_never_comes_up_is_told_with_its_last_words(tmp_path: Pat
 
 async def test_one_that_runs_and_never_listens_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "LISTENING", 0.05)
-    async with proxy_in(tmp_path / "egress", Heard(), Place(("sh", "-c", "exec sleep 60"))) as proxy:
+    async with proxy_in(tmp_path / "egress", Heard(), Surroundings(("sh", "-c", "exec sleep 60"))) as proxy:
         with pytest.raises(SandboxError, match="did not come up in time"):
             await proxy.socket_for("one")
 
 
 async def test_a_program_that_is_not_there_is_told(tmp_path: Path):
-    async with proxy_in(tmp_path / "egress", Heard(), Place((str(tmp_path / "nothing"),))) as proxy:
+    async with proxy_in(tmp_path / "egress", Heard(), Surroundings((str(tmp_path / "nothing"),))) as proxy:
         with pytest.raises(SandboxError, match="command not found"):
             await proxy.socket_for("one")
 
@@ -210,7 +210,7 @@ async def test_its_last_records_are_heard_before_it_is_closed(tmp_path: Path):
 
 async def test_an_address_that_this_machine_has_now_is_closed_from_the_next_box_on(tmp_path: Path):
     own = ["203.0.113.7"]
-    async with proxy_in(tmp_path / "egress", Heard(), Place(own=lambda: tuple(own))) as proxy:
+    async with proxy_in(tmp_path / "egress", Heard(), Surroundings(own=lambda: tuple(own))) as proxy:
         one, pid = await proxy.socket_for("one"), proxy.pid
         own.append("203.0.113.8")
 
@@ -218,6 +218,30 @@ async def test_an_address_that_this_machine_has_now_is_closed_from_the_next_box_
 
         await until(lambda: proxy.pid not in {None, pid} and bool(tried(one) and tried(other)))
         assert b"203.0.113.8" in (tmp_path / "egress/bootstrap.json").read_bytes()
+
+
+async def test_another_list_counts_from_the_first_box_on(tmp_path: Path):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        await proxy.change(Egress(allow=("allowed.test",), ports=(81,)))
+        assert proxy.pid is None
+
+        path = await proxy.socket_for("one")
+
+        answer = get(path, "http://allowed.test/")
+        assert answer is not None
+        assert answer.refused == "port"
+
+
+async def test_an_end_that_was_our_own_doing_is_not_told_as_a_death(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    async with proxy_in(tmp_path / "egress", Heard()) as proxy:
+        path, pid = await proxy.socket_for("one"), proxy.pid
+        await proxy.change(Egress())
+
+        assert proxy.pid not in {None, pid}
+        assert tried(path)
+        assert not caplog.records
+        os.kill(proxy.pid or 0, signal.SIGKILL)
+        await until(lambda: bool(caplog.records))
 
 
 async def test_many_boxes_that_come_and_go_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

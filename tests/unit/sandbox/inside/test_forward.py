@@ -219,7 +219,8 @@ def test_who_was_told_all_and_stays_is_let_go(tmp_path: Path, monkeypatch: pytes
         assert read_all(end)
 
 
-def test_without_room_for_one_more_file_it_goes_on_later(tmp_path: Path):
+@pytest.mark.parametrize("left", [0, 1, 2, 3])
+def test_without_room_for_one_more_file_it_goes_on_later(tmp_path: Path, left: int):
     """In a process of its own, which is left with few files."""
     program = """
 import resource, socket, sys
@@ -227,23 +228,25 @@ from bascule.sandbox.inside.forward import Forwarder
 forwarder = Forwarder(0, sys.argv[1])
 port = forwarder._listening[0].getsockname()[1]
 callers = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
-soft = len(callers) + len(forwarder._listening) + 3 + 4
+soft = len(callers) + len(forwarder._listening) + 3 + int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft))
 for _ in range(20):
     forwarder.turn(0.01)
-assert 0 < len(forwarder._connections) < 8, len(forwarder._connections)
-for each in callers[:4]:
+assert len(forwarder._connections) == int(sys.argv[2]) // 2
+for each in callers[:6]:
     each.close()
-for _ in range(60):
-    forwarder.turn(0.02)
-callers[-1].settimeout(5)
 callers[-1].sendall(b"late")
-for _ in range(20):
+callers[-1].setblocking(False)
+for _ in range(1000):
     forwarder.turn(0.02)
-print(callers[-1].recv(9))
+    try:
+        print(callers[-1].recv(9))
+        break
+    except BlockingIOError:
+        pass
 """
     with listening(tmp_path / "s"):
-        argv = [sys.executable, "-c", program, str(tmp_path / "s")]
+        argv = [sys.executable, "-c", program, str(tmp_path / "s"), str(left)]
         said = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
 
     assert said.stdout == "b'late'\n", said.stderr

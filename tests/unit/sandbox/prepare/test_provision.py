@@ -1,7 +1,11 @@
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from bascule.config.sandbox import Sandbox
+from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import Mount
@@ -41,3 +45,52 @@ async def test_what_fetches_nothing_and_what_runs_in_another_image_is_left_as_it
     for each in (plain, elsewhere):
         assert await PreparedPackages(tmp_path / "state").before(engine, each) is each
     assert engine.boxes == []
+
+
+async def given_up(provision: PreparedPackages, engine: WritesPackages, asked: Order) -> None:
+    """Somebody waits for a fetch until it is under way, and no longer."""
+    waiting = asyncio.ensure_future(provision.before(engine, asked))
+    async with asyncio.timeout(10):
+        await engine.begun.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_a_fetch_goes_on_when_nobody_waits_for_it_any_more(tmp_path: Path):
+    engine = WritesPackages()
+    engine.waits = asyncio.Event()
+    provision = PreparedPackages(tmp_path / "state")
+    asked = order(tmp_path, "npx", "server")
+    await given_up(provision, engine, asked)
+
+    engine.waits.set()
+    async with asyncio.timeout(10):
+        after = await provision.before(engine, asked)
+
+    assert after.command.argv[0].endswith("/server")
+    assert len(engine.boxes) == 1
+
+
+async def test_nothing_is_under_way_after_the_end(tmp_path: Path):
+    engine = WritesPackages()
+    engine.waits = asyncio.Event()
+    provision = PreparedPackages(tmp_path / "state")
+    await given_up(provision, engine, order(tmp_path, "npx", "server"))
+
+    async with asyncio.timeout(10):
+        await provision.close()
+
+    assert [path.suffix for path in (tmp_path / "state/prepared").iterdir()] == [".lock"]
+
+
+async def test_a_fetch_that_failed_is_told_and_tried_again(tmp_path: Path):
+    engine = WritesPackages(1, "npm error code ENOTFOUND")
+    provision = PreparedPackages(tmp_path / "state")
+    asked = order(tmp_path, "npx", "server")
+
+    for _ in range(2):
+        with pytest.raises(SandboxError, match="could not be fetched"):
+            await provision.before(engine, asked)
+
+    assert len(engine.boxes) == 2

@@ -74,14 +74,15 @@ async def test_no_name_leads_out_of_the_shelf(tmp_path: Path, key: str):
     assert (tmp_path / KEY / TREE).is_dir()
 
 
-async def test_what_a_killed_process_left_is_swept(tmp_path: Path):
+async def test_what_killed_processes_left_is_swept_and_what_others_make_is_not(tmp_path: Path):
     shelf = Shelf(tmp_path)
-    for key in (KEY, "abc2"):
+    for key in (KEY, "abc2", "abc3"):
         install(shelf.partial(key) / TREE)
 
-    shelf.sweep(KEY)
+    async with shelf.held(KEY, 5), shelf.held("abc2", 5):
+        shelf.sweep(KEY)
 
-    assert [path.name.split(".")[0] for path in tmp_path.iterdir()] == ["abc2"]
+    assert [path.name.split(".")[0] for path in tmp_path.iterdir() if path.is_dir()] == ["abc2"]
 
 
 async def test_one_at_a_time_holds_a_key(tmp_path: Path):
