@@ -252,6 +252,18 @@ async def test_a_line_without_an_end_is_not_read_to_its_end(scene: Scene, line: 
     assert await scene.said(asking()) == {"level": "public"}
 
 
+async def test_who_sends_without_end_is_cut_off(scene: Scene):
+    def send() -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(20)
+            connection.connect(scene.path)
+            connection.sendall(b"x" * 8 * 1024 * 1024)
+
+    with pytest.raises(ConnectionError):
+        await asyncio.to_thread(send)
+    assert await scene.said(asking()) == {"level": "public"}
+
+
 async def test_who_says_nothing_is_let_go_and_takes_no_room_for_ever(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(raise_socket, "PATIENCE", 0.05)
     silent = [await asyncio.open_unix_connection(scene.path) for _ in range(AT_ONCE + 2)]
