@@ -132,7 +132,10 @@ def next_of(process: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def is_there(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 async def pid_in(folder: Path) -> int:
