@@ -5,11 +5,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.docker import MISSING, DockerEngine, dockerd, installed
 from support.internet import Internet, internet
 
 AGENT = Path(__file__).parents[1] / "support/story_agent.py"
@@ -34,8 +38,27 @@ def told_by_agent(net: Internet, config: Path, file: Path, env: dict[str, str]) 
     return {line["step"]: line for line in map(json.loads, ended.stdout.splitlines())}
 
 
-@pytest.mark.parametrize("engine", ["bubblewrap"])
+@contextmanager
+def made_by(engine: str, net: Internet) -> Generator[dict[str, str]]:
+    """What is to be known of an engine that makes boxes on the tests' internet."""
+    if engine == "bubblewrap":
+        yield {}
+        return
+    inside = f"/proc/{net.near.pid}/ns"
+    apart = ["nsenter", f"--net={inside}/net", f"--mount={inside}/mnt", "--", "unshare", "--mount"]
+    folder = Path(tempfile.mkdtemp(prefix="bascule-docker-"))
+    daemon = DockerEngine(folder, dockerd(folder), apart)
+    try:
+        daemon.until_up()
+        yield {"DOCKER_HOST": daemon.host}
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.parametrize("engine", ["bubblewrap", "docker"])
 def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path):
+    if engine == "docker" and not installed():
+        pytest.skip(MISSING)
     data = tmp_path / "data"
     data.mkdir()
     (data / "salaries.txt").write_text(SECRET)
@@ -46,11 +69,11 @@ def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path):
     servers["files"]["x-bascule"] = {"raises": {"read_text_file": "secret"}}
     config = tmp_path / ".mcp.json"
     config.write_text(json.dumps({"mcpServers": servers}))
-    env = {**os.environ, "BASCULE_SANDBOX": engine, "BASCULE_HOME": str(tmp_path / "state")}
+    env = {**os.environ, "BASCULE_HOME": str(tmp_path / "state")}
 
-    prepared(config, env)
-    with internet() as net:
-        told = told_by_agent(net, config, data / "salaries.txt", env)
+    prepared(config, {**env, "BASCULE_SANDBOX": "bubblewrap"})
+    with internet() as net, made_by(engine, net) as more:
+        told = told_by_agent(net, config, data / "salaries.txt", {**env, "BASCULE_SANDBOX": engine, **more})
         asked = json.dumps(net.asked())
 
     # Before, the same tool reached the same host.

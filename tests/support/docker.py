@@ -88,7 +88,8 @@ def podman(folder: Path) -> list[str]:
 class DockerEngine:
     """One engine. `container()` starts a container in it."""
 
-    def __init__(self, folder: Path, daemon: Sequence[str]) -> None:
+    def __init__(self, folder: Path, daemon: Sequence[str], apart: Sequence[str] = _APART) -> None:
+        """`apart` is what it is started by, so that its network is not this machine's."""
         self.folder = folder
         self.socket = folder / "engine.sock"
         self.host = f"unix://{self.socket}"
@@ -96,7 +97,7 @@ class DockerEngine:
         # What has lost its parent is taken in by somebody; podman has no program for that.
         self._init = ("--init",) if daemon[0] == "dockerd" else ()
         reading, self._writing = os.pipe()
-        argv = [*_APART, "sh", "-c", _GUARD, "sh", *daemon]
+        argv = [*apart, "sh", "-c", _GUARD, "sh", *daemon]
         environment = {**os.environ, "FOLDER": str(folder), "DOCKER_HOST": self.host}
         subprocess.run(argv, stdin=reading, cwd="/", env=environment, check=True, start_new_session=True)
         os.close(reading)
