@@ -14,6 +14,7 @@ import pytest
 from support.command import BASCULE
 from support.docker import reached
 from support.internet import Internet, internet
+from support.on_the_internet import entering
 
 AGENT = Path(__file__).parents[1] / "support/confidential_agent.py"
 
@@ -33,9 +34,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> G
 
 
 def told_by_agent(net: Internet, config: Path, *urls: str) -> Any:
-    inside = f"/proc/{net.near.pid}/ns"
-    enter = ["nsenter", f"--net={inside}/net", f"--mount={inside}/mnt", "--"]
-    argv = [*enter, sys.executable, str(AGENT), str(config), *urls]
+    argv = [*entering(net), sys.executable, str(AGENT), str(config), *urls]
     ended = subprocess.run(
         argv, capture_output=True, text=True, env=dict(os.environ), timeout=180, check=False, cwd="/"
     )

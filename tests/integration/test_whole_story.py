@@ -5,16 +5,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.docker import MISSING, DockerEngine, dockerd, installed
 from support.internet import Internet, internet
+from support.on_the_internet import entering, made_by
 
 AGENT = Path(__file__).parents[1] / "support/story_agent.py"
 SECRET = "salaries-of-everybody"
@@ -30,35 +27,14 @@ def prepared(config: Path, env: dict[str, str]) -> None:
 
 
 def told_by_agent(net: Internet, config: Path, file: Path, env: dict[str, str]) -> dict[str, Any]:
-    inside = f"/proc/{net.near.pid}/ns"
-    enter = ["nsenter", f"--net={inside}/net", f"--mount={inside}/mnt", "--"]
-    argv = [*enter, sys.executable, str(AGENT), str(config), "http://allowed.test", str(file)]
+    argv = [*entering(net), sys.executable, str(AGENT), str(config), "http://allowed.test", str(file)]
     ended = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=LONGEST, check=False, cwd="/")
     assert ended.returncode == 0, ended.stderr
     return {line["step"]: line for line in map(json.loads, ended.stdout.splitlines())}
 
 
-@contextmanager
-def made_by(engine: str, net: Internet) -> Generator[dict[str, str]]:
-    """What is to be known of an engine that makes boxes on the tests' internet."""
-    if engine == "bubblewrap":
-        yield {}
-        return
-    inside = f"/proc/{net.near.pid}/ns"
-    apart = ["nsenter", f"--net={inside}/net", f"--mount={inside}/mnt", "--", "unshare", "--mount"]
-    folder = Path(tempfile.mkdtemp(prefix="bascule-docker-"))
-    daemon = DockerEngine(folder, dockerd(folder), apart)
-    try:
-        daemon.until_up()
-        yield {"DOCKER_HOST": daemon.host}
-    finally:
-        daemon.stop()
-
-
 @pytest.mark.parametrize("engine", ["bubblewrap", "docker"])
 def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path):
-    if engine == "docker" and not installed():
-        pytest.skip(MISSING)
     data = tmp_path / "data"
     data.mkdir()
     (data / "salaries.txt").write_text(SECRET)
@@ -73,7 +49,7 @@ def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path):
 
     prepared(config, {**env, "BASCULE_SANDBOX": "bubblewrap"})
     with internet() as net, made_by(engine, net) as more:
-        told = told_by_agent(net, config, data / "salaries.txt", {**env, "BASCULE_SANDBOX": engine, **more})
+        told = told_by_agent(net, config, data / "salaries.txt", {**env, **more})
         asked = json.dumps(net.asked())
 
     # Before, the same tool reached the same host.

@@ -1,0 +1,63 @@
+"""A raise in the middle of things: a call is under way, and a connection out of the box is open."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.command import BASCULE
+from support.internet import ALLOWED, Internet, internet
+from support.on_the_internet import entering, made_by
+
+AGENT = Path(__file__).parents[1] / "support/streaming_agent.py"
+SERVING = {
+    "command": str(BASCULE),
+    "args": ["sandbox", "serve"],
+    "permissions": {"read": "read", "run": ["write", "connect"]},
+}
+
+
+def connections(net: Internet) -> list[str]:
+    """Those that are open, as the other end of them sees it."""
+    argv = ["nsenter", f"--net=/proc/{net.far.pid}/ns/net", "--", "ss", "-tnH", "state", "established"]
+    listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in listed if f"{ALLOWED}:80" in line]
+
+
+def until(net: Internet, count: int) -> None:
+    deadline = time.monotonic() + 10
+    while len(connections(net)) != count:
+        assert time.monotonic() < deadline, connections(net)
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("engine", ["bubblewrap", "docker"])
+def test_the_stream_dies_the_server_answers_again_and_there_is_no_way_back(engine: str, tmp_path: Path):
+    config = tmp_path / "bascule.yaml"
+    config.write_text(json.dumps({"mcp_servers": {"box": SERVING}}))
+    with internet() as net, made_by(engine, net) as more:
+        argv = [*entering(net), sys.executable, str(AGENT), str(config), ALLOWED]
+        env = {**os.environ, **more}
+        agent = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd="/")
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        with agent.stdin, agent.stdout:
+            try:
+                assert json.loads(agent.stdout.readline())["step"] == "streaming"
+                until(net, 1)
+                print("raise", file=agent.stdin, flush=True)
+                raised = json.loads(agent.stdout.readline())
+                # The raise has returned: nothing of the wider box is left, and so nothing of its connection.
+                until(net, 0)
+                after = json.loads(agent.stdout.readline())
+                assert agent.wait(60) == 0
+            finally:
+                agent.kill()
+                agent.wait()
+
+    assert (raised["ok"], raised["lane"]) == (False, "open"), raised
+    assert after == {"step": "after", "kept": True, "lane": "sealed", "no way": True}
