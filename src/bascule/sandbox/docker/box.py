@@ -119,7 +119,14 @@ class ContainerBox:
         self._furnished = furnished = await self._furnishing.of(self.box)
         self._go_on()
         path = f"/containers/create?name={self.box.name}"
-        made = await self._engine.ask("POST", path, furnished.body, within=MADE_WITHIN)
+        try:
+            made = await self._engine.ask("POST", path, furnished.body, within=MADE_WITHIN)
+        except EngineRefused:
+            raise
+        except ConnectFailed:
+            # It may have been made all the same.
+            self._furnishing.left.add(self.box.name)
+            raise
         self.container = str(made.get("Id", ""))
         try:
             await self._start(furnished)

@@ -20,6 +20,8 @@ from bascule.sandbox.docker.furnishing import Furnishing
 from bascule.sandbox.docker.labels import PRINCIPAL, alias
 from bascule.sandbox.docker.listening import listening_to
 from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.reaping import boxes_of
+from bascule.sandbox.docker.removing import remove_container
 from bascule.sandbox.docker.standing import Standings
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.run import Run
@@ -68,8 +70,11 @@ class DockerEngine:
     async def close(self) -> None:
         """End every box that is still there, and the network of open ones."""
         await asyncio.gather(*(box.close() for box in tuple(self._boxes)), return_exceptions=True)
-        await self._furnishing.tidy()
-        with suppress(ConnectFailed):
+        with suppress(ConnectFailed, SandboxError):
+            # Also those of which we were never told that they had been made.
+            for found in await boxes_of(self._engine):
+                if found.owner == self._owner.id:
+                    await remove_container(self._engine, found.id, within=0)
             await self._network.remove()
 
     def _kept(self, box: Box) -> ContainerBox:

@@ -35,7 +35,10 @@ class Standings:
 
     async def now(self) -> Standing:
         if self._known is None or time.monotonic() - self._known[0] > KEPT:
-            self._known = (time.monotonic(), await self._ask())
+            known = await self._ask()
+            # That there is a reason against it holds for no time at all: an engine that was restarted is used at once.
+            self._known = (time.monotonic(), known) if not known.why_not else None
+            return known
         return self._known[1]
 
     async def _ask(self) -> Standing:

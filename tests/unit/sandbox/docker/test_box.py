@@ -4,10 +4,11 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bascule.core.errors import SandboxError
+from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.docker import box as module
 from bascule.sandbox.docker import removing
@@ -196,6 +197,27 @@ async def test_where_it_cannot_be_seen_either_it_is_told_and_closing_may_be_aske
     box._engine.socket = there
     await box.close()
     assert run.container[:12] not in daemon.run("ps", "--all")
+
+
+async def test_a_container_that_was_made_without_our_being_told_does_not_stand_in_the_way(
+    boxes: DockerEngine, daemon: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch
+):
+    """The engine crashes when it has made the container and before it says so."""
+    box = boxes.box(an_order(Lane.SEALED, "true"))
+    ask = Engine.ask
+
+    async def unanswered(self: Engine, method: str, path: str, *args: Any, **more: Any) -> Any:
+        answer = await ask(self, method, path, *args, **more)
+        if path.startswith("/containers/create"):
+            raise ConnectFailed("the container engine hung up")
+        return answer
+
+    monkeypatch.setattr(Engine, "ask", unanswered)
+    with pytest.raises(SandboxError, match="could not be made"):
+        await box.open()
+    monkeypatch.undo()
+    assert box.box.name in daemon.run("ps", "--all")
+    await box.open()
 
 
 STREAM = """

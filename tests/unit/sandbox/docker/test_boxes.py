@@ -88,3 +88,10 @@ async def test_closing_the_engine_ends_its_boxes_and_its_network_and_nobody_else
         assert other.name in listed
     assert not any(box.box.name in listed for box in kept)
     assert f"bascule-{boxes._owner.id}" not in daemon.run("network", "ls")
+
+
+async def test_closing_the_engine_finds_what_it_was_never_told_of(boxes: DockerEngine, daemon: docker.DockerEngine):
+    """As when the engine made a container and crashed before it could say so."""
+    daemon.run("create", "--name=unheard-of", f"--label=dev.bascule.owner={boxes._owner.id}", "empty", "/none")
+    await boxes.close()
+    assert "unheard-of" not in daemon.run("ps", "--all")

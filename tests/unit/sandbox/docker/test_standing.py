@@ -65,3 +65,13 @@ async def test_the_answer_holds_for_a_while_and_no_longer(monkeypatch: pytest.Mo
         monkeypatch.setattr(module, "KEPT", -1.0)
         await standings.now()
         assert len(fake.paths) == 4
+
+
+async def test_one_that_comes_back_is_taken_at_once(tmp_path: Path):
+    async with fake_engine() as fake:
+        engine = Engine(str(tmp_path / "none"))
+        standings = Standings(engine)
+        assert (await standings.now()).why_not
+        fake.instead = {"/version": answer(200, VERSION), "/info": answer(200, INFO)}
+        engine.socket = fake.socket
+        assert await standings.now() == Standing()
