@@ -34,8 +34,8 @@ Follow = Callable[[Iterable[SessionRecord]], None]
 """Takes what has become of agent sessions, and closes what is too wide for them, all in this one step."""
 
 
-Followed = Callable[[], Awaitable[None]]
-"""Waits until nothing runs any more in what was closed."""
+Followed = Callable[[], Awaitable[bool]]
+"""Waits until nothing runs any more in what was closed. False if something may."""
 
 
 class Fence:
@@ -151,9 +151,9 @@ class Fence:
         poll = await self._store.poll(self._id, self._seen)
         if poll.changed:
             self._follow(poll.changed)
-            if self._followed is not None:
-                # Said to be done only when it is: whoever raised the level waits for that.
-                await self._followed()
+            if self._followed is not None and not await self._followed():
+                # Not said to be done if it is not: whoever raised the level waits for us, and tries no longer.
+                return poll.registered
         registered = poll.registered
         if registered and poll.number > self._seen:
             # Before the lease is good again: whoever gave us up meanwhile may have raised another level since.

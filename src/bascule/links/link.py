@@ -15,6 +15,7 @@ from bascule.core.errors import (
     LoginNeeded,
     PeerError,
     PermitLost,
+    SandboxError,
 )
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
@@ -183,9 +184,16 @@ class Link:
         await self.over()
 
     async def over(self) -> None:
-        """Wait until nothing of it is left."""
+        """Wait until nothing of it is left, or nothing more can be done about it."""
         if self._owner is not None:
             await asyncio.wait((self._owner,))
+
+    @property
+    def remains(self) -> SandboxError | None:
+        """Why something of it may still run although it is over, if so."""
+        ended = self._owner is not None and self._owner.done() and not self._owner.cancelled()
+        error = self._owner.exception() if self._owner is not None and ended else None
+        return error if isinstance(error, SandboxError) else None
 
     def retire(self, reason: str) -> None:
         """End the link without waiting for it. Whoever still uses it, or waits for it, is told why."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bascule.compliance.fence import Fence
 from bascule.compliance.ratchet import Ratchet, Ratchets
-from bascule.core.errors import BasculeError, ConnectionLost, NotWrittenDown, OutcomeWithheld, StoreError
+from bascule.core.errors import BasculeError, ConnectionLost, NotWrittenDown, OutcomeWithheld, SandboxError, StoreError
 from bascule.core.events import LevelChanged
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
@@ -29,7 +29,7 @@ class Gates(Protocol):
         ...
 
     async def cut(self) -> None:
-        """Wait until nothing runs any more in what was closed."""
+        """Wait until nothing runs any more in what was closed. Raises `SandboxError` if something may."""
         ...
 
     async def tighten(self, principal: Principal) -> None:
@@ -63,7 +63,7 @@ class Raising:
         self._clock = clock
         self.gates: Gates | None = None
         """Set before the first agent session begins."""
-        self.fence = Fence(store, self._follow, followed=self._cut)
+        self.fence = Fence(store, self._follow, followed=self._followed)
         self._closed = False
         self._beginning: dict[Principal, asyncio.Task[None]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
@@ -141,9 +141,9 @@ class Raising:
         unwritten = await self._write_down(receipt)
         # Whatever became of the record: the level holds, and nobody may write past it.
         fenced = await self.fence.settle(receipt.number if receipt is not None else None)
-        await self._cut()
+        uncut = await self._cut()
         ratchet.let_go(level)
-        if unwritten is None:
+        if unwritten is None and uncut is None:
             ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
         if receipt is not None:
             await self._complete(receipt, closed, fenced)
@@ -151,6 +151,8 @@ class Raising:
             await self.gates.tighten(principal)
         if unwritten is not None:
             raise _unseen(unwritten) from unwritten
+        if uncut is not None:
+            raise _uncut(uncut) from uncut
 
     async def _write_down(self, receipt: Receipt | None) -> NotWrittenDown | None:
         """Have the change in the audit log, on disk. Why it is not, if so."""
@@ -205,9 +207,18 @@ class Raising:
     def _close(self, principal: Principal) -> tuple[str, ...]:
         return self.gates.close_wider(principal) if self.gates is not None else ()
 
-    async def _cut(self) -> None:
-        if self.gates is not None:
-            await self.gates.cut()
+    async def _cut(self) -> SandboxError | None:
+        """Wait until nothing runs in what was closed. Why something may, if so."""
+        try:
+            if self.gates is not None:
+                await self.gates.cut()
+        except SandboxError as error:
+            _log.warning("%s", error.message)
+            return error
+        return None
+
+    async def _followed(self) -> bool:
+        return await self._cut() is None
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)
@@ -230,6 +241,15 @@ def _withheld(error: StoreError) -> OutcomeWithheld:
         rule="nothing_before_it_is_learned",
         evidence=error.message,
         fix=error.fix or "make the store writable again; this agent session counts as SECRET until then",
+    )
+
+
+def _uncut(error: SandboxError) -> OutcomeWithheld:
+    return OutcomeWithheld(
+        "the outcome is withheld: a box with a wider lane could not be ended, and may still run",
+        rule="nothing_before_it_is_learned",
+        evidence=f"{error.message}\n{error.evidence}".strip(),
+        fix=error.fix,
     )
 
 

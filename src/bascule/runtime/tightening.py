@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from bascule.config.model import ServerConfig
-from bascule.core.errors import BasculeError
+from bascule.core.errors import BasculeError, SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane
 from bascule.links.key import LinkKey
@@ -69,11 +69,15 @@ class Tightening:
             await self._roster.links.close([key])
 
     async def cut(self) -> None:
-        """Wait until nothing runs in them any more."""
+        """Wait until nothing runs in them any more. Raises `SandboxError` if something may, in spite of all."""
+        remains: list[SandboxError] = []
         while self._ending:
             ending = tuple(self._ending)
             await asyncio.gather(*(link.over() for link in ending))
             self._ending.difference_update(ending)
+            remains += [error for link in ending if (error := link.remains) is not None]
+        if remains:
+            raise remains[0].with_traceback(None)
 
     async def make_again(self, principal: Principal) -> None:
         """Have a principal's boxes back, each on the lane that it is now on. What cannot be had is told when it is

@@ -54,11 +54,13 @@ class ServerBox:
         return await self._box.open()
 
     async def close(self) -> None:
-        """Nothing of it is left when this returns."""
-        if self._box is not None:
-            await self._box.close()
-        for provision in reversed(self.provisions):
-            await provision.after(self.order)
+        """Nothing of it is left when this returns. Raises `SandboxError` if something may be."""
+        try:
+            if self._box is not None:
+                await self._box.close()
+        finally:
+            for provision in reversed(self.provisions):
+                await provision.after(self.order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bascule.compliance.ratchet import Ratchet, Ratchets
-from bascule.core.errors import OutcomeWithheld, StoreError
+from bascule.core.errors import OutcomeWithheld, SandboxError, StoreError
 from bascule.core.events import LevelChanged
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
@@ -107,6 +107,19 @@ async def test_a_raise_is_durable_closed_receipted_and_told(scene: Scene, place:
     )
     assert (event.before, event.after, event.cause, event.closed) == (PUBLIC, CONFIDENTIAL, LABEL, ("files (open)",))
     assert scene.gates.done == ["cut", "tightened alice at CONFIDENTIAL"]
+
+
+async def test_what_raised_a_level_is_withheld_if_a_wider_box_may_still_run(scene: Scene):
+    await scene.raising.begin(ALICE)
+
+    async def cut() -> None:
+        raise SandboxError("the box files-1 could not be removed", fix="docker rm --force files-1")
+
+    scene.gates.cut = cut
+    with pytest.raises(OutcomeWithheld, match="may still run") as caught:
+        await scene.raising.raise_to(ALICE, SECRET, LABEL)
+    assert "docker rm" in caught.value.fix
+    assert (scene.ratchet().level, scene.ratchet().settled) == (SECRET, PUBLIC)
 
 
 async def test_a_raise_is_not_done_before_what_was_closed_is_gone(scene: Scene):

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, cast
 
+import pytest
+
 from bascule.config import ServerConfig, StdioTransport
 from bascule.config.isolated import Twin
 from bascule.config.model import Timeouts
-from bascule.core.errors import ConnectFailed
+from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.links.key import LinkKey
@@ -25,6 +27,7 @@ class Ending:
         self.key = LinkKey(server, Lane.OPEN, ALICE)
         self.ready_at = ready_at
         self.gone = asyncio.Event()
+        self.remains: SandboxError | None = None
 
     async def over(self) -> None:
         await self.gone.wait()
@@ -160,3 +163,14 @@ async def test_a_sealed_start_is_tried_on_nobodys_behalf_and_leaves_no_link():
     assert (key.server, key.lane) == ("a", Lane.SEALED)
     assert isinstance(key.principal, Nobody)
     assert roster.closed == [key]
+
+
+async def test_a_box_that_may_still_run_is_told_once():
+    tightening, first = Tightening(Roster()), Ending("a")
+    first.remains = SandboxError("it does not end")
+    tightening.began(ALICE, severed(first))
+    first.gone.set()
+
+    with pytest.raises(SandboxError, match="does not end"):
+        await tightening.cut()
+    await tightening.cut()
