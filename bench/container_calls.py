@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -17,7 +19,7 @@ from bascule.config import ContainerTransport, Limits, ServerConfig, StdioTransp
 from bascule.config.sandbox import Sandbox
 from bascule.config.transport import Transport
 from bascule.core.principal import Principal
-from bascule.core.sensitivity import Lane
+from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
 from bascule.sandbox.docker.boxes import DockerEngine
@@ -42,8 +44,8 @@ async def _middle(call: Call) -> float:
 
 
 @asynccontextmanager
-async def _calls(transport: Transport) -> AsyncGenerator[Call]:
-    sandbox = "none" if isinstance(transport, StdioTransport) else None
+async def _calls(transport: Transport, box: Sandbox | None = None) -> AsyncGenerator[Call]:
+    sandbox = box or ("none" if isinstance(transport, StdioTransport) else None)
     config = ServerConfig("echo", transport, limits=Limits(concurrent=None), sandbox=sandbox)
     async with Runtime.from_servers({"echo": config}) as runtime:
         session = runtime.session("bench", "containers")
@@ -68,7 +70,49 @@ def _engine() -> Generator[Any]:
         yield engine
 
 
+@contextmanager
+def _boxed_by(kind: str) -> Generator[None]:
+    before = os.environ.get("BASCULE_SANDBOX", "")
+    os.environ["BASCULE_SANDBOX"] = kind
+    try:
+        yield
+    finally:
+        os.environ["BASCULE_SANDBOX"] = before
+
+
+async def _namespaces(report: Report) -> None:
+    """The same server in a box of bubblewrap, and how long a raise takes in all."""
+    if shutil.which("bwrap") is None:
+        print("\nno bubblewrap here: nothing was measured of it")
+        return
+    async with AsyncExitStack() as stack:
+        plain = await stack.enter_async_context(_calls(StdioTransport(sys.executable, (SERVER,))))
+        with _boxed_by("bubblewrap"):
+            boxed = await stack.enter_async_context(_calls(StdioTransport(sys.executable, (SERVER,)), Sandbox()))
+        taken = await interleaved({"plain process": plain, "bubblewrap": boxed}, _middle, ROUNDS)
+    ratio = Row("bubblewrap / plain process", taken.ratio("bubblewrap", "plain process"), "×", Goal("at most", 1.05))
+    report.add("one call after the other, in a box of bubblewrap", [*taken.rows("µs", 1e6), ratio])
+    with _boxed_by("bubblewrap"):
+        raised = await _raised(10)
+    rows = [
+        Row("one raise", raised[0], "s", Goal("at most", 1.5)),
+        Row("ten at once", raised[1], "s", Goal("at most", 5)),
+    ]
+    report.add("a raise, with boxes of bubblewrap", rows)
+
+
+async def _raised(count: int) -> tuple[float, float]:
+    """Seconds for one agent session to be raised, and for several at once, each with a server in an open box."""
+    config = ServerConfig("echo", StdioTransport(sys.executable, (SERVER,)), sandbox=Sandbox())
+    async with Runtime.from_servers({"echo": config}) as runtime:
+        sessions = [runtime.session("bench", f"{time.time()}-{number}") for number in range(count + 1)]
+        await asyncio.gather(*(session.call("echo_echo", ARGUMENTS) for session in sessions))
+        first, *others = [partial(each.add_private_dataset, "payroll", DataSensitivity.SECRET) for each in sessions]
+        return await _seconds(first), await _seconds(lambda: asyncio.gather(*(each() for each in others)))
+
+
 async def run(report: Report) -> None:
+    await _namespaces(report)
     with _engine() as engine:
         if engine is None:
             print("\nno container engine can be started here: nothing was measured")

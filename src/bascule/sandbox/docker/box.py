@@ -85,7 +85,13 @@ class ContainerBox:
 
     async def _end(self) -> None:
         if self.container:
-            await self._remove()
+            # At the same time: it has no way out before it has ended.
+            cutting = asyncio.create_task(self.cut())
+            cutting.add_done_callback(lambda cut: cut.cancelled() or cut.exception())
+            try:
+                await self._remove()
+            finally:
+                cutting.cancel()
         if self._making is not None and not self._making.done():
             # It finds out by itself that it is not wanted any more; and the engine may have gone on without it.
             await asyncio.wait((self._making,))
