@@ -129,6 +129,17 @@ async def test_a_box_lives_as_long_as_it_may_and_the_next_call_has_a_new_one(eng
     pytest.fail("the box has outlived its limit")
 
 
+@pytest.mark.requirement("WSP-4")
+async def test_a_box_that_writes_more_than_the_workspace_holds_is_ended(engine: str, tmp_path: Path):
+    config = written(tmp_path)
+    config.write_text(json.dumps({**json.loads(config.read_text()), "workspace": {"quota": "1MiB"}}))
+    filling = "i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero > /workspace/$i; sleep 0.05; done"
+    async with fail_after(120), Runtime.from_file(config) as runtime:
+        outcome = await runtime.session("alice", "s-1").call("box_run", {"line": filling, "timeout": 60}, timeout=60)
+    assert isinstance(outcome, ToolFailure)
+    assert "workspace.quota" in outcome.message
+
+
 @pytest.mark.requirement("SBX-5")
 async def test_a_command_that_takes_longer_than_it_may_is_ended(engine: str, tmp_path: Path):
     async with boxed(tmp_path) as session:

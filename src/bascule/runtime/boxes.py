@@ -54,7 +54,7 @@ class Boxes:
         def workspace_of(principal: Principal) -> str:
             return workspaces.of(principal).host_path("/workspace")
 
-        self.boxing = Boxing(self._found.engines, provisions, workspace_of)
+        self.boxing = Boxing(self._found.engines, provisions, workspace_of, self._config.workspace_quota)
         return self.boxing
 
     async def let_out(self, egress: Egress) -> None:

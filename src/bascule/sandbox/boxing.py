@@ -13,6 +13,7 @@ from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.child import Command
 from bascule.sandbox.engines import Engines, settings_of
 from bascule.sandbox.run import Run
+from bascule.sandbox.spending import spent
 
 WorkspaceOf = Callable[[Principal], str]
 """Gives the folder with the files of an agent session, which is made if need be."""
@@ -39,13 +40,9 @@ class ServerBox:
     provisions: tuple[Provision, ...] = ()
     _box: EngineBox | None = None
 
-    @property
-    def life(self) -> float:
-        """Seconds that it may live."""
-        return self.order.settings.session_limit
-
-    def outlived(self) -> str:
-        return f"its box has lived for the {self.life:g} s of `sandbox.session_limit`; the next call gets a new one"
+    async def spent(self) -> str:
+        """Wait until it has used up what it may, and say what it was."""
+        return await spent(self.order)
 
     async def open(self) -> Command | Run:
         for provision in self.provisions:
@@ -84,11 +81,17 @@ class Boxing:
     """Orders boxes. Which engine makes them was settled when the runtime started."""
 
     def __init__(
-        self, engines: Engines, provisions: tuple[Provision, ...] = (), workspace_of: WorkspaceOf | None = None
+        self,
+        engines: Engines,
+        provisions: tuple[Provision, ...] = (),
+        workspace_of: WorkspaceOf | None = None,
+        room: int | None = None,
     ) -> None:
+        """`room` is what the files of one agent session may take, in bytes."""
         self.engines = engines
         self._provisions = provisions
         self._workspace_of = workspace_of
+        self._room = room
 
     def engine_of(self, server: ServerConfig) -> Engine | SandboxError | None:
         return self.engines.of(server)
@@ -111,7 +114,7 @@ class Boxing:
         workspace = None if nobodys or self._workspace_of is None else self._workspace_of(principal)
         # What an operator vouches for is the server with the way out that it has.
         lane = Lane.OPEN if server.vouched is not None else lane
-        whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace)
+        whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace, self._room)
         return Ordering(engine, whole, self._provisions)
 
 

@@ -53,6 +53,7 @@ class DockerExecDispatcher(StreamDispatcher):
         self._asking: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._severed = False
+        self._spending: asyncio.Task[None] | None = None
         self.pid: int | None = None
         """The number of the process on the engine's machine."""
 
@@ -62,7 +63,7 @@ class DockerExecDispatcher(StreamDispatcher):
         if self._box is not None:
             self._run = self._marked(await self._made(self._box))
             self._go_on()
-            self._loop.call_later(self._box.life, self._outlived)
+            self._spending = asyncio.create_task(self._spend(self._box))
         engine = Engine(socket_of(self._environ))
         try:
             await sweep_what_was_left(engine, self._run.container)
@@ -98,9 +99,8 @@ class DockerExecDispatcher(StreamDispatcher):
         assert isinstance(made, Run)
         return made
 
-    def _outlived(self) -> None:
-        if self._box is not None and not self.lost.done():
-            self.lose(ConnectionLost(self._box.outlived()))
+    async def _spend(self, box: ServerBox) -> None:
+        self.lose(ConnectionLost(await box.spent()))
 
     def sever(self, reason: PeerError) -> None:
         self._severed = True
@@ -166,8 +166,9 @@ class DockerExecDispatcher(StreamDispatcher):
 
     async def _end(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
-        if self._asking is not None:
-            self._asking.cancel()
+        for task in (self._asking, self._spending):
+            if task is not None:
+                task.cancel()
         try:
             await self._end_process(grace)
         finally:

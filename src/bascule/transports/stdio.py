@@ -36,6 +36,7 @@ class StdioDispatcher(StreamDispatcher):
         self._signs = {"exit", "stdout", "stderr"}
         self._spawned: asyncio.Event | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._spending: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         if self._closing is not None:
@@ -56,7 +57,7 @@ class StdioDispatcher(StreamDispatcher):
             raise ConnectFailed("the link was closed while it was opened")
         self._child.exited.add_done_callback(lambda _: self.ended("exit"))
         if self._box is not None:
-            self._loop.call_later(self._box.life, self._outlived)
+            self._spending = asyncio.create_task(self._spend(self._box))
         self.connect_output(self._child.write)
 
     async def _how(self) -> Command:
@@ -66,9 +67,8 @@ class StdioDispatcher(StreamDispatcher):
         assert isinstance(made, Command)
         return made
 
-    def _outlived(self) -> None:
-        if self._box is not None and not self.lost.done():
-            self.lose(ConnectionLost(self._box.outlived()))
+    async def _spend(self, box: ServerBox) -> None:
+        self.lose(ConnectionLost(await box.spent()))
 
     def sever(self, reason: PeerError) -> None:
         super().sever(reason)
@@ -88,6 +88,8 @@ class StdioDispatcher(StreamDispatcher):
 
     async def _end(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
+        if self._spending is not None:
+            self._spending.cancel()
         if not may_write(self.leave):
             self._cut()
         if self._spawned is not None:

@@ -60,12 +60,10 @@ def test_where_there_is_no_engine_nothing_is_boxed():
 
 def test_a_box_is_on_the_lane_that_it_is_ordered_for_and_has_the_workspace():
     engine = NotingEngine()
-    boxing = Boxing(Engines((engine,)), workspace_of=lambda principal: f"/files/{principal.user_id}")
+    boxing = Boxing(Engines((engine,)), workspace_of=lambda principal: f"/files/{principal.user_id}", room=4096)
     box = ordered(boxing)
 
-    assert box.order == Order("files", Lane.SEALED, ALICE, COMMAND, Sandbox(), "/files/alice")
-    assert box.life == 3600
-    assert "3600 s" in box.outlived()
+    assert box.order == Order("files", Lane.SEALED, ALICE, COMMAND, Sandbox(), "/files/alice", 4096)
 
 
 def test_what_is_nobodys_has_no_workspace():

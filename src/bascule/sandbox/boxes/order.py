@@ -24,6 +24,8 @@ class Order:
     settings: Sandbox
     workspace: str | None = None
     """The folder with the files of the agent session, shown as /workspace, to be written to."""
+    room: int | None = None
+    """Bytes that all files there may take together. A box that writes more is ended."""
     sockets: Mapping[str, str] = field(default_factory=_NOTHING)
     """Sockets of ours that it is given: their paths in the box, and outside. Of the proxy the folder stands here."""
     mounts: tuple[Mount, ...] = ()
