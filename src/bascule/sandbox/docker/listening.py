@@ -25,11 +25,11 @@ class Listening:
         """Wait until the engine has put us through."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            status = read_answer(head).status
+            if status not in {101, 200}:
+                raise EngineRefused(status, read_answer(head + await self._reader.read(KEPT)).message, where="box")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError) as error:
             raise EngineRefused(0, "it hung up", where="box") from error
-        status = read_answer(head).status
-        if status not in {101, 200}:
-            raise EngineRefused(status, read_answer(head + await self._reader.read(KEPT)).message, where="box")
 
     def end_input(self) -> None:
         """The process is given nothing to read."""

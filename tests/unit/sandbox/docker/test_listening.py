@@ -1,5 +1,6 @@
 """What is heard of a process in a container."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -68,3 +69,15 @@ async def test_an_engine_that_is_not_there_is_told(tmp_path: Path):
     with pytest.raises(ConnectFailed, match="cannot be reached"):
         async with listening_to(Engine(str(tmp_path / "none")), *started("0")):
             pass
+
+
+async def test_an_engine_that_dies_while_it_puts_us_through_is_told(tmp_path: Path):
+    async def reset(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # What was sent is left unread, so that whoever sent it is told of a reset.
+        writer.transport.abort()
+
+    path = str(tmp_path / "engine.sock")
+    async with await asyncio.start_unix_server(reset, path):
+        with pytest.raises(EngineRefused, match="it hung up"):
+            async with listening_to(Engine(path), "/containers/x/attach"):
+                pytest.fail("nobody answered")
