@@ -10,6 +10,7 @@ import msgspec
 from bascule.catalog.definition_diff import definition_diff
 from bascule.catalog.signature import signature
 from bascule.cli import exit_codes
+from bascule.cli.box_shape import box_shape
 from bascule.cli.explain import as_json, finding_shapes, json_line, legible
 from bascule.cli.level_words import how_to_go_on
 from bascule.cli.opening import agent_session
@@ -47,7 +48,9 @@ async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
     if server is not None:
         report = await session.settle(name)
         tools = [spec for spec in session.toolbox.all_specs() if spec.key.server == name]
-        return server_shape(report, tools) | word_shape(session.config(name), boxed=session.boxed(name))
+        config = session.config(name)
+        word = word_shape(config, boxed=session.boxed(name))
+        return server_shape(report, tools) | word | {"box": box_shape(config, session.boxing)}
     await session.find(name)
     spec = next((spec for spec in session.toolbox.all_specs() if spec.name == name), None)
     if spec is None:
