@@ -1,10 +1,26 @@
-"""Something that hears all events."""
+"""Something that hears all events, and what makes boxes."""
+
+import shutil
+from collections.abc import Generator
 
 import pytest
 
+from support.docker import reached
 from support.runtime import Events
 
 
 @pytest.fixture
 def events() -> Events:
     return Events()
+
+
+@pytest.fixture(params=["bubblewrap", "docker"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[str]:
+    monkeypatch.setenv("BASCULE_SANDBOX", request.param)
+    if request.param == "docker":
+        with reached():
+            yield request.param
+        return
+    if shutil.which("bwrap") is None:
+        pytest.skip("no bubblewrap (Debian: apt-get install bubblewrap)")
+    yield request.param

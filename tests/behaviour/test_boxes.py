@@ -4,11 +4,10 @@ tighter when the session becomes private, and never wider."""
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import pytest
 from bascule import AgentSession, Outcome, Runtime, ToolFailure, ToolResult
 from bascule.core.sensitivity import DataSensitivity
 from support.command import BASCULE, bascule
-from support.docker import reached
 from support.waiting import fail_after
 
 SERVING = {
@@ -38,18 +36,6 @@ async def main():
         await asyncio.sleep(60)
 asyncio.run(main())
 """
-
-
-@pytest.fixture(params=["bubblewrap", "docker"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[str]:
-    monkeypatch.setenv("BASCULE_SANDBOX", request.param)
-    if request.param == "docker":
-        with reached():
-            yield request.param
-        return
-    if shutil.which("bwrap") is None:
-        pytest.skip("no bubblewrap (Debian: apt-get install bubblewrap)")
-    yield request.param
 
 
 def written(folder: Path, **more: Any) -> Path:

@@ -2,35 +2,20 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.command import BASCULE
-from support.docker import reached
 from support.internet import Internet, internet
 from support.on_the_internet import entering
 
 AGENT = Path(__file__).parents[1] / "support/confidential_agent.py"
 
 ALLOWED, DENIED, PRIVATE = "http://allowed.test/a", "http://denied.test/b", "http://loopback.wild.test/c"
-
-
-@pytest.fixture(params=["bubblewrap", "docker"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[str]:
-    monkeypatch.setenv("BASCULE_SANDBOX", request.param)
-    if request.param == "docker":
-        with reached():
-            yield request.param
-        return
-    if shutil.which("bwrap") is None:
-        pytest.skip("no bubblewrap (Debian: apt-get install bubblewrap)")
-    yield request.param
 
 
 def told_by_agent(net: Internet, config: Path, *urls: str) -> Any:

@@ -216,7 +216,7 @@ async def test_where_the_socket_leads_nowhere_nothing_private_is_given_out(bubbl
         session = runtime.session("alice", "s-1")
         given(await session.call("boxed_who"))
         assert runtime._boxes is not None
-        for provision in runtime._boxes.boxing._provisions:
+        for provision in runtime._boxes.boxing.provisions:
             if isinstance(provision, RaiseProvision):
                 await asyncio.gather(*(made.close() for made in provision._open.values()))
 

@@ -1,7 +1,5 @@
 """An engine that makes no boxes and notes what it was asked for, for tests of those who order them."""
 
-from collections.abc import Sequence
-
 from bascule.sandbox.boxes.box import Box
 from bascule.sandbox.boxes.engine import Ended, EngineBox
 from bascule.sandbox.boxes.order import Order
@@ -37,7 +35,3 @@ class NotingEngine:
 
     async def run(self, box: Box, timeout: float) -> Ended:
         raise NotImplementedError(f"{box.name} within {timeout}")
-
-    @property
-    def lanes(self) -> Sequence[str]:
-        return [order.lane for order in self.orders]

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bascule.config.egress import Egress
-from bascule.config.model import RuntimeConfig
+from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.sandbox import NONE
+from bascule.config.transport import StdioTransport
 from bascule.core.events import HostAsked
 from bascule.core.principal import Principal
 from bascule.records.recorder import Recorder
@@ -34,28 +36,39 @@ class Boxes:
         self._record = recorder.record
         self._owner: Owner | None = None
         self._found: Found | None = None
+        self._raising: Raising | None = None
         self._packages: PreparedPackages | None = None
         self._way_out: ProxyProvision | None = None
         self.boxing: Boxing = UNBOXED
 
     async def open(self, raising: Raising, workspaces: Workspaces) -> Boxing:
-        """Find out what can be had here. What another runtime has left behind, because it was killed, is removed."""
-        if not looked_for(self._environ):
-            unwanted = f"{CHOICE}={self._environ.get(CHOICE, '')}"
-            self.boxing = Boxing(Engines((), dict.fromkeys(KINDS, unwanted)))
-            return self.boxing
-        from bascule.sandbox.finding import find_engines, reap  # noqa: PLC0415 -- not where there are no boxes
-
-        self._owner = owner = Owner(self._state)
-        self._found = await find_engines(self._environ, owner)
-        await reap(self._state, self._environ)
-        provisions = self._provisions(owner, raising)
+        """Make ready to box the servers of the config."""
 
         def workspace_of(principal: Principal) -> str:
             return workspaces.of(principal).host_path("/workspace")
 
-        self.boxing = Boxing(self._found.engines, provisions, workspace_of, self._config.workspace_quota)
+        self._raising = raising
+        unwanted = f"{CHOICE}={self._environ.get(CHOICE, '')}"
+        self.boxing = Boxing(
+            Engines((), dict.fromkeys(KINDS, unwanted)), (), workspace_of, self._config.workspace_quota
+        )
+        await self.look(self._config.servers)
         return self.boxing
+
+    async def look(self, servers: Mapping[str, ServerConfig]) -> None:
+        """Find out what can be had here, once, when a server may need it: that takes a tenth of a second. What another
+        runtime has left behind, because it was killed, is removed."""
+        wanted = looked_for(self._environ)
+        if self._owner is not None or not wanted or not any(map(_may_be_boxed, servers.values())):
+            return
+        from bascule.sandbox.finding import find_engines, reap  # noqa: PLC0415 -- not where there are no boxes
+
+        assert self._raising is not None
+        self._owner = owner = Owner(self._state)
+        self._found = await find_engines(self._environ, owner)
+        await reap(self._state, self._environ)
+        self.boxing.provisions = self._provisions(owner, self._raising)
+        self.boxing.engines = self._found.engines
 
     async def let_out(self, egress: Egress) -> None:
         """From now on proxied boxes reach these hosts, and no others. A box that was made when none was listed has no
@@ -108,6 +121,10 @@ class Boxes:
         if self._owner is not None:
             self._owner.release()
             self._owner = None
+
+
+def _may_be_boxed(server: ServerConfig) -> bool:
+    return isinstance(server.transport, StdioTransport) and server.sandbox != NONE
 
 
 def proxy_trouble(config: RuntimeConfig) -> str:

@@ -1,23 +1,20 @@
 """An edited config, applied to what runs: only servers that changed are touched, and a broken edit changes nothing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 
 from bascule.config.diff import SETTINGS, ConfigDiff, difference
-from bascule.config.egress import Egress
 from bascule.config.model import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, ConfigRejected
 from bascule.records.recorder import Recorder
+from bascule.runtime.boxes import Boxes
 from bascule.runtime.ending import Ending
 from bascule.runtime.roster import Roster
 
 Trial = Callable[[RuntimeConfig], Roster]
 """Makes a roster of its own, to try servers before they take anyone's place."""
-
-LetOut = Callable[[Egress], Awaitable[None]]
-"""Lets proxied boxes reach these hosts from now on, and no others."""
 
 
 class Reloading:
@@ -30,14 +27,14 @@ class Reloading:
         trial: Trial,
         recorder: Recorder,
         clock: Callable[[], float],
-        let_out: LetOut,
+        boxes: Boxes,
     ) -> None:
         self.config = config
         self._roster = roster
         self._trial = trial
         self._record = recorder.record
         self._clock = clock
-        self._let_out = let_out
+        self._boxes = boxes
         self._turn = asyncio.Lock()
         self._told_settings: tuple[str, ...] = ()
         self._rejected = ""
@@ -51,6 +48,7 @@ class Reloading:
             try:
                 new = await asyncio.to_thread(read)
                 diff = difference(self.config, new)
+                await self._boxes.look(new.servers)
                 await self._prove_required(new, diff)
             except BasculeError as error:
                 self._reject(error)
@@ -63,7 +61,7 @@ class Reloading:
             kept = {field: getattr(self.config, field) for field in SETTINGS}
             self.config = replace(new, **kept)
             if kept_out:
-                await self._let_out(new.egress)
+                await self._boxes.let_out(new.egress)
             ending = self._roster.adopt(new.servers, diff)
             applied = ConfigApplied(diff.added, diff.removed, diff.restarted, diff.retuned, notes, self._clock())
             try:

@@ -182,8 +182,7 @@ class Runtime:
             recorder = Recorder((), self._log)
             return Roster(config, recorder, untold, time.time, answering.reception, own, *within)
 
-        let_out = self._boxes.let_out
-        self._reloading = Reloading(self.config, self._roster, trial, self._recorder, time.time, let_out)
+        self._reloading = Reloading(self.config, self._roster, trial, self._recorder, time.time, self._boxes)
         try:
             await raising.fence.open()
             if self._prove_required:

@@ -89,7 +89,8 @@ class Boxing:
     ) -> None:
         """`room` is what the files of one agent session may take, in bytes."""
         self.engines = engines
-        self._provisions = provisions
+        """Put others here, and every box from then on is made by them."""
+        self.provisions = provisions
         self._workspace_of = workspace_of
         self._room = room
 
@@ -115,7 +116,7 @@ class Boxing:
         # What an operator vouches for is the server with the way out that it has.
         lane = Lane.OPEN if server.vouched is not None else lane
         whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace, self._room)
-        return Ordering(engine, whole, self._provisions)
+        return Ordering(engine, whole, self.provisions)
 
 
 UNBOXED = Boxing(Engines())

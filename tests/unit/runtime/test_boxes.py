@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.compliance.ratchet import Ratchets
-from bascule.config import RuntimeConfig
+from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
 from bascule.config.egress import Egress
 from bascule.core.errors import ConfigError
 from bascule.core.events import HostAsked
@@ -23,7 +23,8 @@ ALICE = Principal("alice", "s-1")
 
 
 def boxes_at(state: Path, environ: dict[str, str], recorder: Recorder, allow: tuple[str, ...] = ()) -> Boxes:
-    return Boxes(RuntimeConfig({}, egress=Egress(allow)), state, environ, recorder)
+    server = ServerConfig("files", StdioTransport("files"))
+    return Boxes(RuntimeConfig({"files": server}, egress=Egress(allow)), state, environ, recorder)
 
 
 def a_raising() -> Raising:
@@ -70,3 +71,16 @@ def test_what_a_box_asked_the_proxy_for_is_told(tmp_path: Path):
 
 def test_a_proxy_that_nobody_needs_is_not_missed():
     assert proxy_trouble(RuntimeConfig({})) == ""
+
+
+async def test_nothing_is_looked_for_before_a_server_may_need_it(tmp_path: Path):
+    environ = {"BASCULE_SANDBOX": "docker", "DOCKER_HOST": f"unix://{tmp_path}/nobody.sock"}
+    boxes = Boxes(RuntimeConfig({}), tmp_path / "state", environ, Recorder(()))
+    boxing = await boxes.open(a_raising(), Workspaces.at(None, tmp_path))
+    await boxes.look({"files": ServerConfig("files", StdioTransport("files"), sandbox="none")})
+    assert not (tmp_path / "state").exists()
+
+    await boxes.look({"files": ServerConfig("files", StdioTransport("files"))})
+    assert "nobody.sock" in boxing.engines.missing["docker"]
+    assert len(boxing.provisions) > 1
+    await boxes.close()

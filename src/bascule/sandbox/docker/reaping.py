@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from bascule.core.errors import ConnectFailed, SandboxError
+from bascule.core.errors import SandboxError
 from bascule.core.jsonvalue import JsonObject, as_array, as_object
 from bascule.sandbox.docker.engine import Engine
 from bascule.sandbox.docker.labels import LANE, OWNER, PRINCIPAL, SERVER, STATE, state_name
@@ -92,11 +92,3 @@ def _found(told: JsonObject) -> FoundBox:
         running=told.get("State") == "running",
         created=float(created) if isinstance(created, int | float) else 0.0,
     )
-
-
-async def reap_if_there(engine: Engine, state: Path) -> list[str]:
-    """The same for who starts: an engine that does not answer has nothing of ours that could be reached."""
-    try:
-        return await reap(engine, state)
-    except ConnectFailed:
-        return []
