@@ -52,7 +52,7 @@ def send(peer: Deaf, size: int = 1, permit: Permit | None = None) -> "asyncio.Ta
 async def half_written(peer: Deaf, counted: HandedOver, permit: Permit | None = None) -> "asyncio.Task[Any]":
     """A message of which a part has left us, and a part has not."""
     call = send(peer, SIZE, permit)
-    await until(lambda: counted.size > 256 * 1024 and not call.done())
+    await until(lambda: counted.size > 256 * 1024 and not call.done() and peer.taken())
     return call
 
 

@@ -33,6 +33,10 @@ class Deaf(ABC):
     async def open(self) -> None:
         await self.dispatcher.open()
 
+    def taken(self) -> bool:
+        """Whether the first message has found its connection taken: what is reset before that is never counted."""
+        return True
+
     @abstractmethod
     def listen(self) -> None:
         """Begin to read."""
@@ -77,6 +81,9 @@ class DeafListener(Deaf):
         self.sizes: list[int] = []
         """Of what was read of each message so far, in the order in which they came."""
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def taken(self) -> bool:
+        return bool(self._reading)
 
     def listen(self) -> None:
         self._listening.set()
