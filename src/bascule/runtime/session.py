@@ -143,6 +143,10 @@ class AgentSession:
         await self._roster.refresh(self.principal)
         return without_promise(self._standing, self.toolbox.specs())
 
+    async def offered(self) -> tuple[ToolSpec, ...]:
+        """The tools that an agent is given. Doors to agents show these."""
+        return await self.tools()
+
     async def connect(self) -> tuple[ServerReport, ...]:
         """Link to every server not tried yet. One bad server neither delays nor removes another's tools."""
         raise_for_required([report async for report in self.connecting()])

@@ -1,0 +1,7 @@
+"""A package that is not installed, told in one line with the command that installs it."""
+
+
+def missing(what: str, extra: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """What to raise where a door needs a framework that is not there. Only the framework itself counts: that a package
+    it needs is missing is another fault, with another remedy."""
+    return ModuleNotFoundError(f"{what} is not installed: pip install 'bascule[{extra}]'", name=error.name)

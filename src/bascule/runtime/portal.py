@@ -1,0 +1,86 @@
+"""A way into an event loop for callers that have none: a thread that runs one, and calls that wait for it."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import CancelledError as FutureCancelled
+from concurrent.futures import Future
+from typing import Any, Self, TypeVar
+
+from bascule.core.errors import UsageError
+
+T = TypeVar("T")
+
+
+class Portal:
+    """One thread with one event loop. Use it as a context manager, or `open` and `close` it.
+
+    Any thread may call `run`, but never the loop's own: that would wait for itself.
+    """
+
+    def __init__(self, name: str = "bascule") -> None:
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_open(self) -> bool:
+        return self._loop is not None
+
+    def open(self) -> None:
+        with self._turn:
+            if self._loop is not None:
+                return
+            started: Future[asyncio.AbstractEventLoop] = Future()
+            # A daemon: a program that ends without closing it must not wait for servers for ever.
+            self._thread = threading.Thread(target=self._serve, args=(started,), name=self._name, daemon=True)
+            self._thread.start()
+            self._loop = started.result()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do it there, and wait for what comes of it. Whoever is interrupted while they wait takes it back."""
+        # With the turn held, so that nothing is handed to a loop that has been told to stop: nobody would ever do it.
+        with self._turn:
+            waiting = self._submit(work)
+        try:
+            return waiting.result()
+        except FutureCancelled:
+            raise UsageError("the portal was closed before this was done") from None
+        except BaseException:
+            # KeyboardInterrupt, mostly. What failed by itself is done, and this changes nothing.
+            waiting.cancel()
+            raise
+
+    def close(self) -> None:
+        """What still runs there is cancelled and waited for; then the thread has ended. Closing again does nothing."""
+        with self._turn:
+            loop, thread = self._loop, self._thread
+            if loop is None or thread is None:
+                return
+            self._loop = self._thread = None
+            loop.call_soon_threadsafe(loop.stop)
+        if thread is not threading.current_thread():
+            thread.join()
+
+    def _submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        if self._loop is None:
+            work.close()
+            raise UsageError("the portal is closed", fix="open it first, or use it in a `with` block")
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise UsageError("the portal was asked from its own loop, which would wait for itself", fix="await instead")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _serve(self, started: "Future[asyncio.AbstractEventLoop]") -> None:
+        with asyncio.Runner() as runner:
+            loop = runner.get_loop()
+            loop.call_soon(started.set_result, loop)
+            loop.run_forever()
