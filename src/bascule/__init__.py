@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
+    from bascule.core.reaction import RunStopped
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
 
@@ -20,6 +21,7 @@ __all__ = [
     "Outcome",
     "PromptResult",
     "ResourceResult",
+    "RunStopped",
     "Runtime",
     "Sampled",
     "Sampling",
@@ -38,6 +40,7 @@ _HOMES = {
     "Outcome": "bascule.core.outcome",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
+    "RunStopped": "bascule.core.reaction",
     "Runtime": "bascule.runtime.runtime",
     "Sampled": "bascule.core.answer",
     "Sampling": "bascule.core.answer",

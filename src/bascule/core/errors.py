@@ -28,14 +28,12 @@ BasculeError
 │   ├── PathRefused        BSC-611
 │   └── NoRoom             BSC-612
 ├── StoreError             BSC-650  ours: what must be kept could not be read or written
-├── RunStopped             BSC-700  raised in an agent framework: the run ends with this failure
+├── RunStopped             BSC-700  in core.reaction: ends a run in an agent framework
 └── PermitLost             BSC-900  never leaves the runtime: decide again
 """
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
-
-from bascule.core.outcome import ToolFailure
 
 
 class BasculeError(Exception):
@@ -274,18 +272,6 @@ class StoreError(BasculeError):
     """What must be kept could not be read or written."""
 
     code = "BSC-650"
-
-
-class RunStopped(BasculeError):
-    """A tool failed in a way that ends the run it was called in. Bridges raise it; a session's `call` never does."""
-
-    code = "BSC-700"
-
-    def __init__(
-        self, message: str, *, failure: ToolFailure, where: str = "", evidence: str = "", fix: str = ""
-    ) -> None:
-        super().__init__(message, where=where, evidence=evidence, fix=fix)
-        self.failure = failure
 
 
 class PermitLost(BasculeError):
