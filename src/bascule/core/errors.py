@@ -28,8 +28,9 @@ BasculeError
 │   ├── PathRefused        BSC-611
 │   └── NoRoom             BSC-612
 ├── StoreError             BSC-650  ours: what must be kept could not be read or written
-├── RunStopped             BSC-700  in core.reaction: ends a run in an agent framework
 └── PermitLost             BSC-900  never leaves the runtime: decide again
+
+`RunStopped` (BSC-700), which ends the run of an agent framework, stands with the reactions.
 """
 
 from collections.abc import Mapping
