@@ -6,8 +6,8 @@ import concurrent.futures.thread
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import FIRST_COMPLETED, Future
 from concurrent.futures import CancelledError as FutureCancelled
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
@@ -49,7 +49,9 @@ class Stay:
         try:
             _RUNNING.add(self)
             self._left = self._portal.start(self._live())
-            self._entered.result()
+            concurrent.futures.wait((self._entered, self._left), return_when=FIRST_COMPLETED)
+            if not self._entered.done():
+                self._left.result()
         except FutureCancelled:
             self.end()
             raise UsageError("the runtime was closed before it was open") from None
@@ -73,26 +75,15 @@ class Stay:
             self._portal.close()
             self.ended = True
             _RUNNING.discard(self)
-        if self._left is not None and self._left.done() and self._was_entered():
+        if self._left is not None and self._left.done() and self._entered.done():
             self._left.result()
-
-    def _was_entered(self) -> bool:
-        return self._entered.done() and not self._entered.cancelled() and self._entered.exception() is None
 
     async def _live(self) -> None:
         """One task enters the runtime and leaves it."""
         self._life = asyncio.current_task()
-        try:
-            async with self._runtime:
-                self._entered.set_result(None)
-                await self._over.wait()
-        except asyncio.CancelledError:
-            self._entered.cancel()
-            raise
-        except BaseException as error:
-            if self._entered.done():
-                raise
-            self._entered.set_exception(error)
+        async with self._runtime:
+            self._entered.set_result(None)
+            await self._over.wait()
 
     async def _do(self, work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
         if self.closing:
