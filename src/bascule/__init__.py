@@ -3,15 +3,19 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bascule.catalog.typed.tool import TypedTool, typed_tool
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.core.reaction import RunStopped
+    from bascule.core.unset import UNSET, Unset
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
+    from bascule.runtime.typed_call import typed_call
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "UNSET",
     "Accept",
     "AgentSession",
     "Cancel",
@@ -27,10 +31,15 @@ __all__ = [
     "Sampling",
     "ToolFailure",
     "ToolResult",
+    "TypedTool",
+    "Unset",
     "__version__",
+    "typed_call",
+    "typed_tool",
 ]
 
 _HOMES = {
+    "UNSET": "bascule.core.unset",
     "Accept": "bascule.core.answer",
     "AgentSession": "bascule.runtime.session",
     "Cancel": "bascule.core.answer",
@@ -46,6 +55,10 @@ _HOMES = {
     "Sampling": "bascule.core.answer",
     "ToolFailure": "bascule.core.outcome",
     "ToolResult": "bascule.core.outcome",
+    "TypedTool": "bascule.catalog.typed.tool",
+    "Unset": "bascule.core.unset",
+    "typed_call": "bascule.runtime.typed_call",
+    "typed_tool": "bascule.catalog.typed.tool",
 }
 
 
