@@ -1,7 +1,7 @@
 """What stands for an argument that was not given. It is not None: a tool may take `null` and mean something by it."""
 
 from enum import Enum
-from typing import Final
+from typing import Final, Literal
 
 
 class Unset(Enum):
@@ -10,7 +10,7 @@ class Unset(Enum):
     # No text and no number: should it get into arguments by mistake, they are no JSON, and nothing is sent.
     UNSET = object()
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
     def __repr__(self) -> str:

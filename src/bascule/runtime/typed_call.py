@@ -5,7 +5,7 @@ from typing import Any, TypeVar, overload
 
 from bascule.catalog.typed.dumping import dumped
 from bascule.catalog.typed.loading import Misfit, loaded
-from bascule.core.errors import ProtocolViolation
+from bascule.core.errors import InvalidArguments, ProtocolViolation
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.unset import UNSET, Unset
 from bascule.runtime.session import AgentSession
@@ -15,18 +15,31 @@ T = TypeVar("T")
 Given = Mapping[str, Any]
 """Arguments by their names in JSON. Those that are UNSET do not travel."""
 
+More = Given | Unset
+"""Arguments that the schema allows and does not name."""
+
 
 @overload
-async def typed_call(session: AgentSession, name: str, given: Given, /) -> Outcome: ...
+async def typed_call(session: AgentSession, name: str, given: Given, *, additional: More = UNSET) -> Outcome: ...
 @overload
-async def typed_call(session: AgentSession, name: str, given: Given, result: type[T], /) -> T | ToolFailure: ...
+async def typed_call(
+    session: AgentSession, name: str, given: Given, result: type[T], *, additional: More = UNSET
+) -> T | ToolFailure: ...
 @overload
-async def typed_call(session: AgentSession, name: str, given: Given, result: Any, /) -> Any: ...
-async def typed_call(session: AgentSession, name: str, given: Given, result: Any = UNSET, /) -> Any:
+async def typed_call(
+    session: AgentSession, name: str, given: Given, result: Any, *, additional: More = UNSET
+) -> Any: ...
+async def typed_call(
+    session: AgentSession, name: str, given: Given, result: Any = UNSET, *, additional: More = UNSET
+) -> Any:
     """Call a tool. Its structured result is given back as the type that is named; without one, the outcome."""
-    arguments = {key: dumped(value) for key, value in given.items() if value is not UNSET}
+    more = additional or {}
+    twice = sorted(given.keys() & more.keys())
+    if twice:
+        raise InvalidArguments(f"`additional` holds what has an argument of its own: {', '.join(twice)}")
+    arguments = {key: dumped(value) for key, value in (*given.items(), *more.items()) if value is not UNSET}
     outcome = await session.call(name, arguments)
-    if isinstance(outcome, ToolFailure) or isinstance(result, Unset):
+    if isinstance(outcome, ToolFailure) or result is UNSET:
         return outcome
     try:
         return loaded(result, outcome.structured)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 RESERVED = frozenset(keyword.kwlist) | {
     *("str", "int", "float", "bool", "list", "dict", "Any", "Literal", "Never", "Unset", "UNSET"),
-    *("dataclass", "field", "typed_call", "AgentSession", "Outcome", "ToolFailure", "ToolResult", "annotations"),
+    *("dataclasses", "typed_call", "AgentSession", "Outcome", "ToolFailure"),
 }
 """What cannot be a name, and what types are written with: a field of such a name would stand before it."""
 
@@ -53,18 +53,18 @@ class Names:
         return found
 
 
-def field_names(keys: Iterable[str], root: str = "") -> dict[str, str]:
+def field_names(keys: Iterable[str], roots: tuple[str, ...] = (), *, otherwise: str = "field") -> dict[str, str]:
     """A field for each key, whatever order they come in. A key that is a good name keeps it.
 
-    No field begins like `root`, as the classes do that fields are of.
+    No field begins like one of the roots, as the classes do that fields are of.
     """
-    wanted = {key: _apart_from(root, identifier(key)) for key in sorted(keys)}
+    wanted = {key: _apart_from(roots, identifier(key, otherwise=otherwise)) for key in sorted(keys)}
     names = Names(key for key, name in wanted.items() if key == name)
     return {key: name if key == name else names.take(name) for key, name in wanted.items()}
 
 
-def _apart_from(root: str, name: str) -> str:
-    return f"field_{name}" if root and name.startswith(root) else name
+def _apart_from(roots: tuple[str, ...], name: str) -> str:
+    return f"field_{name}" if name.startswith(roots) else name
 
 
 def _plain(text: str) -> str:

@@ -85,6 +85,9 @@ _DECODED = ("contentEncoding", "contentMediaType")
 """Conditions up to draft 7, remarks since."""
 
 
+_PARAMS = "Params"
+_RESULT = "Result"
+
 _SIMPLE = frozenset({"type", "title", "description", "default", "examples", "format", "deprecated"})
 """Most places say nothing else."""
 
@@ -121,16 +124,17 @@ class _Condition(NamedTuple):
     shape: Callable[[], Shape]
 
 
-def read(schema: JsonObject, bound: Bound, name: str) -> Read:
-    """The shape of whatever a schema takes."""
-    reader = _Reader(schema, bound, name)
-    shape = reader.shape(schema, _Spot("", name))
+def read(schema: JsonObject, bound: Bound, tool: str) -> Read:
+    """The shape of whatever the schema of a tool's results takes. Classes are named after the tool."""
+    reader = _Reader(schema, bound, tool, _RESULT)
+    shape = reader.shape(schema, _Spot("", f"{tool}{_RESULT}"))
     return Read(shape, tuple(reader.records), tuple(reader.reasons))
 
 
-def read_object(schema: JsonObject, bound: Bound, name: str) -> Read:
-    """The same for a schema that takes objects alone, as one record whatever it says."""
-    reader = _Reader(schema, bound, name)
+def read_object(schema: JsonObject, bound: Bound, tool: str) -> Read:
+    """The same for the schema of a tool's arguments, which are an object: one record, whatever it says."""
+    name = f"{tool}{_PARAMS}"
+    reader = _Reader(schema, bound, tool, _PARAMS)
     whole = narrowed(reader.shape(schema, _Spot("", name)), frozenset({"object"}))
     record = whole if isinstance(whole, Record) else reader.opened(whole, name)
     return Read(record, tuple(reader.records), tuple(reader.reasons))
@@ -139,10 +143,11 @@ def read_object(schema: JsonObject, bound: Bound, name: str) -> Read:
 class _Reader:
     """One pass over one schema, meeting every place once."""
 
-    def __init__(self, schema: JsonObject, bound: Bound, root: str) -> None:
+    def __init__(self, schema: JsonObject, bound: Bound, tool: str, what: str) -> None:
         self.records: list[Record] = []
         self.reasons: list[str] = []
-        self._root = root
+        self._root = f"{tool}{what}"
+        self._roots = (f"{tool}{_PARAMS}", f"{tool}{_RESULT}")
         self._references = References(schema)
         self._old = draft_of(schema, bound) == "Draft7Validator"
         self._shapes: dict[int, Shape] = {}
@@ -255,12 +260,11 @@ class _Reader:
     def _listed(self, place: JsonObject, word: str, spot: _Spot) -> Shape:
         values = [place["const"]] if word == "const" else as_array(place["enum"])
         said = [(kind_of(value), value) for value in values]
-        exact = [(kind, _whole(value)) for kind, value in said if kind not in {"number", "array", "object"}]
-        rest = frozenset(kind for kind, _ in said if kind in {"number", "array", "object"})
-        if rest:
+        exact = [(kind, _whole(value)) for kind, value in said if kind in {"string", "integer", "boolean"}]
+        rest = frozenset(kind for kind, _ in said) - {"string", "integer", "boolean"}
+        if rest - {"null"}:
             self._note(spot, f"`{word}` of other than text and whole numbers")
-        options = Options(tuple(dict.fromkeys(exact)))
-        return either([options if exact else NOTHING, of_kinds(rest)])
+        return either([Options(tuple(exact)), of_kinds(rest)])
 
     def _target(self, place: JsonObject, spot: _Spot) -> Shape:
         reference: str = place["$ref"]
@@ -310,7 +314,7 @@ class _Reader:
         self.records.append(record)
         self._way.append(0)
         rest = self._rest(place, spot)
-        names = field_names(members.keys() | required, self._root)
+        names = field_names(members.keys() | required, self._roots)
         record.members = tuple(
             Member(key, names[key], self._member(members, key, rest, spot), key in required, _words(members.get(key)))
             for key in sorted(names, key=lambda key: (key not in required, key))

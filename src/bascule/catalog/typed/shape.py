@@ -129,13 +129,17 @@ def of_kinds(kinds: frozenset[str]) -> Shape:
 
 
 def either(shapes: Iterable[Shape]) -> Shape:
-    """Any of some shapes, each once."""
+    """Any of some shapes, each once, without those that another has in it."""
     flat = dict.fromkeys(chain.from_iterable(s.options if isinstance(s, Either) else (s,) for s in shapes))
     if ANYTHING in flat:
         return ANYTHING
+    whole = frozenset(chain.from_iterable(kinds_in(shape) for shape in flat if isinstance(shape, Plain)))
     values = dict.fromkeys(chain.from_iterable(shape.values for shape in flat if isinstance(shape, Options)))
     left: list[Shape] = [shape for shape in flat if not isinstance(shape, Options | Nothing)]
-    left += [Options(tuple(values))] if values else []
+    if Plain("number") in flat and Plain("integer") in flat:
+        left.remove(Plain("integer"))
+    options = tuple((kind, value) for kind, value in values if kind not in whole)
+    left += [Options(options)] if options else []
     return Either(tuple(left)) if len(left) > 1 else left[0] if left else NOTHING
 
 

@@ -104,14 +104,14 @@ def usable(spec: ToolSpec) -> Entry:
 def read_params(entry: Entry, name: str) -> Read:
     """The shape of a tool's arguments, whose records are named after it."""
     assert entry.arguments is not None
-    return read_object(entry.arguments.schema, entry.arguments.bound, f"{name}Params")
+    return read_object(entry.arguments.schema, entry.arguments.bound, name)
 
 
 def read_result(entry: Entry, name: str) -> Read | None:
     """The shape of a tool's structured results, if it promises any."""
     if entry.results is None:
         return None
-    return read(entry.results.schema, entry.results.bound, f"{name}Result")
+    return read(entry.results.schema, entry.results.bound, name)
 
 
 def _made(spec: ToolSpec) -> TypedTool:
