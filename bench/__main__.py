@@ -26,6 +26,7 @@ SUITES = (
     "workspace",
     "idle_links",
     "command",
+    "bridge_weakincentives",
 )
 RESULTS = Path("build/bench.json")
 

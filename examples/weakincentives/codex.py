@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Stands in for `codex app-server`, so that the example runs offline: a model that makes the calls it is told to.
 
 `CALLS` in its environment are those calls, as JSON: `[["github_create_issue", {"title": "…"}]]`. What it was shown of

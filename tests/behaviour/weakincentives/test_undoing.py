@@ -18,8 +18,10 @@ from bascule import RunStopped, Runtime
 from bascule.bridges.weakincentives import (
     McpConnectionPool,
     McpIntegrationSection,
+    McpOutputsForgotten,
     McpRunStopped,
     McpToolInvoked,
+    McpToolOutput,
 )
 from bascule.core.events import ToolInvoked as CallEnded
 from support.weakincentives_runs import (
@@ -92,6 +94,16 @@ def appended(event: Any) -> Any:
     from weakincentives.runtime.session import Append
 
     return Append(event)
+
+
+def test_what_calls_gave_is_kept_and_makes_no_later_call_slower(tmp_path: Path):
+    with connected(acting(tmp_path)) as section:
+        run(tmp_path, section, ("work_act", {}), ("work_act", {"result": BROKEN}), ("work_act", {}))
+
+        assert len(section.session[McpToolOutput].all()) == 2
+        assert not any(kind is McpToolOutput for kind in section.session.snapshot().slices)
+        section.session.dispatch(McpOutputsForgotten())
+        assert section.session[McpToolOutput].all() == ()
 
 
 @pytest.mark.requirement("BRG-2")

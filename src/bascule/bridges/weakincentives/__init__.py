@@ -24,6 +24,7 @@ from bascule.bridges.weakincentives.errors import (
     McpToolError,
 )
 from bascule.bridges.weakincentives.events import McpToolInvoked
+from bascule.bridges.weakincentives.outputs import McpOutputsForgotten
 from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult
 from bascule.bridges.weakincentives.section import McpIntegrationParams, McpIntegrationSection
 
@@ -36,6 +37,7 @@ __all__ = [
     "McpError",
     "McpIntegrationParams",
     "McpIntegrationSection",
+    "McpOutputsForgotten",
     "McpRunStopped",
     "McpSchemaError",
     "McpTimeoutError",

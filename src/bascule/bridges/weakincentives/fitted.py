@@ -5,9 +5,9 @@ a number is asked for, names that Python has no room for. The schema itself is c
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from itertools import chain
-from typing import Annotated, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn
 
 from bascule.catalog.typed.shape import Either, ListOf, MapOf, Options, Plain, Record, Shape
 from bascule.core.jsonvalue import is_array, is_object
@@ -26,13 +26,17 @@ class Fitted:
     """A frozen dataclass whose methods are here once, for all: to write and compile them for each of a thousand tools
     would take seconds."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    if TYPE_CHECKING:
+        # The framework evaluates all annotations of a class, and of those it comes from, with every call.
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+        plan: ClassVar[tuple["_Part", ...]]
 
     def __init__(self, **given: Any) -> None:
-        for part in fields(self):
-            if part.name not in given and part.default is not UNSET and part.default is not None:
+        held = self.__dict__
+        for part in self.plan:
+            held[part.name] = given.pop(part.name, part.default)
+            if held[part.name] is MISSING:
                 raise TypeError(f"{type(self).__name__} needs {part.name}")
-            object.__setattr__(self, part.name, given.pop(part.name, part.default))
         if given:
             raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(given))}")
 
@@ -52,6 +56,15 @@ class Fitted:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
+class _Part(NamedTuple):
+    """A field, and where its value goes in JSON."""
+
+    name: str
+    default: Any
+    key: str
+    rest: bool
+
+
 def fitted(record: Record, missing: Any) -> type[Fitted]:
     """The dataclass of a record. A member that need not be there is `missing` where it is not: UNSET in arguments, to
     tell it from null; None in results, which the framework must be able to write down."""
@@ -64,14 +77,14 @@ def arguments_of(params: Fitted | None) -> dict[str, Any]:
 
 
 def _members(params: Fitted) -> Iterator[tuple[str, Any]]:
-    for part in fields(params):
+    for part in params.plan:
         value = getattr(params, part.name)
         if value is UNSET:
             continue
-        if part.metadata.get(REST):
+        if part.rest:
             yield from _plain(value).items()
         else:
-            yield part.metadata.get(ALIAS, part.name), _plain(value)
+            yield part.key, _plain(value)
 
 
 def _plain(value: Any) -> Any:
@@ -99,6 +112,9 @@ class _Fitter:
             self._add(namespace, record.rest_name, dict[str, self.kind(record.rest)], {REST: True}, required=False)
         plain = type(record.name, (Fitted,), {**namespace, "__module__": __name__})
         made = dataclass(init=False, repr=False, eq=False)(plain)
+        made.plan = tuple(
+            _Part(f.name, f.default, f.metadata.get(ALIAS, f.name), REST in f.metadata) for f in fields(made)
+        )
         self._classes[id(record)] = made
         return made
 

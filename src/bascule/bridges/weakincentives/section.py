@@ -14,6 +14,7 @@ from bascule.bridges.weakincentives.connections import McpConnection, McpConnect
 from bascule.bridges.weakincentives.errors import McpConnectionError, McpSchemaError
 from bascule.bridges.weakincentives.events import tell_on
 from bascule.bridges.weakincentives.inventory import DEFAULT, check_template, filled_in
+from bascule.bridges.weakincentives.outputs import keep_as_log
 from bascule.bridges.weakincentives.sharing import Visit, shared_by
 from bascule.bridges.weakincentives.toolbox import NO_TOOLS
 from bascule.bridges.weakincentives.tools import GovernedTool, Stops, bridged
@@ -272,15 +273,20 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
     def _tool(self, name: str, spec: ToolSpec) -> Tool[Any, Any]:
         native = spec.key.server not in self.servers
         governed = GovernedTool(spec, self._session, self._call, self._stops, native=native)
-        return bridged(name, spec, governed, accepts_overrides=self.accepts_overrides)
+        made = bridged(name, spec, governed, accepts_overrides=self.accepts_overrides)
+        keep_as_log(self._session, governed.result_type)
+        return made
 
     def _call(
         self, spec: ToolSpec, arguments: dict[str, Any], left: float | None, on_progress: OnProgress | None
     ) -> Outcome:
-        config = self.servers.get(spec.key.server)
-        # A run that has more time left than the server may take changes nothing.
-        timeout = None if left is None or (config is not None and left >= config.timeouts.call) else left
+        timeout = None if left is None else self._timeout(spec, left)
         return self._open().session.call(spec.name, arguments, timeout=timeout, on_progress=on_progress)
+
+    def _timeout(self, spec: ToolSpec, left: float) -> float | None:
+        """What bounds a call beside the server's own limit: the end of the run, where that comes first."""
+        config = self.servers.get(spec.key.server)
+        return None if config is not None and left >= config.timeouts.call else left
 
     def _open(self) -> Visit:
         visit = self._visit

@@ -108,7 +108,7 @@ def _params_type(spec: ToolSpec) -> type[Fitted]:
             tool_name=spec.key.tool,
             reason=bound,
         )
-    shape = read_object(schema, bound, f"{class_name(spec.name)}Params").shape
+    shape = read_object(schema, bound, class_name(spec.name)).shape
     assert isinstance(shape, Record)
     if not shape.members and ("additionalProperties" in schema or "properties" not in schema):
         # It has nothing but members without names, and wants them.
@@ -118,11 +118,13 @@ def _params_type(spec: ToolSpec) -> type[Fitted]:
 
 def _result_type(spec: ToolSpec) -> Any:
     """A dataclass where the tool promises one."""
-    schema = dict(spec.output_schema or {})
-    bound = bound_of(schema)
-    if not schema or isinstance(bound, str):
+    if not spec.output_schema:
         return McpToolOutput
-    shape = read(schema, bound, f"{class_name(spec.name)}Result").shape
+    schema = dict(spec.output_schema)
+    bound = bound_of(schema)
+    if isinstance(bound, str):
+        return McpToolOutput
+    shape = read(schema, bound, class_name(spec.name)).shape
     return fitted(shape, None) if isinstance(shape, Record) else McpToolOutput
 
 

@@ -15,7 +15,7 @@ def params(properties: dict[str, Any], required: tuple[str, ...] = (), missing: 
     whole = {"type": "object", "properties": properties, "required": list(required), **more}
     bound = bound_of(whole)
     assert isinstance(bound, Bound)
-    shape = read_object(whole, bound, "WorkActParams").shape
+    shape = read_object(whole, bound, "WorkAct").shape
     assert isinstance(shape, Record)
     return fitted(shape, missing)
 
