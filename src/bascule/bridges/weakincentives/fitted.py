@@ -19,6 +19,10 @@ ALIAS = "alias"
 REST = "additional"
 """In the metadata of a field: that it holds the members without a field of their own."""
 
+MAX_PLACES = 1000
+"""Places that a schema may have when it is written out, as the framework does: every reference anew. What is beyond is
+taken as it comes, and left to the schema. A few dozen lines can stand for more places than fit into memory."""
+
 PLAIN: Mapping[str, Any] = {"string": str, "number": float | int, "integer": int, "boolean": bool, "null": None}
 
 
@@ -100,16 +104,20 @@ class _Fitter:
 
     def __init__(self, missing: Any) -> None:
         self._missing = missing
-        self._classes: dict[int, type[Fitted] | None] = {}
+        self._classes: dict[int, type[Fitted]] = {}
+        self._places: dict[int, int] = {}
 
     def class_of(self, record: Record) -> type[Fitted]:
-        self._classes[id(record)] = None
         namespace: dict[str, Any] = {"__annotations__": {}, "__doc__": record.description or record.name}
+        left = MAX_PLACES
         for member in record.members:
             names = {} if member.key == member.name else {ALIAS: member.key}
-            self._add(namespace, member.name, self.kind(member.shape), names, required=member.required)
+            left -= self._written(member.shape)
+            kind = self.kind(member.shape) if left >= 0 else object
+            self._add(namespace, member.name, kind, names, required=member.required)
         if record.rest is not None and record.rest_said:
-            self._add(namespace, record.rest_name, dict[str, self.kind(record.rest)], {REST: True}, required=False)
+            rest = self.kind(record.rest) if left >= self._written(record.rest) else object
+            self._add(namespace, record.rest_name, dict[str, rest], {REST: True}, required=False)
         plain = type(record.name, (Fitted,), {**namespace, "__module__": __name__})
         made = dataclass(init=False, repr=False, eq=False)(plain)
         made.plan = tuple(
@@ -160,10 +168,28 @@ class _Fitter:
         return _either(self.kind(option) if not isinstance(option, Options) else _kinds(option) for option in options)
 
     def _record(self, record: Record) -> Any:
-        if id(record) not in self._classes:
-            return self.class_of(record)
-        # Inside itself it is not there yet.
-        return self._classes[id(record)] or dict[str, object]
+        # Never inside itself: that is another shape.
+        return self._classes.get(id(record)) or self.class_of(record)
+
+    def _written(self, shape: Shape) -> int:
+        """The places of a shape when it is written out, as far as that matters."""
+        found = self._places.get(id(shape))
+        if found is None:
+            found = min(1 + sum(map(self._written, _parts(shape))), MAX_PLACES + 1)
+            self._places[id(shape)] = found
+        return found
+
+
+def _parts(shape: Shape) -> Iterable[Shape]:
+    match shape:
+        case ListOf(inner=inner) | MapOf(inner=inner):
+            return (inner,)
+        case Either(options=options):
+            return options
+        case Record(members=members, rest=rest):
+            return [member.shape for member in members] + ([rest] if rest is not None else [])
+        case _:
+            return ()
 
 
 _NULL = (("null", None),)

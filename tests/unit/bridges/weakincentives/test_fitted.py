@@ -1,5 +1,5 @@
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from weakincentives.serde import dump, parse, schema
@@ -124,11 +124,38 @@ def test_what_leads_back_to_itself_ends():
     assert given(kind, **deep) == deep
 
 
+def doubling(levels: int, **place: Any) -> dict[str, Any]:
+    """Definitions of which each names the next one twice: two to the power of so many places, when written out."""
+    below = [{"$ref": f"#/$defs/level{n + 1}"} for n in range(levels)]
+    made = {f"level{n}": _doubled(below[n], **place) for n in range(levels)}
+    return {"$defs": {**made, f"level{levels}": {"type": "integer"}}}
+
+
+def _doubled(below: Any, *, named: bool = True) -> dict[str, Any]:
+    if named:
+        return {"type": "object", "properties": {"left": below, "right": below}}
+    return {"anyOf": [{"type": "array", "items": below}, {"type": "object", "additionalProperties": below}]}
+
+
+@pytest.mark.parametrize(("levels", "named"), [(30, True), (12, False)])
+def test_a_schema_that_would_fill_the_memory_when_written_out_is_not(levels: int, named: bool):
+    kind = params({"top": {"$ref": "#/$defs/level0"}, "n": INTEGER}, **doubling(levels, named=named))
+
+    assert len(str(told_of(kind))) < 200_000
+    assert not named or told_of(kind)["top"] == {}
+    assert given(kind, top={"left": {"left": {}}}, n=1) == {"top": {"left": {"left": {}}}, "n": 1}
+
+
+def test_one_that_fits_is_written_out():
+    assert told_of(params({"top": {"$ref": "#/$defs/level0"}}, **doubling(4)))["top"]["type"] == "object"
+
+
 def test_what_is_missing_in_a_result_is_none_and_can_be_written_down():
     kind = params({"a": STRING, "b": {"type": "object", "properties": {"c": {"enum": ["x"]}}}}, missing=None)
     made = parse(kind, {"b": {}}, coerce=False)
 
     assert isinstance(made, Fitted)
+    assert get_type_hints(kind)["a"] == str | None
     assert dump(made) == {"a": None, "b": {"c": None}}
 
 
