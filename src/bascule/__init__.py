@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bascule.catalog.search import search
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
+    from bascule.core.reaction import RunStopped
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
 
@@ -20,12 +22,14 @@ __all__ = [
     "Outcome",
     "PromptResult",
     "ResourceResult",
+    "RunStopped",
     "Runtime",
     "Sampled",
     "Sampling",
     "ToolFailure",
     "ToolResult",
     "__version__",
+    "search",
 ]
 
 _HOMES = {
@@ -38,11 +42,13 @@ _HOMES = {
     "Outcome": "bascule.core.outcome",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
+    "RunStopped": "bascule.core.reaction",
     "Runtime": "bascule.runtime.runtime",
     "Sampled": "bascule.core.answer",
     "Sampling": "bascule.core.answer",
     "ToolFailure": "bascule.core.outcome",
     "ToolResult": "bascule.core.outcome",
+    "search": "bascule.catalog.search",
 }
 
 
