@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.core.principal import Principal
+    from bascule.core.reaction import RunStopped
     from bascule.kit.errors import ToolFatalError, ToolRetryError
     from bascule.runtime.native import native_server
     from bascule.runtime.runtime import Runtime
@@ -30,6 +31,7 @@ __all__ = [
     "Progress",
     "PromptResult",
     "ResourceResult",
+    "RunStopped",
     "Runtime",
     "Sampled",
     "Sampling",
@@ -56,6 +58,7 @@ _HOMES = {
     "Progress": "bascule.transports.native_progress",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
+    "RunStopped": "bascule.core.reaction",
     "Runtime": "bascule.runtime.runtime",
     "Sampled": "bascule.core.answer",
     "Sampling": "bascule.core.answer",

@@ -28,14 +28,13 @@ BasculeError
 │   ├── PathRefused        BSC-611
 │   └── NoRoom             BSC-612
 ├── StoreError             BSC-650  ours: what must be kept could not be read or written
-├── RunStopped             BSC-700  raised in an agent framework: the run ends with this failure
 └── PermitLost             BSC-900  never leaves the runtime: decide again
+
+`RunStopped` (BSC-700), which ends the run of an agent framework, stands with the reactions.
 """
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
-
-from bascule.core.outcome import ToolFailure
 
 
 class BasculeError(Exception):
@@ -274,18 +273,6 @@ class StoreError(BasculeError):
     """What must be kept could not be read or written."""
 
     code = "BSC-650"
-
-
-class RunStopped(BasculeError):
-    """A tool failed in a way that ends the run it was called in. Bridges raise it; a session's `call` never does."""
-
-    code = "BSC-700"
-
-    def __init__(
-        self, message: str, *, failure: ToolFailure, where: str = "", evidence: str = "", fix: str = ""
-    ) -> None:
-        super().__init__(message, where=where, evidence=evidence, fix=fix)
-        self.failure = failure
 
 
 class PermitLost(BasculeError):

@@ -3,8 +3,20 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from bascule.core.errors import RunStopped
+from bascule.core.errors import BasculeError
 from bascule.core.outcome import FailureKind, ToolFailure
+
+
+class RunStopped(BasculeError):
+    """A tool failed in a way that ends the run it was called in. Bridges raise it; a session's `call` never does."""
+
+    code = "BSC-700"
+
+    def __init__(
+        self, message: str, *, failure: ToolFailure, where: str = "", evidence: str = "", fix: str = ""
+    ) -> None:
+        super().__init__(message, where=where, evidence=evidence, fix=fix)
+        self.failure = failure
 
 
 class Reaction(StrEnum):

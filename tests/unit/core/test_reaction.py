@@ -1,8 +1,7 @@
 import pytest
 
-from bascule.core.errors import RunStopped
 from bascule.core.outcome import FailureKind, ToolFailure
-from bascule.core.reaction import REACTIONS, Reaction, reaction, stopped, told
+from bascule.core.reaction import REACTIONS, Reaction, RunStopped, reaction, stopped, told
 
 
 def failure(kind: FailureKind, *, retriable: bool | None = None, fix: str = "") -> ToolFailure:

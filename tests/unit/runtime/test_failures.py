@@ -15,14 +15,13 @@ from bascule.core.errors import (
     PermitLost,
     ProtocolViolation,
     Refused,
-    RunStopped,
 )
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import Lane
 from bascule.runtime.failures import KINDS, aborted, broken, failure_of, kind_of
 
-NEVER_ARRIVE = {BasculeError, PeerError, PermitLost, RunStopped}
-"""Parents that nobody raises, the one the executor keeps to itself, and the one that bridges raise above it."""
+NEVER_ARRIVE = {BasculeError, PeerError, PermitLost}
+"""Parents that nobody raises, and the one the executor keeps to itself."""
 
 
 def test_every_error_class_has_its_kind():
