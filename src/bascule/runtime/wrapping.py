@@ -138,7 +138,12 @@ class _Course:
     async def ask(self, arguments: Mapping[str, Any]) -> Outcome:
         if self.over:
             raise UsageError(f"the call of {self._name} is over", fix="await the tool before the wrapper returns")
-        call = ToolCall(self._name, dict(arguments), self._enter(), self._on_progress)
+        left = self._enter()
+        if left <= 0:
+            # What comes next is the end of the call.
+            self._leave(0.0)
+            await asyncio.get_running_loop().create_future()
+        call = ToolCall(self._name, dict(arguments), left, self._on_progress)
         began, spent = self._now(), 0.0
         try:
             outcome = await self._carry(self._standing, INNER_CALL, call)
@@ -154,7 +159,7 @@ class _Course:
             self._longest = 0.0
             self._set(None)
         self._inside += 1
-        return max(self._left, 0.001)
+        return self._left
 
     def _leave(self, spent: float) -> None:
         self._longest = max(self._longest, spent)
