@@ -19,6 +19,7 @@ from bascule.transports.messages import MessageDispatcher
 from bascule.transports.native_progress import Progress, unheard
 from bascule.transports.native_tool import NativeTool
 from bascule.transports.outbox import AtOnce
+from bascule.wire.framing import too_long
 from bascule.wire.jsonrpc import write_error, write_notification, write_result
 from bascule.wire.stamp import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS
 
@@ -138,10 +139,11 @@ class NativeDispatcher(MessageDispatcher):
             _ = task.cancelled() or task.exception()
             return
         del self._running[request_id]
-        data = write_result(request_id, tool.reply(task))
-        if len(data) > self._max_message:
-            data = write_result(request_id, _too_long(tool.name, len(data), self._max_message))
-        self.take((data,))
+        data, pending = write_result(request_id, tool.reply(task)), self._pending.get(request_id)
+        if len(data) > self._max_message and pending is not None:
+            pending.fail(too_long(self._max_message))
+        else:
+            self.take((data,))
 
     def _stop(self, request_id: int | None) -> None:
         task = self._running.pop(request_id, None)
@@ -176,8 +178,3 @@ class NativeDispatcher(MessageDispatcher):
                 self._loop.call_soon_threadsafe(self.take, (data,))
 
         return Progress(tell)
-
-
-def _too_long(name: str, size: int, limit: int) -> JsonObject:
-    words = f"what {name} gives back is too long: {size} bytes, and {limit} are allowed"
-    return {"content": [{"type": "text", "text": words}], "isError": True}
