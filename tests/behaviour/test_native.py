@@ -196,7 +196,7 @@ async def test_the_operators_words_hold_for_functions(events: Events):
         asked.append((approval.name, dict(approval.arguments)))
         return approval.arguments["text"] != "no"
 
-    settings = {"ask": ("note",), "block": ("fetch",), "limits": Limits(per_minute=2)}
+    settings: dict[str, Any] = {"ask": ("note",), "block": ("fetch",), "limits": Limits(per_minute=2)}
     async with serving(note, fetch, whoami, on_ask=on_ask, **settings) as session:
         names = [spec.name for spec in await session.tools()]
         good(await session.call("own_note", {"text": "yes"}))

@@ -87,7 +87,7 @@ def in_the_course(tool: Tool, body: Callable[[_Course], Awaitable[Any]], limit: 
         now = asyncio.get_running_loop().time
         began = now()
         made = _Course(cast("Any", Stand(limit)), Prepared("tools/call", "work", {}), "work_act", tool.carry)
-        await made.wait_for(cast("asyncio.Task[Any]", asyncio.ensure_future(body(made))))
+        await made.wait_for(asyncio.ensure_future(body(made)))
         return now() - began
 
     return in_virtual_time(course())
