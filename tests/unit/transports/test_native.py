@@ -206,9 +206,9 @@ async def test_revoking_ends_what_has_no_permit_any_more_and_nothing_else():
         assert dispatcher.revoke(LaneClosed("the level was raised"))
         with pytest.raises(LaneClosed):
             await barred
+        assert hers.ended == ["cancelled"]
         his.let_go.set()
         assert (await goes_on)["content"][0]["text"] == "done"
-    assert hers.ended == ["cancelled"]
 
 
 async def test_a_function_that_does_not_end_when_told_to_answers_nobody():
