@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bascule.catalog.search import search
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.core.principal import Principal
@@ -42,6 +43,7 @@ __all__ = [
     "Wrapped",
     "__version__",
     "native_server",
+    "search",
     "tool",
 ]
 
@@ -69,6 +71,7 @@ _HOMES = {
     "Wrapped": "bascule.runtime.wrapping",
     "native_server": "bascule.runtime.native",
     "tool": "bascule.transports.native_tool",
+    "search": "bascule.catalog.search",
 }
 
 
