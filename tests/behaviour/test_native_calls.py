@@ -16,10 +16,13 @@ from bascule import (
     tool,
 )
 from bascule.config import PRESETS, Timeouts
+from bascule.core.events import CallUndone
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
+from bascule.core.transaction import Ending
 from support.native import note, serving
 from support.runtime import Events, bad, good
+from support.waiting import until
 
 pytestmark = pytest.mark.requirement("CAT-10")
 
@@ -228,3 +231,25 @@ async def test_progress_comes_from_any_thread_and_in_order():
 
     assert seen[-1] == (5, 5, "at 5")
     assert seen == sorted(seen)
+
+
+async def test_what_a_thread_changes_after_its_call_was_given_up_is_undone_when_its_link_has_ended(events: Events):
+    go_on, done = threading.Event(), threading.Event()
+    sessions: list[AgentSession] = []
+
+    @tool("write")
+    def late() -> None:
+        go_on.wait(20)
+        sessions[0].state["late"] = "written"
+        done.set()
+
+    async with serving(late, events=events) as session:
+        sessions.append(session)
+        bad(await session.call("own_late", timeout=0.05), FailureKind.TIMEOUT)
+        go_on.set()
+        assert await asyncio.to_thread(done.wait, 20)
+        assert dict(session.state) == {"late": "written"}
+        await session.close()
+        await until(lambda: any(isinstance(event, CallUndone) for event in events))
+        assert dict(session.state) == {}
+    assert events.call.local is Ending.WAITING

@@ -1,8 +1,7 @@
 """Functions of a program around single tools: they change what goes in and what comes out, and can open nothing."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,37 +19,19 @@ from bascule import (
     native_server,
     tool,
 )
-from bascule.config import PRESETS, Limits, RuntimeConfig, ServerConfig
-from bascule.core.errors import UsageError
+from bascule.config import PRESETS, RuntimeConfig
+from bascule.core.errors import StoreError, UsageError
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
 from support.auditing import logged
-from support.runtime import Arrived, Events, a_tool, bad, calls_in, good, obeying, text
+from support.native import passing, wrapping
+from support.runtime import Events, a_tool, bad, calls_in, good, obeying, text
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("CAT-10")
 
 SECRET = DataSensitivity.SECRET
 ACT = a_tool("act")
-
-
-@asynccontextmanager
-async def wrapping(
-    server: ServerConfig,
-    wrapper: Any,
-    name: str | tuple[str, str] = "work_act",
-    events: Events | None = None,
-    **how: Any,
-) -> AsyncGenerator[AgentSession]:
-    """An agent session whose one server has a wrapper around one of its tools."""
-    runtime = Runtime(RuntimeConfig({server.name: server}), sinks=[events.append] if events is not None else [], **how)
-    runtime.wrap(name, wrapper)
-    async with fail_after(20, "the life of a runtime"), runtime:
-        yield runtime.session("alice", "s-1")
-
-
-async def passing(call: Wrapped, arguments: dict[str, Any]) -> Outcome:
-    return await call(arguments)
 
 
 @pytest.mark.parametrize("name", ["work_act", ("work", "act")])
@@ -197,6 +178,28 @@ async def test_a_person_is_asked_about_what_the_wrapper_sends_and_their_no_stand
     assert calls_in(tmp_path / "log") == []
 
 
+async def test_what_is_withheld_is_withheld_from_the_wrapper_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    seen: list[Outcome] = []
+
+    async def full(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    async def looking(call: Wrapped, arguments: dict[str, Any]) -> str:
+        seen.append(await call(arguments))
+        return "what I know"
+
+    labelled = {**text("the salaries"), "_meta": {"dev.bascule/labels": ["internal"]}}
+    server = obeying(tmp_path / "log", trust=["labels"])
+    async with wrapping(server, looking) as session:
+        await session.connect()
+        monkeypatch.setattr("bascule.store.sqlite_levels.SqliteLevels.raise_level", full)
+        good(await session.call("work_act", {"result": labelled}))
+
+        assert session.sensitivity is SECRET
+    bad(seen[0], FailureKind.DENIED)
+    assert "the salaries" not in repr(seen[0])
+
+
 async def test_a_raises_rule_holds_inside_a_wrapper_too():
     @tool("read")
     async def salaries() -> str:
@@ -232,90 +235,6 @@ async def test_a_failure_that_is_passed_on_stays_what_it_is(tmp_path: Path):
 
     assert isinstance(failure, ToolFailure)
     assert (failure.kind, failure.tool_code) == (FailureKind.TOOL_ERROR, -32000)
-
-
-async def test_limits_count_what_reaches_the_server(tmp_path: Path):
-    async def skipping(call: Wrapped, arguments: dict[str, Any]) -> Outcome | str:
-        return await call({}) if arguments.get("through") else "skipped"
-
-    server = obeying(tmp_path / "log", limits=Limits(per_minute=1))
-    async with wrapping(server, skipping) as session:
-        for _ in range(3):
-            good(await session.call("work_act"))
-        good(await session.call("work_act", {"through": True}))
-        bad(await session.call("work_act", {"through": True}), FailureKind.DENIED)
-
-
-async def test_cancelling_the_call_ends_the_wrapper_and_what_it_waits_for(tmp_path: Path, events: Events):
-    ended: list[str] = []
-
-    async def waiting(call: Wrapped, arguments: dict[str, Any]) -> Outcome:
-        try:
-            return await call(arguments)
-        finally:
-            ended.append("wrapper")
-
-    arrived = Arrived()
-    async with wrapping(obeying(tmp_path / "log"), waiting, events=events) as session:
-        order = {"progress": [1], "silent": True}
-        call = asyncio.create_task(session.call("work_act", order, on_progress=arrived))
-        await arrived.wait()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-
-    assert ended == ["wrapper"]
-    outcomes = [event.outcome for event in events.calls]
-    assert [outcome.kind for outcome in outcomes if isinstance(outcome, ToolFailure)] == [FailureKind.ABORTED] * 2
-
-
-async def test_a_wrapper_has_no_more_time_than_the_call(tmp_path: Path):
-    given: list[str] = []
-
-    async def stubborn(call: Wrapped, arguments: dict[str, Any]) -> Outcome:
-        while True:
-            outcome = await call({"silent": True})
-            given.append(outcome.kind if isinstance(outcome, ToolFailure) else "")
-
-    async def idle(call: Wrapped, arguments: dict[str, Any]) -> None:
-        await asyncio.get_running_loop().create_future()
-
-    async with wrapping(obeying(tmp_path / "log"), stubborn) as session:
-        bad(await session.call("work_act", timeout=0.2), FailureKind.TIMEOUT)
-    async with wrapping(obeying(tmp_path / "log2"), idle) as session:
-        late = bad(await session.call("work_act", timeout=0.05), FailureKind.TIMEOUT)
-
-    assert len(given) <= 1
-    assert "the wrapper around work_act did not end within 0.05 s" in late.message
-
-
-async def test_waiting_for_a_person_is_no_part_of_the_time_of_a_wrapped_call(tmp_path: Path):
-    answer = asyncio.Event()
-
-    async def on_ask(_approval: Any) -> bool:
-        asyncio.get_running_loop().call_later(0.3, answer.set)
-        await answer.wait()
-        return True
-
-    async with wrapping(obeying(tmp_path / "log", ask=("act",)), passing, on_ask=on_ask) as session:
-        # Linked to beforehand, so that the time is the call's alone.
-        await session.connect()
-        good(await session.call("work_act", timeout=0.25))
-
-
-async def test_a_tool_cannot_be_called_by_a_wrapper_that_is_over(tmp_path: Path):
-    kept: list[Wrapped] = []
-
-    async def keeping(call: Wrapped, arguments: dict[str, Any]) -> str:
-        kept.append(call)
-        return "over"
-
-    async with wrapping(obeying(tmp_path / "log"), keeping) as session:
-        good(await session.call("work_act"))
-        with pytest.raises(UsageError, match="over"):
-            await kept[0]({})
-
-    assert calls_in(tmp_path / "log") == []
 
 
 async def test_the_wrapper_sees_the_whole_and_the_caller_what_is_limited():
