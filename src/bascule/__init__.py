@@ -6,9 +6,16 @@ if TYPE_CHECKING:
     from bascule.catalog.search import search
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
+    from bascule.core.principal import Principal
     from bascule.core.reaction import RunStopped
+    from bascule.kit.errors import ToolFatalError, ToolRetryError
+    from bascule.runtime.native import native_server
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
+    from bascule.runtime.wrapping import Wrapped
+    from bascule.transports.native_media import Media
+    from bascule.transports.native_progress import Progress
+    from bascule.transports.native_tool import tool
 
 __version__ = "0.1.0"
 
@@ -19,7 +26,10 @@ __all__ = [
     "CompletionResult",
     "Decline",
     "Elicitation",
+    "Media",
     "Outcome",
+    "Principal",
+    "Progress",
     "PromptResult",
     "ResourceResult",
     "RunStopped",
@@ -27,9 +37,14 @@ __all__ = [
     "Sampled",
     "Sampling",
     "ToolFailure",
+    "ToolFatalError",
     "ToolResult",
+    "ToolRetryError",
+    "Wrapped",
     "__version__",
+    "native_server",
     "search",
+    "tool",
 ]
 
 _HOMES = {
@@ -39,7 +54,10 @@ _HOMES = {
     "CompletionResult": "bascule.core.outcome",
     "Decline": "bascule.core.answer",
     "Elicitation": "bascule.core.answer",
+    "Media": "bascule.transports.native_media",
     "Outcome": "bascule.core.outcome",
+    "Principal": "bascule.core.principal",
+    "Progress": "bascule.transports.native_progress",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
     "RunStopped": "bascule.core.reaction",
@@ -47,7 +65,12 @@ _HOMES = {
     "Sampled": "bascule.core.answer",
     "Sampling": "bascule.core.answer",
     "ToolFailure": "bascule.core.outcome",
+    "ToolFatalError": "bascule.kit.errors",
     "ToolResult": "bascule.core.outcome",
+    "ToolRetryError": "bascule.kit.errors",
+    "Wrapped": "bascule.runtime.wrapping",
+    "native_server": "bascule.runtime.native",
+    "tool": "bascule.transports.native_tool",
     "search": "bascule.catalog.search",
 }
 
