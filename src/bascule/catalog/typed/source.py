@@ -4,6 +4,7 @@ What servers say goes into it as data alone: names are made of letters, digits a
 in literals and docstrings, escaped.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from textwrap import indent
 from typing import NamedTuple
@@ -35,6 +36,9 @@ _TYPES = {"string": "str", "number": "float", "integer": "int", "boolean": "bool
 
 _FROM_TYPING = ("Any", "Literal", "Never")
 _FROM_BASCULE = ("UNSET", "AgentSession", "Outcome", "ToolFailure", "Unset", "typed_call")
+
+_ENDING = re.compile(r'"(?="|\Z)')
+"""A quote that could be one of the three at the end of a docstring."""
 
 _MAX_TOLD = 5
 """Reasons in a docstring."""
@@ -210,9 +214,7 @@ def literal(value: str | int | None) -> str:
 def docstring(text: str) -> str:
     """A text as a docstring, out of which nothing in it leads."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    safe = escaped("\n".join(lines).strip()).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if safe.endswith('"'):
-        safe = f'{safe[:-1]}\\"'
+    safe = _ENDING.sub(r"\"", escaped("\n".join(lines).strip()).replace("\\", "\\\\"))
     return f'"""{safe}\n"""' if "\n" in safe else f'"""{safe}"""'
 
 
