@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bascule.catalog.search import search
     from bascule.catalog.typed.tool import TypedTool, typed_tool
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
@@ -34,6 +35,7 @@ __all__ = [
     "TypedTool",
     "Unset",
     "__version__",
+    "search",
     "typed_call",
     "typed_tool",
 ]
@@ -57,6 +59,7 @@ _HOMES = {
     "ToolResult": "bascule.core.outcome",
     "TypedTool": "bascule.catalog.typed.tool",
     "Unset": "bascule.core.unset",
+    "search": "bascule.catalog.search",
     "typed_call": "bascule.runtime.typed_call",
     "typed_tool": "bascule.catalog.typed.tool",
 }

@@ -21,8 +21,8 @@ from bascule.catalog.typed.shape import (
     MapOf,
     Member,
     Options,
-    Record,
     Shape,
+    Struct,
     disjoint,
     either,
     holds_again,
@@ -35,7 +35,7 @@ from bascule.catalog.validation import draft_of
 from bascule.core.hidden import escaped
 from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array, is_object
 
-MAX_RECORDS = 100
+MAX_STRUCTS = 100
 """Dataclasses made of one schema: each takes half a millisecond. Objects beyond are maps."""
 
 MAX_ALTERNATIVES = 64
@@ -96,7 +96,7 @@ class Read(NamedTuple):
     """What was read of a schema."""
 
     shape: Shape
-    records: tuple[Record, ...]
+    structs: tuple[Struct, ...]
     reasons: tuple[str, ...]
     """What the shape does not say. Without any, it takes exactly what the schema does."""
 
@@ -128,23 +128,23 @@ def read(schema: JsonObject, bound: Bound, tool: str) -> Read:
     """The shape of whatever the schema of a tool's results takes. Classes are named after the tool."""
     reader = _Reader(schema, bound, tool, _RESULT)
     shape = reader.shape(schema, _Spot("", f"{tool}{_RESULT}"))
-    return Read(shape, tuple(reader.records), tuple(reader.reasons))
+    return Read(shape, tuple(reader.structs), tuple(reader.reasons))
 
 
 def read_object(schema: JsonObject, bound: Bound, tool: str) -> Read:
-    """The same for the schema of a tool's arguments, which are an object: one record, whatever it says."""
+    """The same for the schema of a tool's arguments, which are an object: one struct, whatever it says."""
     name = f"{tool}{_PARAMS}"
     reader = _Reader(schema, bound, tool, _PARAMS)
     whole = narrowed(reader.shape(schema, _Spot("", name)), frozenset({"object"}))
-    record = whole if isinstance(whole, Record) else reader.opened(whole, name)
-    return Read(record, tuple(reader.records), tuple(reader.reasons))
+    struct = whole if isinstance(whole, Struct) else reader.opened(whole, name)
+    return Read(struct, tuple(reader.structs), tuple(reader.reasons))
 
 
 class _Reader:
     """One pass over one schema, meeting every place once."""
 
     def __init__(self, schema: JsonObject, bound: Bound, tool: str, what: str) -> None:
-        self.records: list[Record] = []
+        self.structs: list[Struct] = []
         self.reasons: list[str] = []
         self._root = f"{tool}{what}"
         self._roots = (f"{tool}{_PARAMS}", f"{tool}{_RESULT}")
@@ -153,7 +153,7 @@ class _Reader:
         self._shapes: dict[int, Shape] = {}
         self._met: dict[int, Again] = {}
         self._way: list[int] = []
-        """The places above, and a 0 for each record among them."""
+        """The places above, and a 0 for each struct among them."""
         self._names = Names(between="")
 
     def shape(self, place: Any, spot: _Spot) -> Shape:
@@ -177,15 +177,15 @@ class _Reader:
             self._met[key].shape = self._any(spot, "refers to more than itself") if holds_again(found) else found
         return found
 
-    def opened(self, shape: Shape | None, name: str) -> Record:
-        """What has no named members, or more than one set of them, as a record without any."""
+    def opened(self, shape: Shape | None, name: str) -> Struct:
+        """What has no named members, or more than one set of them, as a struct without any."""
         if not isinstance(shape, MapOf):
             self._note(_Spot("", name), "has no members that it names in every case")
         inner = shape.inner if isinstance(shape, MapOf) else ANYTHING
         rest = None if inner == NOTHING else inner
-        record = Record(self._names.take(name), rest=rest, rest_name="additional", rest_said=inner is not ANYTHING)
-        self.records.append(record)
-        return record
+        struct = Struct(self._names.take(name), rest=rest, rest_name="additional", rest_said=inner is not ANYTHING)
+        self.structs.append(struct)
+        return struct
 
     def _again(self, key: int, spot: _Spot) -> Shape:
         if 0 not in self._way[self._way.index(key) :]:
@@ -307,23 +307,23 @@ class _Reader:
         required = {name for name in as_array(place.get("required")) if isinstance(name, str)}
         if not members and not required:
             return MapOf(self._rest(place, spot))
-        if len(self.records) >= MAX_RECORDS:
-            self._note(spot, f"has more than {MAX_RECORDS} kinds of objects")
+        if len(self.structs) >= MAX_STRUCTS:
+            self._note(spot, f"has more than {MAX_STRUCTS} kinds of objects")
             return MapOf(ANYTHING)
-        record = Record(self._names.take(spot.name), description=as_text(place.get("description")) or "")
-        self.records.append(record)
+        struct = Struct(self._names.take(spot.name), description=as_text(place.get("description")) or "")
+        self.structs.append(struct)
         self._way.append(0)
         rest = self._rest(place, spot)
         names = field_names(members.keys() | required, self._roots)
-        record.members = tuple(
+        struct.members = tuple(
             Member(key, names[key], self._member(members, key, rest, spot), key in required, _words(members.get(key)))
             for key in sorted(names, key=lambda key: (key not in required, key))
         )
         self._way.pop()
-        record.rest = None if rest == NOTHING else rest
-        record.rest_name = Names(names.values()).take("additional")
-        record.rest_said = "additionalProperties" in place
-        return record
+        struct.rest = None if rest == NOTHING else rest
+        struct.rest_name = Names(names.values()).take("additional")
+        struct.rest_said = "additionalProperties" in place
+        return struct
 
     def _member(self, members: JsonObject, key: str, rest: Shape, spot: _Spot) -> Shape:
         return self.shape(members[key], spot.below(key, key)) if key in members else rest

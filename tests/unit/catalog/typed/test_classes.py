@@ -1,4 +1,4 @@
-"""Dataclasses made of records."""
+"""Dataclasses made of structs."""
 
 import dataclasses
 import inspect
@@ -7,15 +7,15 @@ from typing import Any, Literal, Never, get_type_hints
 import pytest
 
 from bascule.catalog.typed.classes import annotation, any_of, classes_of
-from bascule.catalog.typed.shape import ANYTHING, NOTHING, Again, Either, ListOf, MapOf, Member, Options, Plain, Record
+from bascule.catalog.typed.shape import ANYTHING, NOTHING, Again, Either, ListOf, MapOf, Member, Options, Plain, Struct
 from bascule.core.unset import UNSET, Unset
 
 TEXT, NULL = Plain("string"), Plain("null")
 
 
 def made(*members: Member, rest: Any = None, name: str = "Issue") -> Any:
-    record = Record(name, members, rest, rest_name="additional", description="words")
-    return classes_of([record])[record]
+    struct = Struct(name, members, rest, rest_name="additional", description="words")
+    return classes_of([struct])[struct]
 
 
 def must(key: str, name: str | None = None) -> Member:
@@ -106,7 +106,7 @@ def test_the_name_in_json_is_kept_where_it_is_another():
 
 
 def test_classes_may_be_of_each_other():
-    one, other = Record("One"), Record("Other")
+    one, other = Struct("One"), Struct("Other")
     one.members = (Member("other", "other", other, required=False),)
     other.members = (Member("ones", "ones", ListOf(one), required=True),)
     classes: Any = classes_of([one, other])

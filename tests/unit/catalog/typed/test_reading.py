@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bascule.catalog.cost import bound_of
-from bascule.catalog.typed.reading import MAX_ALTERNATIVES, MAX_REASONS, MAX_RECORDS, Read, read, read_object
-from bascule.catalog.typed.shape import ANYTHING, NOTHING, Either, ListOf, MapOf, Options, Plain, Record, Shape
+from bascule.catalog.typed.reading import MAX_ALTERNATIVES, MAX_REASONS, MAX_STRUCTS, Read, read, read_object
+from bascule.catalog.typed.shape import ANYTHING, NOTHING, Either, ListOf, MapOf, Options, Plain, Shape, Struct
 
 Schema = dict[str, Any]
 TEXT, INTEGER, NULL = Plain("string"), Plain("integer"), Plain("null")
@@ -98,7 +98,7 @@ def test_what_a_type_cannot_say_widens_it_and_is_told(schema: Schema, shape: Sha
     assert found.reasons == (reason,)
 
 
-def test_an_object_with_named_members_is_a_record():
+def test_an_object_with_named_members_is_a_struct():
     schema = {
         "type": "object",
         "properties": {"class": {"type": "string", "description": "of it"}, "tags": {"items": {"type": "string"}}},
@@ -108,7 +108,7 @@ def test_an_object_with_named_members_is_a_record():
     }
     found = read_of(schema)
 
-    assert isinstance(found.shape, Record)
+    assert isinstance(found.shape, Struct)
     assert (found.shape.name, found.shape.description, found.shape.rest) == ("TResult", "words", INTEGER)
     first, second, third = found.shape.members
     assert (first.key, first.name, first.shape, first.required, first.description) == (
@@ -127,17 +127,17 @@ def test_members_are_ordered_by_whether_they_must_be_given_and_by_name():
     other = read_of({"type": "object", "properties": {name: {} for name in members[::-1]}, "required": ["b", "d"]})
 
     for found in (one, other):
-        assert isinstance(found.shape, Record)
+        assert isinstance(found.shape, Struct)
         assert [member.key for member in found.shape.members] == ["b", "d", "a", "c"]
 
 
-def test_a_record_may_lead_back_to_itself():
+def test_a_struct_may_lead_back_to_itself():
     node = {"type": ["object", "null"], "properties": {"next": {"$ref": "#/$defs/Node"}}}
     found = read_of({"$ref": "#/$defs/Node", "$defs": {"Node": node}})
 
     assert isinstance(found.shape, Either)
-    assert [record.name for record in found.records] == ["TResultNode"]
-    (member,) = found.records[0].members
+    assert [struct.name for struct in found.structs] == ["TResultNode"]
+    (member,) = found.structs[0].members
     assert member.shape.shape == found.shape  # pyright: ignore[reportAttributeAccessIssue] -- met again
     assert found.reasons == ()
 
@@ -149,7 +149,7 @@ def test_one_place_is_one_class_however_often_it_is_referred_to():
         "$defs": {"P": {"type": "object", "properties": {"x": {"type": "integer"}}}},
     }
 
-    assert [record.name for record in read_of(schema).records] == ["TResult", "TResultP"]
+    assert [struct.name for struct in read_of(schema).structs] == ["TResult", "TResultP"]
 
 
 def test_in_draft_7_nothing_stands_beside_a_reference():
@@ -159,24 +159,24 @@ def test_in_draft_7_nothing_stands_beside_a_reference():
     assert exact(schema) == NOTHING
 
 
-def test_arguments_are_one_record_whatever_the_schema_says():
+def test_arguments_are_one_struct_whatever_the_schema_says():
     for schema in ({"type": "object"}, {"type": ["object", "null"], "additionalProperties": {"type": "null"}}):
         found = params_of(schema)
-        assert isinstance(found.shape, Record)
+        assert isinstance(found.shape, Struct)
         assert (found.shape.name, found.shape.members, found.reasons) == ("TParams", (), ())
 
     choice = params_of(
         {"type": "object", "anyOf": [{"properties": {"a": {}}, "required": ["a"]}, {"minProperties": 2}]}
     )
-    assert isinstance(choice.shape, Record)
+    assert isinstance(choice.shape, Struct)
     assert choice.shape.rest == ANYTHING
     assert choice.reasons != ()
 
 
 def test_what_is_read_is_bounded():
-    objects = {f"p{n}": {"type": "object", "properties": {"x": {}}} for n in range(MAX_RECORDS + 50)}
+    objects = {f"p{n}": {"type": "object", "properties": {"x": {}}} for n in range(MAX_STRUCTS + 50)}
     found = read_of({"type": "object", "properties": objects})
-    assert len(found.records) == MAX_RECORDS
+    assert len(found.structs) == MAX_STRUCTS
     assert found.reasons
 
     texts = read_of({"type": "object", "properties": {f"p{n}": {"type": "string", "minLength": 1} for n in range(100)}})

@@ -13,8 +13,8 @@ from bascule.catalog.typed.shape import (
     Member,
     Options,
     Plain,
-    Record,
     Shape,
+    Struct,
     disjoint,
     either,
     holds_again,
@@ -29,8 +29,8 @@ TEXT, NUMBER, INTEGER, NULL = Plain("string"), Plain("number"), Plain("integer")
 ONE, TRUE, A, B = (Options((value,)) for value in (("integer", 1), ("boolean", True), ("string", "a"), ("string", "b")))
 
 
-def record(*, rest: Shape | None = None, **members: Shape) -> Record:
-    return Record("R", tuple(Member(name, name, shape, required=True) for name, shape in members.items()), rest)
+def struct(*, rest: Shape | None = None, **members: Shape) -> Struct:
+    return Struct("R", tuple(Member(name, name, shape, required=True) for name, shape in members.items()), rest)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_what_is_met_again_may_be_of_any_kind():
         (ONE, TRUE),
         (A, ONE),
         (Either((A, ONE)), Either((B, TRUE))),
-        (record(tag=A), record(tag=B)),
-        (record(tag=A), TEXT),
-        (record(tag=A), record()),
-        (record(tag=TEXT), record(rest=NULL)),
+        (struct(tag=A), struct(tag=B)),
+        (struct(tag=A), TEXT),
+        (struct(tag=A), struct()),
+        (struct(tag=TEXT), struct(rest=NULL)),
     ],
 )
 def test_nothing_is_of_both(one: Shape, other: Shape):
@@ -121,9 +121,9 @@ def test_nothing_is_of_both(one: Shape, other: Shape):
         (ListOf(TEXT), ListOf(NULL)),
         (MapOf(TEXT), MapOf(NULL)),
         (Either((A, ONE)), Either((B, ONE))),
-        (record(tag=A, rest=ANYTHING), record(other=B, rest=ANYTHING)),
-        (record(tag=A, rest=ANYTHING), record(tag=A, rest=ANYTHING)),
-        (record(tag=record(x=A)), record(tag=record(x=B))),
+        (struct(tag=A, rest=ANYTHING), struct(other=B, rest=ANYTHING)),
+        (struct(tag=A, rest=ANYTHING), struct(tag=A, rest=ANYTHING)),
+        (struct(tag=struct(x=A)), struct(tag=struct(x=B))),
         (Again(), TEXT),
     ],
 )
@@ -133,16 +133,16 @@ def test_something_may_be_of_both(one: Shape, other: Shape):
 
 
 def test_members_that_may_be_missing_tell_nothing_apart():
-    one, other = (Record("R", (Member("tag", "tag", shape, required=False),)) for shape in (A, B))
+    one, other = (Struct("R", (Member("tag", "tag", shape, required=False),)) for shape in (A, B))
 
     assert not disjoint(one, other)
 
 
 def test_the_size_counts_what_would_be_written_out():
     assert size_of(ListOf(Either((TEXT, MapOf(NULL))))) == 4
-    assert size_of(record(a=TEXT, b=TEXT)) == 1
+    assert size_of(struct(a=TEXT, b=TEXT)) == 1
 
 
 def test_a_shape_knows_whether_it_leads_back():
     assert holds_again(Either((NULL, ListOf(MapOf(Again())))))
-    assert not holds_again(record(again=Again()))
+    assert not holds_again(struct(again=Again()))

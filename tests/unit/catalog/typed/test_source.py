@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.catalog.typed.shape import Again, Either, ListOf, MapOf, Plain, Record
-from bascule.catalog.typed.source import TITLE, docstring, literal, module_of, records_in
+from bascule.catalog.typed.shape import Again, Either, ListOf, MapOf, Plain, Struct
+from bascule.catalog.typed.source import TITLE, docstring, literal, module_of, structs_in
 from bascule.core.errors import ProtocolViolation
 from bascule.core.tool import ToolKey, ToolSpec
 
@@ -210,9 +210,9 @@ def test_no_word_of_a_server_becomes_code(description: str, keys: list[str], val
     compile(text.encode(), "tools.py", "exec", dont_inherit=True)
 
 
-def test_records_are_found_wherever_they_are_named():
-    record = Record("R")
+def test_structs_are_found_wherever_they_are_named():
+    struct = Struct("R")
 
-    for shape in (record, ListOf(record), MapOf(Either((Plain("null"), record))), Again(ListOf(record))):
-        assert [*records_in(shape)] == [record]
-    assert [*records_in(Again())] == []
+    for shape in (struct, ListOf(struct), MapOf(Either((Plain("null"), struct))), Again(ListOf(struct))):
+        assert [*structs_in(shape)] == [struct]
+    assert [*structs_in(Again())] == []
