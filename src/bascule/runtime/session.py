@@ -195,9 +195,10 @@ class AgentSession:
         return without_promise(self._standing, (entry.spec,))[0] if entry.spec.status is ToolStatus.EXPOSED else None
 
     async def typed(self, tool: str | ToolSpec) -> TypedTool:
-        """The dataclasses of a tool's arguments and results, by its exposed name. Raises `UnknownTool`."""
+        """The dataclasses of a tool's arguments and results, by its exposed name. Raises why it cannot be called."""
         spec = await self.find(tool) if isinstance(tool, str) else tool
         if spec is None:
+            await self._standing.resolve(str(tool))
             raise self._standing.unknown(str(tool))
         return typed_tool(spec)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bascule.catalog.typed.module import TITLE, docstring, literal, module_of, structs_in
 from bascule.catalog.typed.shape import Again, Either, ListOf, MapOf, Plain, Struct
-from bascule.catalog.typed.source import TITLE, docstring, literal, module_of, structs_in
 from bascule.core.errors import ProtocolViolation
 from bascule.core.tool import ToolKey, ToolSpec
 
