@@ -23,6 +23,7 @@ SUITES = (
     "starting",
     "resync",
     "parsing",
+    "typed",
     "workspace",
     "idle_links",
     "command",
