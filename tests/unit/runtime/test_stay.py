@@ -194,3 +194,10 @@ async def test_a_process_that_was_forked_off_neither_hangs_at_its_end_nor_ends_w
 
     assert running.returncode == 0
     assert len(set(out.split())) == 1
+
+
+async def test_a_runtime_that_runs_elsewhere_is_left_alone(tmp_path: Path):
+    async with fail_after(20), Runtime.from_servers({"work": obeying(tmp_path / "log")}) as runtime:
+        with pytest.raises(UsageError, match="running already"):
+            Stay(runtime, "staying").begin()
+        assert await runtime.session("alice", "s-1").tools()

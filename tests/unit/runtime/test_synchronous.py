@@ -41,8 +41,8 @@ def test_it_runs_from_the_first_who_holds_it_to_the_last(tmp_path: Path):
     good(session.call("work_act", {}))
     first.release()
     good(session.call("work_act", {}))
-    assert first.released
-    assert not second.released
+    assert first.closing
+    assert not second.closing
     second.release()
 
     assert not shared.is_open
@@ -79,8 +79,8 @@ def test_closing_ends_it_for_all_who_hold_it_and_again_does_nothing(tmp_path: Pa
     first, second = shared.acquire(), shared.acquire()
     shared.close()
     shared.close()
-    assert first.released
-    assert second.released
+    assert first.closing
+    assert second.closing
     first.release()
 
     with shared:
@@ -187,3 +187,19 @@ def test_anything_else_is_done_with_the_runtime_itself(tmp_path: Path):
     with shared_by_all(tmp_path / "log") as shared:
         assert shared.run(named) == ["work"]
         assert list(shared.runtime.config.servers) == ["work"]
+
+
+def test_what_is_done_through_a_hold_ends_with_it_and_others_go_on(tmp_path: Path):
+    log = tmp_path / "log"
+    with shared_by_all(log) as shared:
+        hold = shared.acquire()
+        calling = in_thread(lambda: hold.session("alice", "s-1").call("work_act", {"silent": True}))
+        waited_for(lambda: "tools/call" in methods(log))
+        hold.release()
+
+        bad(calling.result(10), FailureKind.ABORTED)
+        waited_for(lambda: "notifications/cancelled" in methods(log))
+        good(shared.session("alice", "s-1").call("work_act", {}))
+        with pytest.raises(UsageError, match="released"):
+            hold.session("alice", "s-1").tools()
+    assert len(pids(log)) == 1
