@@ -21,8 +21,12 @@ class Hold:
         self._home = home
         self.busy: set[asyncio.Task[Any]] = set()
         """What is being done through it, in the runtime's thread."""
-        self.closing = False
+        self.released = False
+
+    @property
+    def closing(self) -> bool:
         """Whether it was given up, or the runtime closed for all."""
+        return self.released or self._home.closing
 
     def session(self, user_id: str, session_id: str) -> SyncSession:
         """The agent session of this principal. Requests that are under way when this hold is released end as
@@ -99,7 +103,7 @@ class SyncRuntime:
         with self._turn:
             if hold not in self._holds:
                 return
-            hold.closing = True
+            hold.released = True
             self._holds.discard(hold)
             if not self._holds:
                 self._leave()
@@ -116,7 +120,7 @@ class SyncRuntime:
             starting.end()
         with self._turn:
             for hold in self._holds:
-                hold.closing = True
+                hold.released = True
             self._holds.clear()
             self._leave()
 
