@@ -1,6 +1,8 @@
 """The same tools without a framework: a gateway that lists, calls and closes, and what each outcome is there."""
 
 import asyncio
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from support.children import children
 from support.runtime import Events, bad
 from support.scenarios import entry, write_yaml
 from support.threads import in_thread, interrupted_once, waited_for
+from support.waiting import fail_after
 
 
 def signal_of(reply: Reply) -> Signal:
@@ -133,3 +136,21 @@ async def test_it_can_be_used_where_an_event_loop_runs_and_leaves_nothing(tmp_pa
 
     assert [reply.text for reply in replies] == [str(number) for number in range(20)]
     assert children() == before
+
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/bridge-plain.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("BRG-1")
+async def test_the_example_runs_and_prints_what_its_page_says(tmp_path: Path):
+    example = ROOT / "examples/plain/agent.py"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(example)), cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with fail_after(60, "the example"):
+        out, err = await process.communicate()
+    (shown,) = re.findall(r"^\$ python examples/plain/agent.py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+    assert (out.decode(), err.decode(), process.returncode) == (shown, "", 0)
+    assert f"```python\n{example.read_text(encoding='utf-8')}```" in PAGE

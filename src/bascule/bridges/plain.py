@@ -41,7 +41,7 @@ _FOR_MODELS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _SHOWN = ("content", "structuredContent")
 
-Source = str | Path | Runtime | SyncRuntime | Iterable[ServerConfig]
+Servers = str | Path | Runtime | SyncRuntime | Iterable[ServerConfig]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +117,14 @@ class Names:
 class MCPToolGateway:
     """The tools of some servers, for one agent session. `start` it, or use it in a `with` block; any thread may call.
 
-    `source` is a config file, a runtime that is not running, one that is shared (`SyncRuntime`), or server configs. Who
-    gives no ids acts for the user `local`, in an agent session that this process has to itself. Closed and started
+    `servers` is a config file, a runtime that is not running, one that is shared (`SyncRuntime`), or server configs.
+    Who gives no ids acts for the user `local`, in an agent session that this process has to itself. Closed and started
     again it is the same agent session still, as private as it has become.
     """
 
-    def __init__(self, source: Source, *, user_id: str = LOCAL, session_id: str | None = None) -> None:
-        self._shared = source if isinstance(source, SyncRuntime) else SyncRuntime(_runtime(source), name="gateway")
-        self._own = self._shared is not source
+    def __init__(self, servers: Servers, *, user_id: str = LOCAL, session_id: str | None = None) -> None:
+        self._shared = servers if isinstance(servers, SyncRuntime) else SyncRuntime(_runtime(servers), name="gateway")
+        self._own = self._shared is not servers
         self._who = (user_id, session_id if session_id is not None else own_session(os.getpid()))
         self._turn = threading.RLock()
         self._hold: Hold | None = None
@@ -290,14 +290,14 @@ def own_session(pid: int) -> str:
     return f"process-{pid}-{secrets.token_hex(8)}"
 
 
-def _runtime(source: str | Path | Runtime | Iterable[ServerConfig]) -> Runtime:
-    if isinstance(source, Runtime):
-        return source
-    if isinstance(source, str | Path):
-        return Runtime.from_file(source)
-    servers = list(source)
-    named = {server.name: server for server in servers}
-    if len(named) != len(servers):
+def _runtime(servers: str | Path | Runtime | Iterable[ServerConfig]) -> Runtime:
+    if isinstance(servers, Runtime):
+        return servers
+    if isinstance(servers, str | Path):
+        return Runtime.from_file(servers)
+    configs = list(servers)
+    named = {config.name: config for config in configs}
+    if len(named) != len(configs):
         raise UsageError("two servers have the same name", fix="give each config a name of its own")
     return Runtime.from_servers(named)
 

@@ -20,7 +20,7 @@ from bascule.runtime.session import AgentSession
 T = TypeVar("T")
 
 
-class Home(Protocol):
+class Residence(Protocol):
     """Where the runtime lives."""
 
     @property
@@ -36,8 +36,8 @@ class SyncSession:
     what interrupted it, and is cancelled at the server. Without a runtime that runs, everything raises `UsageError`.
     """
 
-    def __init__(self, home: Home, user_id: str, session_id: str) -> None:
-        self._home = home
+    def __init__(self, residence: Residence, user_id: str, session_id: str) -> None:
+        self._residence = residence
         self._principal = Principal(user_id, session_id)
 
     @property
@@ -138,7 +138,7 @@ class SyncSession:
 
     def do(self, work: Callable[[AgentSession], Coroutine[Any, Any, T]]) -> T:
         """Do something with the agent session, in its thread, and wait for what comes of it."""
-        return self._home.run(lambda runtime: work(self._in(runtime)))
+        return self._residence.run(lambda runtime: work(self._in(runtime)))
 
     def _look(self, what: Callable[[AgentSession], T]) -> T:
         async def look(session: AgentSession) -> T:
@@ -157,12 +157,12 @@ class SyncSession:
             try:
                 return await work(session)
             except asyncio.CancelledError:
-                if not self._home.closing:
+                if not self._residence.closing:
                     raise
                 message = "the runtime was closed while this was under way"
                 return ToolFailure(FailureKind.ABORTED, ABORTED, message, tool=name, lane=session.lane)
 
-        return self._home.run(requested)
+        return self._residence.run(requested)
 
     def _in(self, runtime: Runtime) -> AgentSession:
         """Asked for each time: another stay of the runtime has another one."""

@@ -17,8 +17,8 @@ class Hold:
     """One user's claim to a runtime. It can be given up any number of times, by any thread; or use it in a `with`
     block. What is done through it ends with it."""
 
-    def __init__(self, home: "SyncRuntime") -> None:
-        self._home = home
+    def __init__(self, shared: "SyncRuntime") -> None:
+        self._shared = shared
         self.busy: set[asyncio.Task[Any]] = set()
         """What is being done through it, in the runtime's thread."""
         self.released = False
@@ -26,7 +26,7 @@ class Hold:
     @property
     def closing(self) -> bool:
         """Whether it was given up, or the runtime closed for all."""
-        return self.released or self._home.closing
+        return self.released or self._shared.closing
 
     def session(self, user_id: str, session_id: str) -> SyncSession:
         """The agent session of this principal. Requests that are under way when this hold is released end as
@@ -37,11 +37,11 @@ class Hold:
         """Do something with the runtime, as `SyncRuntime.run` does."""
         if self.closing:
             raise UsageError("this hold on the runtime was released", fix="call `acquire()` again")
-        return self._home.run(work, self.busy)
+        return self._shared.run(work, self.busy)
 
     def release(self) -> None:
         """The last one to do so closes the runtime, and waits for that."""
-        self._home.release(self)
+        self._shared.release(self)
 
     def __enter__(self) -> Self:
         return self
