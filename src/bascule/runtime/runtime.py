@@ -145,8 +145,8 @@ class Runtime:
         folder = state_folder(os.environ)
         self._workspaces = Workspaces.at(self.config.workspace_root, folder, quota=self.config.workspace_quota)
         self._store = store_at(self.config.store, folder)
-        await self._store.open()
         try:
+            await self._store.open()
             whole = self.config.audit_arguments == "full"
             await self._audit.open(folder, self._store.anchors, every=self.config.anchor_every, whole=whole)
         except BaseException:

@@ -21,12 +21,16 @@ class Hold:
         self._shared = shared
         self.busy: set[asyncio.Task[Any]] = set()
         """What is being done through it, in the runtime's thread."""
-        self.released = False
+        self.given_up = False
+
+    @property
+    def released(self) -> bool:
+        """Whether it was given up, or the runtime closed for all."""
+        return self.given_up or self._shared.closing
 
     @property
     def closing(self) -> bool:
-        """Whether it was given up, or the runtime closed for all."""
-        return self.released or self._shared.closing
+        return self.released
 
     def session(self, user_id: str, session_id: str) -> SyncSession:
         """The agent session of this principal. Requests that are under way when this hold is released end as
@@ -103,7 +107,7 @@ class SyncRuntime:
         with self._turn:
             if hold not in self._holds:
                 return
-            hold.released = True
+            hold.given_up = True
             self._holds.discard(hold)
             if not self._holds:
                 self._leave()
@@ -120,7 +124,7 @@ class SyncRuntime:
             starting.end()
         with self._turn:
             for hold in self._holds:
-                hold.released = True
+                hold.given_up = True
             self._holds.clear()
             self._leave()
 

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import ConnectFailed, UsageError
+from bascule.core.errors import ConnectFailed, StoreError, UsageError
 from bascule.core.outcome import FailureKind
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.synchronous import SyncRuntime
 from support.children import children
 from support.runtime import bad, good, obeying, stand_in
 from support.servers import methods, pids
-from support.threads import in_thread, waited_for
+from support.threads import in_thread, interrupted_once, waited_for
 
 
 def shared_by_all(log: Path) -> SyncRuntime:
@@ -203,3 +203,26 @@ def test_what_is_done_through_a_hold_ends_with_it_and_others_go_on(tmp_path: Pat
         with pytest.raises(UsageError, match="released"):
             hold.session("alice", "s-1").tools()
     assert len(pids(log)) == 1
+
+
+def test_whoever_is_interrupted_while_it_opens_leaves_nothing(tmp_path: Path):
+    before = children()
+    silent = stand_in("work", "mute", tmp_path / "log", required=True)
+    shared = SyncRuntime(Runtime.from_servers({"work": silent}), name="shared")
+    with pytest.raises(KeyboardInterrupt), interrupted_once(lambda: children() != before):
+        shared.acquire()
+
+    assert children() == before
+    assert "shared" not in threads()
+
+
+def test_what_kept_it_from_opening_can_be_put_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "file"))
+    shared = SyncRuntime(Runtime.from_servers({}))
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            shared.acquire()
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "folder"))
+    with shared:
+        assert shared.session("alice", "s-1").tools() == ()
