@@ -205,3 +205,28 @@ async def test_a_runtime_that_runs_elsewhere_is_left_alone(tmp_path: Path):
         with pytest.raises(UsageError, match="running already"):
             Stay(runtime, "staying").begin()
         assert await runtime.session("alice", "s-1").tools()
+
+
+async def test_a_process_that_was_forked_off_while_another_thread_ended_it_does_not_wait_for_that_thread(
+    tmp_path: Path,
+):
+    forking = """
+        import os, signal
+        ending, done = threading.Event(), threading.Event()
+        def slow_to_end():
+            with stay._turn:
+                ending.set()
+                done.wait(30)
+        threading.Thread(target=slow_to_end).start()
+        ending.wait()
+        child = os.fork()
+        if not child:
+            signal.alarm(10)
+            sys.exit(0)
+        status = os.waitpid(child, 0)[1]
+        done.set()
+        assert status == 0, status
+    """
+    code, _, err = await program(tmp_path / "log", forking)
+
+    assert code == 0, err
