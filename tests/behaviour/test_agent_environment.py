@@ -65,11 +65,14 @@ def test_an_agent_that_nothing_is_said_of_has_no_gateway(describe: Describe, tmp
     assert load_for_agent("De") is None
 
 
-def test_a_gateway_that_is_given_has_started(describe: Describe, tmp_path: Path):
-    describe(0, *obeying(tmp_path / "log"), ALLOW="echo")
+def test_a_gateway_that_is_given_has_started_and_each_server_once(describe: Describe, tmp_path: Path):
+    log = tmp_path / "log"
+    describe(0, *obeying(log), ALLOW="echo")
     with loaded() as gateway:
+        assert len(pids(log)) == 1
         assert gateway.list_tools() == [ToolInfo("echo", None, {"type": "object"})]
         assert gateway.call("echo", {"say": "hi"})["content"] == [{"type": "text", "text": '{"say": "hi"}'}]
+    assert len(pids(log)) == 1
 
 
 @pytest.mark.parametrize("allow", [None, "", " , "])

@@ -341,6 +341,26 @@ def test_a_full_name_that_has_become_another_tools_is_not_called():
         assert [plain.call(name).outcome.tool for name in ("work_a_b", "a_b")] == ["a.b", "a_b"]
 
 
+def test_what_a_name_means_is_looked_up_again_whenever_tools_have_changed():
+    living = Living("a.b")
+    shared = SyncRuntime(Runtime.from_servers({"work": living.config()}))
+    with MCPToolGateway(shared) as plain:
+        assert plain.call("work_a_b").outcome.tool == "a.b"
+        become(shared, living, "a.b", "a_b")
+        # Seen by the agent session, and not by the gateway.
+        waited_for(lambda: len(plain.session.tools()) == 2)
+        assert plain.call("work_a_b").outcome.tool == "a.b"
+
+
+def test_what_a_name_means_is_looked_up_again_after_a_new_start():
+    living = Living("a.b")
+    plain = gateway(living.config())
+    for tools in (("a.b",), ("a.b", "a_b")):
+        living.tools = dict.fromkeys(tools, "Does as told.")
+        with plain:
+            assert plain.call("work_a_b").outcome.tool == "a.b"
+
+
 def test_the_full_name_of_a_tool_that_went_as_another_came_is_not_called():
     living = Living("a.b")
     shared = SyncRuntime(Runtime.from_servers({"work": living.config()}))
