@@ -106,6 +106,11 @@ class AgentSession:
         self._standing.participants = (*self._standing.participants, participant)
 
     @property
+    def version(self) -> int:
+        """Moves whenever the tools it can see may have changed."""
+        return self._roster.listings.version
+
+    @property
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
         return self._standing.toolbox
