@@ -25,6 +25,7 @@ SUITES = (
     "parsing",
     "workspace",
     "idle_links",
+    "bridge_langchain",
     "command",
 )
 RESULTS = Path("build/bench.json")

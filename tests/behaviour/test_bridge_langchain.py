@@ -21,6 +21,7 @@ from bascule.config import ServerConfig
 from bascule.core.errors import UsageError
 from servers.actor import PIXEL
 from support.absent import last_line_without
+from support.bridge_example import blocks, check_shown, printed
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, play
 from support.langchain_models import ASKED, answers, answers_in, caller
 from support.live import Living, until
@@ -270,3 +271,10 @@ def test_without_langchain_one_line_says_how_to_install_it(package: str, module:
     assert last_line_without(package, f"bascule.bridges.langchain{module}") == (
         "ModuleNotFoundError: LangChain is not installed: pip install 'bascule[langchain]'"
     )
+
+
+@pytest.mark.requirement("BRG-1")
+async def test_the_example_is_the_one_on_the_page_and_prints_what_that_shows(tmp_path: Path):
+    check_shown("bridge-langchain.md", "langchain")
+
+    assert blocks("bridge-langchain.md", "console") == ["$ python agent.py\n" + await printed("langchain", tmp_path)]
