@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal, NoReturn
 import msgspec
 
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import JsonObject, as_array, is_object
+from bascule.core.jsonvalue import JsonObject
 from bascule.core.missing import missing
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
 from bascule.core.reaction import Reaction, RunStopped, reaction, told
-from bascule.core.rendering import render_block
 from bascule.core.request import OnProgress
+from bascule.core.showing import Picture, parts
 from bascule.core.tool import ToolSpec
 from bascule.runtime.session import AgentSession
 
@@ -114,26 +114,14 @@ def _progress_of(name: str, tool_call_id: str | None) -> OnProgress | None:
 
 def content_of(result: ToolResult) -> Content:
     """The rendered text, or blocks where there are pictures to show."""
-    blocks = as_array(result.raw.get("content"))
-    if not any(_is_picture(block) for block in blocks):
-        return result.text
-    if result.structured is not None:
-        return [_text(result.text), *(_picture(block) for block in blocks if _is_picture(block))]
-    return [_picture(block) if _is_picture(block) else _text(render_block(block)) for block in blocks]
+    shown = parts(result)
+    return shown[0] if len(shown) == 1 and isinstance(shown[0], str) else [_block(part) for part in shown]
 
 
-def _is_picture(block: Any) -> bool:
-    if not is_object(block) or block.get("type") != "image":
-        return False
-    return isinstance(block.get("data"), str) and isinstance(block.get("mimeType"), str)
-
-
-def _picture(block: JsonObject) -> dict[str, Any]:
-    return {"type": "image", "base64": block["data"], "mime_type": block["mimeType"]}
-
-
-def _text(words: str) -> dict[str, Any]:
-    return {"type": "text", "text": words}
+def _block(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image", "base64": part.data, "mime_type": part.mime_type}
 
 
 def artifact_of(outcome: Outcome) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 from typing import Any
 
-import pytest
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 
@@ -31,19 +30,9 @@ def test_words_are_shown_as_one_text():
     assert content_of(result(text("one"), text("two"))) == "one\ntwo"
 
 
-def test_pictures_stand_where_they_stood_among_the_words():
-    link = {"type": "resource_link", "uri": "file:///a"}
-
-    assert content_of(result(text("see"), PICTURE, link)) == [text("see"), SHOWN, text("[link file:///a]")]
-
-
-def test_pictures_come_after_structured_content_which_stands_for_all_words():
-    assert content_of(result(text("{}"), PICTURE, structuredContent={"rows": 1})) == [text("rows: 1"), SHOWN]
-
-
-@pytest.mark.parametrize("broken", [{"type": "image"}, {**PICTURE, "data": 1}, {**PICTURE, "mimeType": None}])
-def test_a_picture_that_is_none_is_named_in_words(broken: dict[str, Any]):
-    assert str(content_of(result(broken))).startswith("[image ")
+def test_pictures_are_blocks_of_their_own():
+    assert content_of(result(text("see"), PICTURE)) == [text("see"), SHOWN]
+    assert content_of(result(PICTURE)) == [SHOWN]
 
 
 def test_an_artifact_leaves_out_what_no_checkpointer_can_store():
