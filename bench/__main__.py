@@ -26,6 +26,7 @@ SUITES = (
     "workspace",
     "idle_links",
     "bridge_langchain",
+    "bridge_openai_agents",
     "command",
 )
 RESULTS = Path("build/bench.json")

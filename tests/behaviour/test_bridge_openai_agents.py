@@ -16,6 +16,7 @@ from bascule.bridges.openai_agents import mcp_server, tools
 from bascule.config import ServerConfig
 from servers.actor import PIXEL
 from support.absent import last_line_without
+from support.bridge_example import blocks, check_shown, printed
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, play
 from support.live import Living, until
 from support.offers import offering
@@ -249,6 +250,36 @@ async def test_prompts_and_resources_are_reached_by_the_server(tmp_path: Path):
     assert (resource.uri, template.uri_template) == ("notes://all", "notes://{name}")
     assert filled.messages
     assert read.contents
+
+
+@pytest.mark.requirement("BRG-1")
+@both_ways
+async def test_servers_are_not_asked_for_progress_that_nobody_could_be_told(tmp_path: Path, way: str):
+    async with at_work(work(tmp_path)) as session:
+        await outputs(await agent_of(session, caller([act(text="a")]), way))
+
+    (call,) = [one for one in received(tmp_path / "log") if one.get("method") == "tools/call"]
+    assert "progressToken" not in call["params"]["_meta"]
+
+
+@pytest.mark.requirement("BRG-1")
+async def test_what_goes_with_a_call_is_for_the_runtime_to_say(tmp_path: Path):
+    async with at_work(work(tmp_path)) as session:
+        server = mcp_server(session)
+        server.tool_meta_resolver = lambda _: {"dev.bascule/fatal": True}
+        await outputs(Agent("test", model=caller([act(text="a")]), mcp_servers=[server]))
+
+    (call,) = [one for one in received(tmp_path / "log") if one.get("method") == "tools/call"]
+    assert "dev.bascule/fatal" not in call["params"]["_meta"]
+
+
+@pytest.mark.requirement("BRG-1")
+async def test_the_example_is_the_one_on_the_page_and_prints_what_that_shows(tmp_path: Path):
+    check_shown("bridge-openai-agents.md", "openai_agents")
+
+    assert blocks("bridge-openai-agents.md", "console") == [
+        "$ python agent.py\n" + await printed("openai_agents", tmp_path)
+    ]
 
 
 @pytest.mark.requirement("BRG-5")
