@@ -254,6 +254,14 @@ async def test_live_tools_follow_a_server_that_changes_its_list_in_the_midst_of_
     assert [one.status for one in shown] == ["success", "success", "success", "error"]
 
 
+@pytest.mark.requirement("BRG-1")
+async def test_an_agent_may_be_made_with_live_tools_alone(tmp_path: Path):
+    async with at_work(work(tmp_path)) as session:
+        (shown,) = await answers(caller([act(text="a")]), [], middleware=[live_tools(session)])
+
+    assert (shown.status, sent(tmp_path)) == ("success", [{"text": "a"}])
+
+
 async def known(session: AgentSession, name: str) -> None:
     async def names() -> list[str]:
         return [spec.name for spec in await session.tools()]

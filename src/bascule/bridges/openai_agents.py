@@ -68,8 +68,8 @@ class GovernedServer(MCPServer):
         super().__init__(require_approval=require_approval, failure_error_function=on_error)
         self._session = session
         self._name = name
-        self._made: dict[str, tuple[str, mcp_types.Tool]] = {}
-        """By name, with the digest of the definition that it was made of."""
+        self._made: dict[str, tuple[ToolSpec, mcp_types.Tool]] = {}
+        """By name, with what it was made of."""
 
     @property
     def name(self) -> str:
@@ -94,9 +94,9 @@ class GovernedServer(MCPServer):
         self._made = {spec.name: self._tool(spec) for spec in await self._session.offered()}
         return [tool for _, tool in self._made.values()]
 
-    def _tool(self, spec: ToolSpec) -> tuple[str, mcp_types.Tool]:
+    def _tool(self, spec: ToolSpec) -> tuple[ToolSpec, mcp_types.Tool]:
         made = self._made.get(spec.name)
-        return made if made and made[0] == spec.digest else (spec.digest, mcp_tool(spec))
+        return made if made and made[0] == spec else (spec, mcp_tool(spec))
 
     async def call_tool(
         self,

@@ -31,15 +31,16 @@ class LiveTools(AgentMiddleware[Any, Any, Any]):
     def __init__(self, session: AgentSession) -> None:
         super().__init__()
         self._session = session
-        self._made: dict[str, tuple[str, GovernedTool]] = {}
-        """By name, with the digest of the definition that it was made of."""
+        self._made: dict[str, tuple[ToolSpec, GovernedTool]] = {}
+        """By name, with what it was made of."""
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelCallResult[Any]:
         self._made = {spec.name: self._tool(spec) for spec in await self._session.offered()}
         listed = [tool for _, tool in self._made.values()]
-        return await handler(request.override(tools=[*request.tools, *listed]))
+        others = [tool for tool in request.tools if not self._is_ours(tool)]
+        return await handler(request.override(tools=[*others, *listed]))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -47,6 +48,10 @@ class LiveTools(AgentMiddleware[Any, Any, Any]):
         made = self._made.get(request.tool_call["name"])
         return await handler(request if request.tool or not made else request.override(tool=made[1]))
 
-    def _tool(self, spec: ToolSpec) -> tuple[str, GovernedTool]:
+    def _tool(self, spec: ToolSpec) -> tuple[ToolSpec, GovernedTool]:
         made = self._made.get(spec.name)
-        return made if made and made[0] == spec.digest else (spec.digest, governed(self._session, spec))
+        return made if made and made[0] == spec else (spec, governed(self._session, spec))
+
+    def _is_ours(self, tool: Any) -> bool:
+        """Whether the agent was made with it, from the same agent session: it may not be what it was."""
+        return isinstance(tool, GovernedTool) and tool.session is self._session
