@@ -15,8 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from bascule import AgentSession, RunStopped
-from bascule.bridges.langchain import tools
-from bascule.bridges.langchain.live import live_tools
+from bascule.bridges.langchain import live_tools, tools
 from bascule.config import ServerConfig
 from bascule.core.errors import UsageError
 from servers.actor import PIXEL
