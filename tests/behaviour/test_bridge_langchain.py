@@ -171,6 +171,18 @@ async def test_a_fatal_error_beside_a_call_that_goes_well_ends_the_run(tmp_path:
     assert len(model.given) == 1
 
 
+@pytest.mark.requirement("BRG-2")
+async def test_a_thread_that_was_ended_stands_before_the_call_that_ended_it(tmp_path: Path):
+    config: Any = {"configurable": {"thread_id": "t-1"}}
+    async with at_work(work(tmp_path, trust=frozenset({"fatal"}))) as session:
+        agent = create_agent(caller([act(result=FATAL)]), await tools(session), checkpointer=InMemorySaver())
+        with pytest.raises(RunStopped, match="it is gone"):
+            await agent.ainvoke(ASKED, config)
+        kept = await agent.aget_state(config)
+
+    assert (kept.next, answers_in(kept.values["messages"])) == (("tools",), [])
+
+
 @pytest.mark.requirement("BRG-1")
 async def test_progress_is_in_the_stream_of_the_graph(tmp_path: Path):
     async with at_work(work(tmp_path)) as session:
