@@ -27,6 +27,8 @@ SUITES = (
     "typed",
     "workspace",
     "idle_links",
+    "bridge_langchain",
+    "bridge_openai_agents",
     "command",
 )
 RESULTS = Path("build/bench.json")
