@@ -54,7 +54,7 @@ SCENARIOS = (
     Scenario("ok", _alone("work_ok", text="well done"), "well done"),
     Scenario("retryable", _alone("work_retryable"), "the table is locked"),
     Scenario("tool error", _alone("work_broken"), "no such table"),
-    Scenario("denied", (("work_private", {}), ("loose_ok", {"text": "psst"})), "become private"),
+    Scenario("denied", (("work_private", {}), ("loose_ok", {"text": "psst"})), "this agent session has"),
     Scenario("ask", _alone("work_asked"), "person"),
     Scenario("timeout", _alone("slow_silent"), "0.5 s"),
     Scenario("fatal", _alone("work_fatal")),
