@@ -25,6 +25,8 @@ SUITES = (
     "parsing",
     "workspace",
     "idle_links",
+    "bridge_pydantic_ai",
+    "bridge_claude_sdk",
     "command",
 )
 RESULTS = Path("build/bench.json")
