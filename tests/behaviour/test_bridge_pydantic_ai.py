@@ -15,9 +15,12 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from bascule import AgentSession, RunStopped
 from bascule.bridges.pydantic_ai import ToolProgress, toolset
 from servers.actor import PIXEL
+from support.bridge_example import blocks, check_shown, printed
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, play
 from support.live import Living, until
 from support.runtime import a_tool, at_work, calls_in, obeying
+
+PAGE, EXAMPLE = "bridge-pydantic-ai.md", "pydantic_ai"
 
 SIGNALS: dict[str, Signal] = {"success": "result", "failed": "error", "retried": "retry"}
 
@@ -219,3 +222,11 @@ def test_without_the_framework_one_line_says_how_to_install_it(package: str, tol
         [sys.executable, "-c", WITHOUT, package], capture_output=True, text=True, check=True, timeout=60
     )
     assert ran.stdout == f"{told}\n"
+
+
+@pytest.mark.requirement("BRG-1")
+async def test_the_example_is_what_the_page_shows_and_does_what_it_says(tmp_path: Path):
+    check_shown(PAGE, EXAMPLE)
+    (told,) = blocks(PAGE, "console")
+
+    assert f"$ python agent.py\n{await printed(EXAMPLE, tmp_path)}" == told

@@ -16,6 +16,7 @@ from bascule.bridges.pydantic_ai import get_mcp_client
 from bascule.core.errors import ConfigError, NotIdentified, UsageError
 from bascule.core.principal import Principal
 from bascule.kit import DataSensitivity, GovernedServer, PrivateData, get_session_id, get_user_id
+from support.bridge_example import blocks
 from support.kit import ALICE, BOB, WRITE, kit_server, on_behalf_of, reading, tool_permission
 from support.kit_http import AUTH, bearer, listening
 from support.scenarios import entry, write_yaml
@@ -268,3 +269,9 @@ def test_a_process_is_shown_no_token(tmp_path: Path):
 
     with pytest.raises(UsageError, match="reached by stdio"):
         get_mcp_client("work", tmp_path / "bascule.yaml", "token")
+
+
+def test_the_config_on_the_page_is_one(tmp_path: Path):
+    (tmp_path / "bascule.yaml").write_text(blocks("bridge-pydantic-ai.md", "yaml")[1])
+
+    assert get_mcp_client("records", tmp_path / "bascule.yaml", "token").id == "records"
