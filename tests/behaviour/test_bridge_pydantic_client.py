@@ -213,8 +213,10 @@ async def test_nobodys_client_is_refused(tmp_path: Path):
 
 async def test_several_runs_at_once_share_one_and_the_last_one_closes_it(tmp_path: Path):
     async with pair(tmp_path):
-        shared = client(tmp_path)
-        runs = await asyncio.gather(*(Agent(once(str(n)), toolsets=[shared]).run("go") for n in range(3)))
+        async with client(tmp_path) as shared:
+            runs = await asyncio.gather(*(Agent(once(str(n)), toolsets=[shared]).run("go") for n in range(3)))
+            # Still open: somebody has entered it around the runs.
+            assert "more noted" in await shared.call_tool("records_note", {"text": "more"}, None, None)
         with pytest.raises(UsageError, match="not open"):
             await shared.call_tool("records_note", {}, None, None)
 
