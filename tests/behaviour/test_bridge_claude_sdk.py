@@ -14,12 +14,15 @@ from bascule import AgentSession, RunStopped
 from bascule.bridges.claude_sdk import options, sdk_server, tool_names, watched
 from bascule.config import ServerConfig
 from support import waiting
+from support.bridge_example import blocks, check_shown, printed
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, play
 from support.fake_claude import FakeClaude, fake_claude
 from support.live import Living, until
 from support.runtime import at_work, obeying
 from support.servers import methods
 from support.waiting import fail_after
+
+PAGE, EXAMPLE = "bridge-claude-sdk.md", "claude_sdk"
 
 PATIENCE = 120
 """Seconds for a run. The CLI takes two to start, and many where others need the processors."""
@@ -169,3 +172,13 @@ try:
 except ModuleNotFoundError as error:
     print(error)
 """
+
+
+@pytest.mark.requirement("BRG-1")
+async def test_the_example_is_what_the_page_shows_and_does_what_it_says(tmp_path: Path):
+    check_shown(PAGE, EXAMPLE)
+    (told,) = blocks(PAGE, "console")
+    async with fake_claude(("notes_add", {"text": 7}), ("notes_add", {"text": "The bridge is down."})) as model:
+        shown = await printed(EXAMPLE, tmp_path, **model.environment(tmp_path))
+
+    assert f"$ python agent.py\n{shown}" == told
