@@ -29,6 +29,8 @@ SUITES = (
     "idle_links",
     "bridge_langchain",
     "bridge_openai_agents",
+    "bridge_pydantic_ai",
+    "bridge_claude_sdk",
     "command",
 )
 RESULTS = Path("build/bench.json")
