@@ -4,14 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bascule.catalog.search import search
+    from bascule.catalog.typed.tool import TypedTool, typed_tool
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.core.principal import Principal
     from bascule.core.reaction import RunStopped
+    from bascule.core.unset import UNSET, Unset
     from bascule.kit.errors import ToolFatalError, ToolRetryError
     from bascule.runtime.native import native_server
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
+    from bascule.runtime.typed_call import typed_call
     from bascule.runtime.wrapping import Wrapped
     from bascule.transports.native_media import Media
     from bascule.transports.native_progress import Progress
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "UNSET",
     "Accept",
     "AgentSession",
     "Cancel",
@@ -40,11 +44,15 @@ __all__ = [
     "ToolFatalError",
     "ToolResult",
     "ToolRetryError",
+    "TypedTool",
+    "Unset",
     "Wrapped",
     "__version__",
     "native_server",
     "search",
     "tool",
+    "typed_call",
+    "typed_tool",
 ]
 
 _HOMES = {
@@ -68,10 +76,15 @@ _HOMES = {
     "ToolFatalError": "bascule.kit.errors",
     "ToolResult": "bascule.core.outcome",
     "ToolRetryError": "bascule.kit.errors",
+    "TypedTool": "bascule.catalog.typed.tool",
+    "UNSET": "bascule.core.unset",
+    "Unset": "bascule.core.unset",
     "Wrapped": "bascule.runtime.wrapping",
     "native_server": "bascule.runtime.native",
-    "tool": "bascule.transports.native_tool",
     "search": "bascule.catalog.search",
+    "tool": "bascule.transports.native_tool",
+    "typed_call": "bascule.runtime.typed_call",
+    "typed_tool": "bascule.catalog.typed.tool",
 }
 
 

@@ -144,11 +144,13 @@ class Runtime:
         return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login, on_ask=on_ask)
 
     async def __aenter__(self) -> Self:
+        if self._store is not None:
+            raise UsageError("the runtime is running already", fix="make another one, or share what this one gives")
         folder = state_folder(os.environ)
         self._workspaces = Workspaces.at(self.config.workspace_root, folder, quota=self.config.workspace_quota)
         self._store = store_at(self.config.store, folder)
-        await self._store.open()
         try:
+            await self._store.open()
             whole = self.config.audit_arguments == "full"
             await self._audit.open(folder, self._store.anchors, every=self.config.anchor_every, whole=whole)
         except BaseException:

@@ -48,11 +48,10 @@ def overheard(
     dialling: Callable[[Principal], Dispatcher], said: Callable[[Principal, int, str], None], principal: Principal
 ) -> Dispatcher:
     """A connection of which is told what its server writes to stderr: on whose behalf it runs, its process, a line."""
-    from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see below
-    from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see below
+    from bascule.transports.process import ProcessDispatcher  # noqa: PLC0415 -- see below
 
     dialled = dialling(principal)
-    if isinstance(dialled, StdioDispatcher | DockerExecDispatcher):
+    if isinstance(dialled, ProcessDispatcher):
         dialled.on_line = partial(said, principal)
     return dialled
 
