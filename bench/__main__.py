@@ -24,8 +24,13 @@ SUITES = (
     "starting",
     "resync",
     "parsing",
+    "typed",
     "workspace",
     "idle_links",
+    "bridge_langchain",
+    "bridge_openai_agents",
+    "bridge_pydantic_ai",
+    "bridge_claude_sdk",
     "command",
 )
 RESULTS = Path("build/bench.json")
