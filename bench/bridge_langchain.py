@@ -134,8 +134,9 @@ async def _per_call(report: Report, session: AgentSession, tool: Any) -> None:
 
 
 async def _beside_adapters(report: Report, tool: Any) -> None:
-    async with _adapters() as adapters:
-        taken = await interleaved({"ours": _invoking(tool), "adapters": adapters}, _few, 7)
+    with one_core():
+        async with _adapters() as adapters:
+            taken = await interleaved({"ours": _invoking(tool), "adapters": adapters}, _few, 7)
     ratio = Row("ours / adapters", taken.ratio("ours", "adapters"), "×", Goal("at most", 1 / 50))
     report.add("LangChain, beside langchain-mcp-adapters", [*taken.rows("µs", 1e6), ratio])
 
