@@ -21,6 +21,11 @@ _INSPECT_EXAMPLES = """examples:
   bascule inspect everything_echo       a tool: its schema, its digest, its permissions
   bascule inspect everything_echo --json"""
 
+_STUBS_EXAMPLES = """examples:
+  bascule stubs --out tools.py          every tool as a typed function: `await tools.github_create_issue(session, …)`
+  bascule stubs --out tools.py --check  exits with 1 if the tools have changed since
+  bascule stubs --server github         those of one server, on stdout"""
+
 _APPROVE_EXAMPLES = """examples:
   bascule approve files                 shows every tool of the server, asks, and locks it in bascule.lock
   bascule approve                       the same for what is new or changed at the servers that are locked
@@ -134,6 +139,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add_timeout(prompt)
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
+    stubs = add("stubs", "write the tools as a typed Python module, for an editor", _STUBS_EXAMPLES)
+    stubs.add_argument("--out", metavar="FILE", help="the module to write; default: stdout")
+    stubs.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
+    stubs.add_argument("--server", metavar="NAME", action="append", default=[], help="only the tools of this server")
     _add_approve(add("approve", "look at new and changed tools, and lock them as they are", _APPROVE_EXAMPLES))
     doctor = add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
     doctor.add_argument("--reap", action="store_true", help="first remove boxes that killed runtimes have left")
