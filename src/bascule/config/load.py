@@ -28,6 +28,7 @@ _FIELDS = {
     "store": "store",
     "catalog.screen": "screen",
     "catalog.lock": "lock",
+    "catalog.search_above": "search_above",
     "workspace.root": "workspace_root",
     "workspace.quota": "workspace_quota",
     "audit.arguments": "audit_arguments",
