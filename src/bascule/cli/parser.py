@@ -7,6 +7,7 @@ _LIST_EXAMPLES = """examples:
   bascule list                        every tool of every server in the config of this folder
   bascule list --config ~/.mcp.json   the same for another file
   bascule list --resources --prompts  what the servers offer beside tools as well
+  bascule list --tokens               what they cost a model's context, estimated
   bascule list --json | jq .tools     for programs"""
 
 _READ_EXAMPLES = """examples:
@@ -123,6 +124,7 @@ def build_parser() -> argparse.ArgumentParser:
     listing = add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
     listing.add_argument("--resources", action="store_true", help="list resources and their templates too")
     listing.add_argument("--prompts", action="store_true", help="list prompts too")
+    listing.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")
     _add_call(add("call", "call one tool", _CALL_EXAMPLES))
     read = add("read", "read one resource", _READ_EXAMPLES)
     read.add_argument("uri", metavar="URI", help="the resource's URI, as `bascule list --resources` shows it")
