@@ -63,7 +63,7 @@ _NEW_EXAMPLES = """examples:
   bascule new server records --folder . the same in this folder; what is there is never written over"""
 
 _ADD_EXAMPLES = """examples:
-  bascule add time -- uvx mcp-server-time==2026.9.4        a command
+  bascule add time -- uvx mcp-server-time==2026.10.19        a command
   bascule add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
   bascule add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
   bascule add server.json                                  as the official registry describes it; - reads stdin

@@ -134,6 +134,14 @@ def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str):
     assert path.read_text() == text
 
 
+def test_a_text_whose_blank_lines_count_is_not_cut(tmp_path: Path):
+    """Lines can only be put before the blank ones, which are a part of what stands there."""
+    server = "  own:\n    type: server\n    target: a.py\n    instructions: |+\n      One.\n\n\n"
+    path = put(tmp_path, f"mcp_servers:\n{server}store: x.db\n")
+    with pytest.raises(ConfigError, match="something else than before"):
+        addition(path, "new", ENTRY)
+
+
 def test_a_refusal_shows_what_to_write_by_hand(tmp_path: Path):
     with pytest.raises(ConfigError) as caught:
         addition(put(tmp_path, "mcp_servers: *s\n"), "new", ENTRY)

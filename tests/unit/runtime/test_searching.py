@@ -15,7 +15,7 @@ from bascule.core.outcome import FailureKind
 from bascule.core.tool import ToolSpec
 from bascule.runtime import searching
 from support.live import Living
-from support.runtime import Events, a_tool, at_work, bad, good, obeying, running
+from support.runtime import Events, a_tool, at_work, bad, good, obeying, ratchet_of, running
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "3"])
@@ -85,6 +85,17 @@ async def test_a_search_that_nobody_waits_for_any_more_is_recorded_as_aborted(ev
 
     assert (events.call.tool, events.call.source) == (SEARCH, "native")
     assert bad(events.call.outcome, FailureKind.ABORTED).server == OURS
+
+
+async def test_nothing_is_found_for_an_agent_session_that_was_ended(events: Events):
+    async with at_work(Living("one", ttl=3_600_000).config(), events=events, search_above=1) as session:
+        good(await session.call(SEARCH, {"words": "one"}))
+        ratchet_of(session).ended = True
+        ended = bad(await session.call(SEARCH, {"words": "one"}), FailureKind.DENIED)
+        direct = bad(await session.call("work_one"), FailureKind.DENIED)
+
+    assert (ended.message, ended.fix) == (direct.message, direct.fix)
+    assert events.calls[1].rule == "session_goes_on"
 
 
 async def test_sessions_that_see_the_same_share_an_index():
