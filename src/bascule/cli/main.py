@@ -14,6 +14,7 @@ _NAMES = (
     "read",
     "prompt",
     "inspect",
+    "stubs",
     "approve",
     "doctor",
     "up",

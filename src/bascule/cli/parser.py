@@ -22,6 +22,11 @@ _INSPECT_EXAMPLES = """examples:
   bascule inspect everything_echo       a tool: its schema, its digest, its permissions
   bascule inspect everything_echo --json"""
 
+_STUBS_EXAMPLES = """examples:
+  bascule stubs --out tools.py          every tool as a typed function: `await tools.github_create_issue(session, …)`
+  bascule stubs --out tools.py --check  exits with 1 if the tools have changed since
+  bascule stubs --server github         those of one server, on stdout"""
+
 _APPROVE_EXAMPLES = """examples:
   bascule approve files                 shows every tool of the server, asks, and locks it in bascule.lock
   bascule approve                       the same for what is new or changed at the servers that are locked
@@ -128,10 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
             _add_common(command)
         return command
 
-    listing = add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
-    listing.add_argument("--resources", action="store_true", help="list resources and their templates too")
-    listing.add_argument("--prompts", action="store_true", help="list prompts too")
-    listing.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")
+    _add_list(add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES))
     _add_call(add("call", "call one tool", _CALL_EXAMPLES))
     read = add("read", "read one resource", _READ_EXAMPLES)
     read.add_argument("uri", metavar="URI", help="the resource's URI, as `bascule list --resources` shows it")
@@ -143,6 +145,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add_timeout(prompt)
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
+    stubs = add("stubs", "write the tools as a typed Python module, for an editor", _STUBS_EXAMPLES)
+    stubs.add_argument("--out", metavar="FILE", help="the module to write; default: stdout")
+    stubs.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
+    stubs.add_argument("--server", metavar="NAME", action="append", default=[], help="only the tools of this server")
     _add_approve(add("approve", "look at new and changed tools, and lock them as they are", _APPROVE_EXAMPLES))
     doctor = add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
     doctor.add_argument("--reap", action="store_true", help="first remove boxes that killed runtimes have left")
@@ -258,6 +264,12 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--anchor", metavar="WRITER:SEQUENCE:MAC", action="append", default=[], help="one that was kept elsewhere"
     )
+
+
+def _add_list(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--resources", action="store_true", help="list resources and their templates too")
+    command.add_argument("--prompts", action="store_true", help="list prompts too")
+    command.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")
 
 
 def _add_call(command: argparse.ArgumentParser) -> None:

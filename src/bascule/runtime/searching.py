@@ -20,7 +20,6 @@ from bascule.catalog.search_shown import shown
 from bascule.catalog.toolbox import Toolbox
 from bascule.core.call import ToolCall
 from bascule.core.errors import BasculeError, InvalidArguments, ReplyTimeout, UsageError
-from bascule.core.events import ToolInvoked
 from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
 from bascule.core.rendering import render_structured
@@ -35,8 +34,6 @@ from bascule.runtime.trail import Trail
 PAIR = frozenset({SEARCH, CALL})
 
 Done = TypeVar("Done", ToolResult, str)
-
-_invoked = partial(ToolInvoked, source="native")
 
 MANY = 500
 """Tools from which they are indexed in a thread: nobody else would be served meanwhile."""
@@ -87,17 +84,17 @@ class Searching:
     async def _recorded(self, call: ToolCall, work: Callable[[Trail], Awaitable[Done]]) -> Done | ToolFailure:
         """What came of work that needs no server. An outcome is recorded like that of every call."""
         standing, trail = self._standing, Trail.of(call)
-        trail.server = OURS
+        trail.server, trail.native = OURS, True
         done: Done | ToolFailure
         try:
             done = await work(trail)
         except BasculeError as error:
             done = trail.failure(error)
         except BaseException as end:
-            self._executor.tell(standing, _invoked, trail, trail.cut_short(end))
+            self._executor.tell(standing, TOOL_CALL, trail, trail.cut_short(end))
             raise
         if isinstance(done, ToolResult | ToolFailure):
-            self._executor.tell(standing, _invoked, trail, done)
+            self._executor.tell(standing, TOOL_CALL, trail, done)
         return done
 
     async def _search(self, call: ToolCall, trail: Trail) -> ToolResult:

@@ -8,6 +8,8 @@ from bascule.catalog.entry import Entry
 from bascule.catalog.library import Library
 from bascule.catalog.lock import Lock
 from bascule.catalog.toolbox import Toolbox
+from bascule.catalog.typed.dumping import Instance, dumped_arguments
+from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.compliance.dataset import check_dataset
 from bascule.config.model import ServerConfig
 from bascule.core.call import Inquiry, ToolCall
@@ -109,6 +111,11 @@ class AgentSession:
         self._standing.participants = (*self._standing.participants, participant)
 
     @property
+    def version(self) -> int:
+        """Moves whenever the tools it can see may have changed."""
+        return self._roster.listings.version
+
+    @property
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
         return self._standing.toolbox
@@ -204,17 +211,31 @@ class AgentSession:
             return None
         return without_promise(self._standing, (entry.spec,))[0] if entry.spec.status is ToolStatus.EXPOSED else None
 
+    async def typed(self, tool: str | ToolSpec) -> TypedTool:
+        """The dataclasses of a tool's arguments and results, by its exposed name. Raises why it cannot be called."""
+        spec = await self.find(tool) if isinstance(tool, str) else tool
+        if spec is None:
+            await self._standing.resolve(str(tool))
+            raise self._standing.unknown(str(tool))
+        return typed_tool(spec)
+
     def call(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, Any] | Instance | None = None,
         *,
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
-        """Call a tool by its exposed name. Every failure of the tool, its server or the rules is an outcome."""
-        # Copied now: the caller may change theirs before the call is even begun.
-        call = ToolCall(name, dict(arguments or {}), timeout, on_progress)
+        """Call a tool by its exposed name, with a mapping or an instance of the dataclass of its arguments. Every
+        failure of the tool, its server or the rules is an outcome."""
+        plain: Any = arguments or {}
+        try:
+            # Copied now: the caller may change theirs before the call is even begun.
+            given: dict[str, Any] = dict(plain)
+        except TypeError:
+            given = dumped_arguments(plain)
+        call = ToolCall(name, given, timeout, on_progress)
         if self._searching is not None and name in PAIR:
             return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
