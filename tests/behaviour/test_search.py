@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 import bascule
-from bascule import AgentSession
+from bascule import AgentSession, Runtime, tool
+from bascule.config import RuntimeConfig
 from bascule.core.events import ToolInvoked
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.permission import Permission
@@ -19,6 +20,7 @@ from bascule.core.sensitivity import DataSensitivity
 from support.live import Living, until
 from support.runtime import Arrived, Events, a_tool, at_work, bad, calls_in, good, obeying
 from support.scenarios import entry, from_file, listing, scripted, write_yaml
+from support.waiting import fail_after
 
 PATH = {"properties": {"path": {"type": "string", "description": "Where the file lies."}}, "required": ["path"]}
 TOOLS = (
@@ -349,3 +351,32 @@ async def test_a_tool_event_of_the_pair_is_one_like_any_other(tmp_path: Path, ev
     assert isinstance(events.calls[0].outcome, ToolResult)
     assert not isinstance(events.calls[1].outcome, ToolFailure)
     assert all(event.seconds > 0 for event in events.calls)
+
+
+@pytest.mark.requirement("CAT-8", "CAT-10")
+async def test_functions_and_wrappers_of_the_program_are_found_and_called_through_the_pair(
+    tmp_path: Path, events: Events
+):
+    @tool("read")
+    def count_hammers(shelf: str) -> str:
+        """Count the hammers on a shelf."""
+        return f"3 on {shelf}"
+
+    async def louder(call: Any, arguments: Any) -> Any:
+        return await call(arguments | {"path": "/louder"})
+
+    config = RuntimeConfig(servers={"work": obeying(tmp_path / "log", *TOOLS)}, search_above=1)
+    made = Runtime(config, sinks=[events.append])
+    made.native("desk", [count_hammers])
+    made.wrap("work_read_file", louder)
+    async with fail_after(20, "the life of a runtime"), made as runtime:
+        session = runtime.session("alice", "s-1")
+        found = await searched(session, "count hammers")
+        result = good(await through(session, found["tools"][0]["name"], {"shelf": "a"}))
+        wrapped = good(await through(session, "work_read_file", {"path": "/a"}))
+
+    assert (result.text, wrapped.text) == ("3 on a", '{"path": "/louder"}')
+    assert [(event.tool, event.source) for event in events.calls][:2] == [
+        ("search_tools", "native"),
+        ("desk_count_hammers", "native"),
+    ]
