@@ -1,5 +1,6 @@
 """A call through the plain gateway beside the same call awaited, and a hop to another thread and back."""
 
+import asyncio
 import json
 import sys
 import tempfile
@@ -7,9 +8,11 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
+from bascule import AgentSession, Runtime
 from bascule.bridges.plain import MCPToolGateway
 from bascule.config import Limits, ServerConfig, StdioTransport
 from bascule.runtime.portal import Portal
+from bascule.runtime.synchronous import SyncRuntime
 from bench import stdio_peers
 from bench.result import Goal, Report, Row
 from bench.rounds import Call, interleaved, one_core, sequential
@@ -31,20 +34,33 @@ def _server(name: str, *args: str) -> ServerConfig:
 async def nothing() -> None: ...
 
 
+async def _within(runtime: Runtime) -> tuple[AgentSession, asyncio.AbstractEventLoop]:
+    return runtime.session("bench", "plain"), asyncio.get_running_loop()
+
+
 async def calls(report: Report, title: str, goal: Goal | None) -> None:
-    with Portal() as portal, MCPToolGateway([_server("echo", SERVER)]) as gateway:
+    shared = SyncRuntime(Runtime.from_servers({"echo": _server("echo", SERVER)}))
+    with Portal() as portal, MCPToolGateway(shared, user_id="bench", session_id="plain") as gateway:
+        session, loop = shared.run(_within)
 
         async def hop() -> None:
             portal.run(nothing())
+
+        async def handed_over() -> None:
+            assert asyncio.run_coroutine_threadsafe(session.call("echo_echo", ARGUMENTS), loop).result().ok
 
         async def through() -> None:
             assert not gateway.call("echo", ARGUMENTS)["isError"]
 
         async with stdio_peers.bascule() as direct:
-            taken = await interleaved({"awaited": direct, "a hop": hop, "gateway": through}, _one_by_one, 11)
+            peers = {"awaited": direct, "a hop": hop, "awaited from another thread": handed_over, "gateway": through}
+            taken = await interleaved(peers, _one_by_one, 11)
     parts = taken.middle("awaited") + taken.middle("a hop")
-    ratio = Row("gateway / (awaited + a hop)", taken.middle("gateway") / parts, "×", goal)
-    report.add(title, [*taken.rows("µs", 1e6), ratio])
+    ratios = [
+        Row("gateway / (awaited + a hop)", taken.middle("gateway") / parts, "×", goal),
+        Row("gateway / awaited from another thread", taken.ratio("gateway", "awaited from another thread"), "×"),
+    ]
+    report.add(title, [*taken.rows("µs", 1e6), *ratios])
 
 
 def listing(report: Report) -> None:

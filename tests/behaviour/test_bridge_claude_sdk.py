@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, query
+from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, query
 
 from bascule import AgentSession, RunStopped
 from bascule.bridges.claude_sdk import options, sdk_server, tool_names, watched
@@ -16,7 +16,7 @@ from bascule.config import ServerConfig
 from support import waiting
 from support.bridge_example import blocks, check_shown, printed
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, play
-from support.fake_claude import FakeClaude, fake_claude
+from support.fake_claude import FakeClaude, fake_claude, results
 from support.live import Living, until
 from support.runtime import at_work, obeying
 from support.servers import methods
@@ -94,6 +94,33 @@ async def test_no_model_is_asked_once_a_run_is_to_end_and_the_next_one_begins_as
             assert isinstance(last, ResultMessage)
 
     assert [signal(block) for block in model.shown] == ["error", "result"]
+
+
+class WithHelper(FakeClaude):
+    """Has a helper make the call that ends its run."""
+
+    def next_call(self, body: dict[str, Any]) -> Call | None:
+        if results(body["messages"]):
+            return None
+        if HELPER in str(body["system"]):
+            return "mcp__tools__work_act", {"result": FATAL}
+        return "Agent", {"description": "help", "prompt": "help", "subagent_type": "helper"}
+
+
+HELPER = "You are the helper."
+
+
+@pytest.mark.requirement("BRG-2")
+async def test_what_ends_the_run_of_a_subagent_is_raised_when_all_have_ended(tmp_path: Path):
+    helper = AgentDefinition(description="Helps.", prompt=HELPER)
+    async with at_work(deadly(tmp_path / "log"), within=PATIENCE) as session, fake_claude(kind=WithHelper) as model:
+        more = {"tools": ["Agent"], "allowed_tools": ["Agent"], "agents": {"helper": helper}}
+        made = options(session, **more, **model.options(tmp_path))
+        with pytest.raises(RunStopped, match="the disk is gone"):
+            _ = [message async for message in watched(query(prompt="go on", options=made), made)]
+
+    # The helper is not asked again. Whoever sent for it works beside it, and is asked as ever.
+    assert len([body for body in model.asked if HELPER in str(body["system"])]) == 1
 
 
 async def test_without_its_hooks_the_model_is_shown_even_what_should_end_the_run(tmp_path: Path):

@@ -10,11 +10,12 @@ from bascule import (
     Outcome,
     ToolFailure,
     Wrapped,
+    native_server,
 )
 from bascule.config import Limits
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind
-from support.native import passing, wrapping
+from support.native import note, passing, wrapping
 from support.runtime import Arrived, Events, bad, calls_in, good, obeying
 
 pytestmark = pytest.mark.requirement("CAT-10")
@@ -75,18 +76,17 @@ async def test_a_wrapper_has_no_more_time_than_the_call(tmp_path: Path):
     assert "the wrapper around work_act did not end within 0.05 s" in late.message
 
 
-async def test_waiting_for_a_person_is_no_part_of_the_time_of_a_wrapped_call(tmp_path: Path):
+async def test_waiting_for_a_person_is_no_part_of_the_time_of_a_wrapped_call():
     answer = asyncio.Event()
 
     async def on_ask(_approval: Any) -> bool:
-        asyncio.get_running_loop().call_later(0.3, answer.set)
+        asyncio.get_running_loop().call_later(1.2, answer.set)
         await answer.wait()
         return True
 
-    async with wrapping(obeying(tmp_path / "log", ask=("act",)), passing, on_ask=on_ask) as session:
-        # Linked to beforehand, so that the time is the call's alone.
-        await session.connect()
-        good(await session.call("work_act", timeout=0.25))
+    server = native_server("own", [note], ask=("note",))
+    async with wrapping(server, passing, "own_note", on_ask=on_ask) as session:
+        good(await session.call("own_note", {"text": "hello"}, timeout=1.0))
 
 
 async def test_a_tool_cannot_be_called_by_a_wrapper_that_is_over(tmp_path: Path):

@@ -31,8 +31,7 @@ class FakeClaude:
     @property
     def shown(self) -> list[dict[str, Any]]:
         """The results it was shown of its calls."""
-        blocks = [block for message in self._conversation() for block in message["content"] if isinstance(block, dict)]
-        return [block for block in blocks if block["type"] == "tool_result"]
+        return results(max((body["messages"] for body in self.asked), key=len, default=[]))
 
     @property
     def tools(self) -> list[list[str]]:
@@ -68,23 +67,30 @@ class FakeClaude:
             "env": self.environment(folder),
         }
 
-    def _conversation(self) -> list[dict[str, Any]]:
-        return max((body["messages"] for body in self.asked), key=len, default=[])
-
     async def answer(self, request: web.Request) -> web.Response:
         body = await request.json()
         self.asked.append(body)
-        made = len(self.shown)
-        if made < len(self._calls):
-            name, arguments = self._calls[made]
-            block = {"type": "tool_use", "id": f"call_{made}", "name": f"mcp__{SERVER}__{name}", "input": {}}
-            said = _events(block, {"type": "input_json_delta", "partial_json": json.dumps(arguments)}, "tool_use")
-        else:
+        call = self.next_call(body)
+        if call is None:
             said = _events({"type": "text", "text": ""}, {"type": "text_delta", "text": "done"}, "end_turn")
+        else:
+            block = {"type": "tool_use", "id": f"call_{len(self.asked)}", "name": call[0], "input": {}}
+            said = _events(block, {"type": "input_json_delta", "partial_json": json.dumps(call[1])}, "tool_use")
         # The CLI takes what has the same id for parts of one message.
         said[0]["message"]["id"] = f"msg_{len(self.asked)}"
         stream = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in said)
         return web.Response(text=stream, content_type="text/event-stream")
+
+    def next_call(self, _body: dict[str, Any]) -> Call | None:
+        """By the CLI's name for the tool."""
+        made = len(self.shown)
+        return None if made >= len(self._calls) else (f"mcp__{SERVER}__{self._calls[made][0]}", self._calls[made][1])
+
+
+def results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results of calls that a conversation holds."""
+    blocks = [block for message in messages for block in message["content"] if isinstance(block, dict)]
+    return [block for block in blocks if block["type"] == "tool_result"]
 
 
 def _events(block: dict[str, Any], delta: dict[str, Any], why: str) -> list[dict[str, Any]]:
@@ -101,8 +107,8 @@ def _events(block: dict[str, Any], delta: dict[str, Any], why: str) -> list[dict
 
 
 @asynccontextmanager
-async def fake_claude(*calls: Call) -> AsyncGenerator[FakeClaude]:
-    model = FakeClaude(calls)
+async def fake_claude(*calls: Call, kind: type[FakeClaude] = FakeClaude) -> AsyncGenerator[FakeClaude]:
+    model = kind(calls)
     app = web.Application(client_max_size=BIG)
     app.router.add_post("/v1/messages", model.answer)
     runner = web.AppRunner(app)

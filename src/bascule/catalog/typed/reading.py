@@ -47,6 +47,9 @@ MAX_DEPTH = 40
 MAX_SIZE = 64
 """Parts of one type, written out. Lists of alternatives of lists could double at every level."""
 
+MAX_NAME = 120
+"""Longest name of a class, before it is told apart from others."""
+
 MAX_REASONS = 20
 """Reasons kept: with one it is inexact, and more than these nobody reads."""
 
@@ -102,19 +105,28 @@ class Read(NamedTuple):
 
 
 class _Spot(NamedTuple):
-    """Where in a value we are, what a class would be called here, and how deep that is."""
+    """Where in a value we are, and what a class here would be named after."""
 
     path: str
-    name: str
+    root: str
+    words: tuple[str, ...] = ()
     depth: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.root}{''.join(map(class_name, self.words))}"[:MAX_NAME]
 
     def below(self, step: str, word: str) -> "_Spot":
         path = f"{self.path}.{step[:40]}" if self.path and not step.startswith("[") else f"{self.path}{step[:40]}"
-        return _Spot(path, f"{self.name}{class_name(word)}"[:120], self.depth + 1)
+        return _Spot(path, self.root, (*self.words, word), self.depth + 1)
 
-    def beside(self, word: str) -> "_Spot":
+    def beside(self, *words: str) -> "_Spot":
         """Another condition on the same value."""
-        return _Spot(self.path, f"{self.name}{word}"[:120], self.depth + 1)
+        return _Spot(self.path, self.root, (*self.words, *words), self.depth + 1)
+
+    def at(self, word: str) -> "_Spot":
+        """The same, in a part of the schema that has a name."""
+        return _Spot(self.path, self.root, (word,), self.depth + 1)
 
 
 class _Condition(NamedTuple):
@@ -126,7 +138,7 @@ class _Condition(NamedTuple):
 
 def read(schema: JsonObject, bound: Bound, tool: str) -> Read:
     """The shape of whatever the schema of a tool's results takes. Classes are named after the tool."""
-    reader = _Reader(schema, bound, tool, _RESULT)
+    reader = _Reader(schema, bound, tool)
     shape = reader.shape(schema, _Spot("", f"{tool}{_RESULT}"))
     return Read(shape, tuple(reader.structs), tuple(reader.reasons))
 
@@ -134,7 +146,7 @@ def read(schema: JsonObject, bound: Bound, tool: str) -> Read:
 def read_object(schema: JsonObject, bound: Bound, tool: str) -> Read:
     """The same for the schema of a tool's arguments, which are an object: one struct, whatever it says."""
     name = f"{tool}{_PARAMS}"
-    reader = _Reader(schema, bound, tool, _PARAMS)
+    reader = _Reader(schema, bound, tool)
     whole = narrowed(reader.shape(schema, _Spot("", name)), frozenset({"object"}))
     struct = whole if isinstance(whole, Struct) else reader.opened(whole, name)
     return Read(struct, tuple(reader.structs), tuple(reader.reasons))
@@ -143,10 +155,9 @@ def read_object(schema: JsonObject, bound: Bound, tool: str) -> Read:
 class _Reader:
     """One pass over one schema, meeting every place once."""
 
-    def __init__(self, schema: JsonObject, bound: Bound, tool: str, what: str) -> None:
+    def __init__(self, schema: JsonObject, bound: Bound, tool: str) -> None:
         self.structs: list[Struct] = []
         self.reasons: list[str] = []
-        self._root = f"{tool}{what}"
         self._roots = (f"{tool}{_PARAMS}", f"{tool}{_RESULT}")
         self._references = References(schema)
         self._old = draft_of(schema, bound) == "Draft7Validator"
@@ -159,6 +170,8 @@ class _Reader:
     def shape(self, place: Any, spot: _Spot) -> Shape:
         if not is_object(place):
             return NOTHING if place is False else ANYTHING
+        if _SIMPLE.issuperset(place):
+            return of_kinds(_kinds(place.get("type")))
         key = id(place)
         if key in self._way:
             return self._again(key, spot)
@@ -203,8 +216,6 @@ class _Reader:
 
     def _conjoined(self, place: JsonObject, spot: _Spot) -> Shape:
         """All conditions of a place hold at once; the shape is that of the one which says most."""
-        if _SIMPLE.issuperset(place):
-            return of_kinds(_kinds(place.get("type")))
         if self._old and isinstance(place.get("$ref"), str):
             return self._target(place, spot)
         kinds = _kinds(place.get("type"))
@@ -255,7 +266,7 @@ class _Reader:
             if is_array(place.get(word)):
                 yield _Condition(word, partial(self._alternatives, place, word, spot))
         for part in as_array(place.get("allOf")):
-            yield _Condition("allOf", partial(self.shape, part, spot.beside("All")))
+            yield _Condition("allOf", partial(self.shape, part, spot.beside("all")))
 
     def _listed(self, place: JsonObject, word: str, spot: _Spot) -> Shape:
         values = [place["const"]] if word == "const" else as_array(place["enum"])
@@ -273,16 +284,15 @@ class _Reader:
         except SchemaRefused:
             return self._any(spot, "refers to what it does not have")
         step = reference.rpartition("/")[2] if "/" in reference else ""
-        return self.shape(
-            target, _Spot(spot.path, f"{self._root}{class_name(step)}" if step else spot.name, spot.depth + 1)
-        )
+        return self.shape(target, spot.at(step) if step else spot.beside())
 
     def _alternatives(self, place: JsonObject, word: str, spot: _Spot) -> Shape:
         parts = as_array(place[word])
         if len(parts) > MAX_ALTERNATIVES:
             return self._any(spot, f"`{word}` of more than {MAX_ALTERNATIVES} alternatives")
         found = [
-            self.shape(part, spot.beside("" if len(parts) == 1 else f"Option{n}")) for n, part in enumerate(parts, 1)
+            self.shape(part, spot.beside(*([f"option{n}"] if len(parts) > 1 else [])))
+            for n, part in enumerate(parts, 1)
         ]
         if word == "oneOf" and not _all_apart(found):
             self._note(spot, "only one alternative of `oneOf` may fit")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -118,6 +119,7 @@ def kind_of(value: Any) -> str:
     return "array" if is_array(value) else "object" if is_object(value) else ""
 
 
+@lru_cache(256)
 def of_kinds(kinds: frozenset[str]) -> Shape:
     """All values of some kinds."""
     if kinds == KINDS:
