@@ -91,14 +91,14 @@ class Executor:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
             self._terms.assume(standing, trail)
             self.undoing.give_up(standing.principal, trail)
-            self._tell(standing, operation, trail, trail.cut_short(end))
+            self.tell(standing, operation, trail, trail.cut_short(end))
             raise
         finally:
             CURRENT.set(around)
             trail.changes.over = trail.local is not Ending.WAITING
             if trail.meter is not None:
                 trail.meter.leave()
-        self._tell(standing, operation, trail, outcome)
+        self.tell(standing, operation, trail, outcome)
         return outcome
 
     async def _outcome(
@@ -309,7 +309,8 @@ class Executor:
         trail.mark(("decide", now()))
         return standing.link_key(server, lane)
 
-    def _tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
+    def tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
+        """Record how a request ended."""
         audit, prepared = self._audit, trail.prepared
         if audit is not None and audit.whole and not trail.noted and prepared is not None:
             values = standing.mask_of(trail.server).value(values_of(prepared))

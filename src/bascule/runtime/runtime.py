@@ -285,7 +285,8 @@ class Runtime:
         if session is None:
             standing = Standing(principal, self._roster, workspaces=self._workspaces)
             self._standings[principal] = standing
-            session = self._sessions[principal] = AgentSession(standing, self._executor, self._raising)
+            above = self.config.search_above
+            session = self._sessions[principal] = AgentSession(standing, self._executor, self._raising, above)
         return session
 
 

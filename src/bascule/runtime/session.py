@@ -28,6 +28,7 @@ from bascule.runtime.executor import Executor
 from bascule.runtime.limiting import without_promise
 from bascule.runtime.raising import Raising
 from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
+from bascule.runtime.searching import PAIR, Searching, found
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
@@ -39,13 +40,17 @@ from bascule.workspace.workspace import Workspace
 class AgentSession:
     """One agent session: a principal, how private it has become, and the tools it can call."""
 
-    def __init__(self, standing: Standing, executor: Executor, raising: Raising) -> None:
+    def __init__(
+        self, standing: Standing, executor: Executor, raising: Raising, search_above: int | None = None
+    ) -> None:
         self._standing = standing
         self._roster = standing.roster
         self._executor = executor
         self._raising = raising
         self._shelf = Shelf(standing, executor)
         self._state = SessionState()
+        searched = search_above is not None
+        self._searching = Searching(standing, executor, self.tools, search_above) if searched else None
 
     @property
     def principal(self) -> Principal:
@@ -151,8 +156,15 @@ class AgentSession:
         return without_promise(self._standing, self.toolbox.specs())
 
     async def offered(self) -> tuple[ToolSpec, ...]:
-        """The tools that an agent is given. Doors to agents show these."""
-        return await self.tools()
+        """The tools that an agent is given: all, or, where these are more than `catalog.search_above`, one that finds
+        tools and one that calls them. Doors to agents show these."""
+        tools = await self.tools()
+        return tools if self._searching is None else self._searching.offered(tools)
+
+    async def search(self, words: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+        """The tools that fit some words, best first, of those that can be called."""
+        await self.tools()
+        return without_promise(self._standing, (await found(self.toolbox, words, limit)).tools)
 
     async def connect(self) -> tuple[ServerReport, ...]:
         """Link to every server not tried yet. One bad server neither delays nor removes another's tools."""
@@ -224,6 +236,8 @@ class AgentSession:
         except TypeError:
             given = dumped_arguments(plain)
         call = ToolCall(name, given, timeout, on_progress)
+        if self._searching is not None and name in PAIR:
+            return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
 
     async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
