@@ -8,7 +8,7 @@ from bascule.catalog.entry import Entry
 from bascule.catalog.library import Library
 from bascule.catalog.lock import Lock
 from bascule.catalog.toolbox import Toolbox
-from bascule.catalog.typed.dumping import Instance, dumped_arguments
+from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.compliance.dataset import check_dataset
 from bascule.config.model import ServerConfig
@@ -229,13 +229,7 @@ class AgentSession:
     ) -> Coroutine[Any, Any, Outcome]:
         """Call a tool by its exposed name, with a mapping or an instance of the dataclass of its arguments. Every
         failure of the tool, its server or the rules is an outcome."""
-        plain: Any = arguments or {}
-        try:
-            # Copied now: the caller may change theirs before the call is even begun.
-            given: dict[str, Any] = dict(plain)
-        except TypeError:
-            given = dumped_arguments(plain)
-        call = ToolCall(name, given, timeout, on_progress)
+        call = ToolCall(name, own_arguments(arguments), timeout, on_progress)
         if self._searching is not None and name in PAIR:
             return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)

@@ -20,6 +20,16 @@ class Instance(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
+def own_arguments(given: "Mapping[str, Any] | Instance | None") -> JsonObject:
+    """A copy of a mapping, or what a dataclass holds: the caller may change theirs before the call is even begun. Raises
+    `TypeError` for what is neither."""
+    plain: Any = given or {}
+    try:
+        return dict(plain)
+    except TypeError:
+        return dumped_arguments(plain)
+
+
 def dumped_arguments(given: "Mapping[str, Any] | Instance | None") -> JsonObject:
     """The arguments that a dataclass holds. Raises `TypeError` for what holds none."""
     if not _is_instance(given):
