@@ -21,8 +21,8 @@ class Instance(Protocol):
 
 
 def own_arguments(given: "Mapping[str, Any] | Instance | None") -> JsonObject:
-    """A copy of a mapping, or what a dataclass holds: the caller may change theirs before the call is even begun. Raises
-    `TypeError` for what is neither."""
+    """A copy of a mapping, or what a dataclass holds: the caller may change theirs before the call is even begun.
+    Raises `TypeError` for what is neither."""
     plain: Any = given or {}
     try:
         return dict(plain)
