@@ -154,3 +154,15 @@ async def test_the_example_runs_and_prints_what_its_page_says(tmp_path: Path):
 
     assert (out.decode(), err.decode(), process.returncode) == (shown, "", 0)
     assert f"```python\n{example.read_text(encoding='utf-8')}```" in PAGE
+
+
+@pytest.mark.requirement("BRG-1", "CAT-8")
+def test_where_tools_are_many_it_lists_the_two_that_find_and_call_them(tmp_path: Path):
+    path = write_yaml(tmp_path, {"work": entry("actor", tmp_path, "work")}, catalog={"search_above": 3})
+    with MCPToolGateway(path) as gateway:
+        assert [tool.name for tool in gateway.list_tools()] == ["search_tools", "call_tool"]
+        assert "work_ok" in gateway.call("search_tools", {"words": "says what it is told"}).text
+        called = gateway.call("call_tool", {"name": "work_ok", "arguments": {"text": "hi"}})
+        assert (called["isError"], called.text) == (False, "hi")
+        # By its full name it can be called as ever.
+        assert gateway.call("work_ok", {"text": "hi"}).text == "hi"
