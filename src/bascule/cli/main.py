@@ -22,6 +22,7 @@ _NAMES = (
     "audit",
     "new",
     "run",
+    "serve",
     "token",
     "sandbox",
     "login",
