@@ -32,10 +32,9 @@ def failed_call(failure: ToolFailure, *, new: bool) -> JsonObject:
     """A call that failed, as a result that a model is shown. Raises `Rejected` where the protocol has an error for it:
     a tool that is not there, and a server's own error of the protocol."""
     if failure.kind is FailureKind.UNKNOWN_TOOL:
-        # Not 400: the request is well made, and a client must not take it for one of another era.
-        raise Rejected(INVALID_PARAMS, told(failure), data=_facts(failure), status=200 if not new else None)
+        raise Rejected(INVALID_PARAMS, told(failure), data=_facts(failure), status=None if new else 200)
     if failure.code == _REFUSED_BY_PEER:
-        raise _of_peer(failure)
+        raise _of_peer(failure, new=new)
     words = told(failure)
     meta: JsonObject = {FAILURE_KEY: _facts(failure)}
     if failure.kind is FailureKind.FATAL:
@@ -52,7 +51,7 @@ def failed_call(failure: ToolFailure, *, new: bool) -> JsonObject:
 def failed_request(failure: ToolFailure, *, new: bool) -> Rejected:
     """Any other request that failed. These have no results that say so."""
     if failure.code == _REFUSED_BY_PEER:
-        return _of_peer(failure)
+        return _of_peer(failure, new=new)
     code = INTERNAL_ERROR
     if failure.kind in {FailureKind.UNKNOWN_TOOL, FailureKind.INVALID_ARGUMENTS}:
         unknown_resource = failure.code == "BSC-203" and not new
@@ -60,10 +59,10 @@ def failed_request(failure: ToolFailure, *, new: bool) -> Rejected:
     return Rejected(code, told(failure), data=_facts(failure), status=None if new else 200)
 
 
-def _of_peer(failure: ToolFailure) -> Rejected:
+def _of_peer(failure: ToolFailure, *, new: bool) -> Rejected:
+    """The error of the protocol with which the server behind us answered, passed on."""
     code = failure.tool_code if isinstance(failure.tool_code, int) and failure.tool_code else INTERNAL_ERROR
-    # 200: that the server behind us does not know a method says nothing of this one.
-    return Rejected(code, failure.message, data=failure.cause, status=200)
+    return Rejected(code, failure.message, data=failure.cause, status=None if new else 200)
 
 
 def _facts(failure: ToolFailure) -> JsonObject:

@@ -94,7 +94,7 @@ class Gateway:
         body = await self._intake.take(receive, head.length)
         asked = None
         try:
-            asked = check_shape(read_body(body), head.version)
+            asked = check_shape(read_body(body), head)
             if asked.new:
                 return await self._new(desk, head, asked, (receive, send), streams=streams)
             return await self._old(desk, head, asked, (receive, send), streams=streams)

@@ -1,6 +1,6 @@
 """Serves the requests of one agent session. Everything goes through the session, and so through the one executor."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -60,14 +60,32 @@ class Desk:
         return result
 
     async def _call(self, asked: Asked, on_progress: OnProgress | None) -> JsonObject:
-        params = asked.params
+        params, headers = asked.params, asked.headers
         name, arguments = _text(params, "name"), params.get("arguments")
         if arguments is not None and not is_object(arguments):
             raise Rejected(INVALID_PARAMS, "arguments must be an object")
+        if headers is not None:
+            await self._check_headers(name, arguments or {}, headers)
         outcome = await self.session.call(name, arguments, on_progress=on_progress)
         if isinstance(outcome, ToolFailure):
             return failed_call(outcome, new=asked.new)
         return result_of(outcome, new=asked.new)
+
+    async def _check_headers(self, name: str, arguments: JsonObject, headers: Mapping[str, str]) -> None:
+        """Arguments that a tool wants repeated as headers must be there, and the same. Most tools want none."""
+        if not self.session.toolbox.has(name):
+            # Nobody has asked for it yet, so it is not known what it wants.
+            await self.session.find(name)
+            if not self.session.toolbox.has(name):
+                return
+        entry = self.session.toolbox.resolve(name)
+        if not entry.headers:
+            return
+        from mcp.shared.inbound import validate_mcp_param_headers  # noqa: PLC0415 -- hardly a tool has them
+
+        wrong = validate_mcp_param_headers(entry.spec.input_schema, arguments, headers)
+        if wrong is not None:
+            raise Rejected(wrong.code, wrong.message)
 
     async def _tools(self, asked: Asked) -> Served:
         specs = await self.session.offered()

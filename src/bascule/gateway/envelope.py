@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -36,6 +37,8 @@ class Asked(msgspec.Struct, frozen=True):
     meta: JsonObject = {}
     new: bool = False
     """Whether it is of the new era."""
+    headers: Mapping[str, str] | None = None
+    """Arguments that came as headers too. None where there are no headers that could say so."""
 
     @property
     def progress_token(self) -> str | int | None:
@@ -61,8 +64,8 @@ def _parses(data: bytes | bytearray) -> bool:
     return True
 
 
-def check_shape(message: Message, version: str | None) -> Asked:
-    """That it is a request or a notification, and of which era: `version` is what its headers say, if it has any."""
+def check_shape(message: Message, head: Head | None) -> Asked:
+    """That it is a request or a notification, and of which era, which its headers may say if it has any."""
     if message.jsonrpc != "2.0" or message.method is None:
         raise Rejected(INVALID_REQUEST, "the body must be one JSON-RPC 2.0 request or notification")
     if not isinstance(message.id, str | int | None) or isinstance(message.id, bool):
@@ -76,8 +79,10 @@ def check_shape(message: Message, version: str | None) -> Asked:
     if meta is not None and not is_object(meta):
         raise Rejected(INVALID_PARAMS, "params._meta must be an object")
     said = meta or {}
+    version = None if head is None else head.version
     new = VERSION_KEY in said or version in NEW_VERSIONS or message.method == "server/discover"
-    return Asked(message.method, params, message.id, said, new=new)
+    headers = head.params if head is not None and new else None
+    return Asked(message.method, params, message.id, said, new, headers)
 
 
 def check_new(asked: Asked, head: Head | None) -> None:

@@ -1,7 +1,6 @@
 """The headers of a request, read once."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -9,6 +8,9 @@ ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
 """Headers that repeat what the body says. Sent twice, two readers could see two different requests."""
 
 PARAM = b"mcp-param-"
+
+BLANK = " \t"
+"""What may stand around a value without being a part of it. Not every web server takes it away."""
 
 _FIELDS = {
     b"authorization": "authorization",
@@ -58,7 +60,7 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
         if field is not None:
             if getattr(head, field):
                 head.twice = name.decode("latin-1")
-            setattr(head, field, value.decode("latin-1"))
+            setattr(head, field, value.decode("latin-1").strip(BLANK))
         elif name == b"host":
             head.hosts.append(value.decode("latin-1"))
         elif name == b"origin":
@@ -67,7 +69,7 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             key = name.decode("latin-1")
             if key in head.params:
                 head.twice = key
-            head.params[key] = value.decode("latin-1")
+            head.params[key] = value.decode("latin-1").strip(BLANK)
     return head
 
 
@@ -87,8 +89,3 @@ def _accepts(accept: str) -> tuple[bool, bool]:
         if len(_KNOWN) < _MOST_KNOWN:
             _KNOWN[accept] = known
     return known
-
-
-def text_headers(**fields: Any) -> list[tuple[bytes, bytes]]:
-    """Headers of an answer: `content_type` becomes `content-type`."""
-    return [(name.replace("_", "-").encode(), str(value).encode("latin-1")) for name, value in fields.items()]
