@@ -58,7 +58,7 @@ def read_body(data: bytes | bytearray) -> Message:
 
 def _parses(data: bytes | bytearray) -> bool:
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)
+        msgspec.json.decode(str(data, "utf-8"), type=msgspec.Raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
