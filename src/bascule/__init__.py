@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bascule.catalog.search import search
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.core.reaction import RunStopped
@@ -28,6 +29,7 @@ __all__ = [
     "ToolFailure",
     "ToolResult",
     "__version__",
+    "search",
 ]
 
 _HOMES = {
@@ -46,6 +48,7 @@ _HOMES = {
     "Sampling": "bascule.core.answer",
     "ToolFailure": "bascule.core.outcome",
     "ToolResult": "bascule.core.outcome",
+    "search": "bascule.catalog.search",
 }
 
 

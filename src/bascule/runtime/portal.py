@@ -22,7 +22,8 @@ class Portal:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._turn = threading.Lock()
+        # Held for moments. A handler of signals may come in between, in the same thread, and want to close it.
+        self._turn = threading.RLock()
 
     def __enter__(self) -> Self:
         self.open()
@@ -34,6 +35,11 @@ class Portal:
     @property
     def is_open(self) -> bool:
         return self._loop is not None
+
+    @property
+    def inside(self) -> bool:
+        """Whether this is asked in its own thread, which cannot wait for anything that is done there."""
+        return threading.current_thread() is self._thread
 
     def open(self) -> None:
         with self._turn:
@@ -47,37 +53,43 @@ class Portal:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do it there, and wait for what comes of it. Whoever is interrupted while they wait takes it back."""
-        # With the turn held, so that nothing is handed to a loop that has been told to stop: nobody would ever do it.
-        with self._turn:
-            waiting = self._submit(work)
+        waiting: Future[T] | None = None
         try:
+            waiting = self.start(work)
             return waiting.result()
         except FutureCancelled:
             raise UsageError("the portal was closed before this was done") from None
         except BaseException:
             # KeyboardInterrupt, mostly. What failed by itself is done, and this changes nothing.
-            waiting.cancel()
+            if waiting is not None:
+                waiting.cancel()
             raise
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Have it done there, and do not wait. Cancelling what is given back takes it back."""
+        # With the turn held, so that nothing is handed to a loop that has been told to stop: nobody would ever do it.
+        with self._turn:
+            if self.inside:
+                work.close()
+                raise UsageError(
+                    "the portal was asked from its own loop, which would wait for itself", fix="await instead"
+                )
+            # A thread that is gone does nothing any more: a process that was forked off has none of ours.
+            if self._loop is None or self._thread is None or not self._thread.is_alive():
+                work.close()
+                raise UsageError("the portal is closed", fix="open it first, or use it in a `with` block")
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         """What still runs there is cancelled and waited for; then the thread has ended. Closing again does nothing."""
         with self._turn:
             loop, thread = self._loop, self._thread
-            if loop is None or thread is None:
-                return
-            self._loop = self._thread = None
-            loop.call_soon_threadsafe(loop.stop)
-        if thread is not threading.current_thread():
+            self._loop = None
+            if loop is not None and not loop.is_closed():
+                loop.call_soon_threadsafe(loop.stop)
+        # Also by who comes second: they may rely on it as much.
+        if thread is not None and not self.inside:
             thread.join()
-
-    def _submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        if self._loop is None:
-            work.close()
-            raise UsageError("the portal is closed", fix="open it first, or use it in a `with` block")
-        if threading.current_thread() is self._thread:
-            work.close()
-            raise UsageError("the portal was asked from its own loop, which would wait for itself", fix="await instead")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _serve(self, started: "Future[asyncio.AbstractEventLoop]") -> None:
         with asyncio.Runner() as runner:

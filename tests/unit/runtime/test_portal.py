@@ -1,5 +1,7 @@
 import asyncio
+import os
 import threading
+import warnings
 from contextlib import suppress
 
 import pytest
@@ -106,3 +108,75 @@ def test_many_threads_may_use_it_while_it_closes_and_none_hangs():
     for user in users:
         user.join(10)
     assert not any(user.is_alive() for user in users)
+
+
+def test_what_was_only_started_is_not_waited_for_and_can_be_taken_back():
+    begun, ended = threading.Event(), threading.Event()
+
+    async def endless() -> None:
+        begun.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    with Portal() as portal:
+        waiting = portal.start(endless())
+        assert begun.wait(10)
+        waiting.cancel()
+        assert ended.wait(10)
+
+
+def test_it_knows_its_own_thread():
+    async def asked(portal: Portal) -> bool:
+        return portal.inside
+
+    with Portal() as portal:
+        assert not portal.inside
+        assert portal.run(asked(portal))
+
+
+def test_whoever_closes_second_waits_for_the_end_as_well():
+    stopping, leave, second = threading.Event(), threading.Event(), threading.Event()
+
+    async def slow_to_end() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            stopping.set()
+            leave.wait(10)
+
+    async def nothing() -> None: ...
+
+    portal = Portal("slow")
+    portal.open()
+    portal.start(slow_to_end())
+    portal.run(nothing())
+    closers = [threading.Thread(target=lambda: (portal.close(), second.set())) for _ in range(2)]
+    closers[0].start()
+    assert stopping.wait(10)
+    closers[1].start()
+    assert not second.is_set()
+    leave.set()
+    for closer in closers:
+        closer.join(10)
+    assert second.is_set()
+    assert "slow" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_process_that_was_forked_off_is_told_that_it_has_none():
+    """It has the object, but not the thread: waiting for it would never end."""
+    with Portal() as portal:
+        with warnings.catch_warnings():
+            # Later Pythons advise against just this.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if not child:
+            try:
+                portal.run(asyncio.sleep(0))
+            except UsageError:
+                portal.close()
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        portal.run(asyncio.sleep(0))
