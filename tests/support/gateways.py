@@ -1,6 +1,8 @@
 """Gateways in front of stand-in servers, asked over real connections."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +11,8 @@ from bascule import Runtime
 from bascule.config import AuthSettings, ServerConfig
 from bascule.config.gateway import GatewaySettings
 from bascule.core.principal import Principal
-from bascule.gateway.serving import Door, gateway_of
-from support.kit_http import AUTH, NEW, OLD, PREFIX, Answered, Line, line_to, listening
+from bascule.gateway.serving import Door, gateway_of, serve
+from support.kit_http import AUTH, NEW, OLD, PREFIX, Answered, Line, line_to
 from support.runtime import Events, running
 
 ALICE = Principal("alice", "s-1")
@@ -36,9 +38,15 @@ async def serving(
     door = Door(settings, None, ALICE if auth is None else None)
     async with running(*servers, events=events, **config) as runtime:
         app = gateway_of(runtime, door)
-        async with listening(app) as port:
-            yield Served(port, runtime)
-        await app.close()
+        # In the loop of the runtime, as it is everywhere: nothing of a runtime may be used from another thread.
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            stop: asyncio.Future[Callable[[], None]] = asyncio.get_running_loop().create_future()
+            server = asyncio.ensure_future(serve(app, listening, stop.set_result))
+            try:
+                yield Served(listening.getsockname()[1], runtime)
+            finally:
+                (await stop)()
+                await server
 
 
 async def ask(

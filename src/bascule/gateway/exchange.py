@@ -38,8 +38,11 @@ class Exchange:
                 await self._end(rejected.body(self._asked.id), rejected.status)
             else:
                 await self._end(write_result(self._asked.id, result), 200)  # pyright: ignore[reportArgumentType]
+        if attention.gone:
+            await self._end(b"", 202)
 
     async def _tell(self, progress: float, total: float | None, message: str | None) -> None:
+        """Waits for a client that reads slowly; what comes meanwhile is told as one, the newest."""
         params: JsonObject = {"progressToken": self._token, "progress": progress}
         if total is not None:
             params["total"] = total
@@ -51,7 +54,10 @@ class Exchange:
         await self._event(write_notification("notifications/progress", params), more=True)
 
     async def _end(self, body: bytes, status: int) -> None:
-        if self._streaming:
+        """Without a body, where an answer is no longer wanted."""
+        if self._streaming and not body:
+            await self._send({"type": "http.response.body", "body": b""})
+        elif self._streaming:
             await self._event(body, more=False)
         else:
             await respond(self._send, status, body)
