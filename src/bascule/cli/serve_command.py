@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,6 +16,17 @@ from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.gateway.serving import Door, check_door, gateway_of, listen, serve
 from bascule.runtime.runtime import Runtime
+
+
+def _loop_factory() -> Callable[[], AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop
+
+
+LOOP_FACTORY = _loop_factory()
 
 
 class Stopping:
