@@ -146,6 +146,7 @@ SETTING_CHANGES = {
     "audit_arguments": "full",
     "anchor_every": 5,
     "gateway": GatewaySettings(port=1),
+    "search_above": 40,
 }
 
 
