@@ -17,6 +17,7 @@ SUITES = (
     "stdio_calls",
     "container_calls",
     "http_calls",
+    "gateway_calls",
     "bridge_plain",
     "deciding",
     "auditing",

@@ -24,6 +24,7 @@ _NAMES = (
     "new",
     "add",
     "run",
+    "serve",
     "token",
     "sandbox",
     "login",
@@ -66,7 +67,9 @@ def run(options: argparse.Namespace) -> int:
 
     command = import_module(_COMMANDS[options.command])
     try:
-        code: int = asyncio.run(command.run(options))
+        # A command that serves many chooses a faster loop, where there is one.
+        with asyncio.Runner(loop_factory=getattr(command, "LOOP_FACTORY", None)) as runner:
+            code: int = runner.run(command.run(options))
         # Not left to the end of the process, where nobody can tell that the reader has gone.
         sys.stdout.flush()
     except BasculeError as error:

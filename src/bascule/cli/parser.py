@@ -63,6 +63,11 @@ _AUDIT_EXAMPLES = """examples:
   bascule audit verify --anchor WRITER:SEQUENCE:MAC        against an anchor that was kept elsewhere, too
   bascule audit export --format csv --since 2026-11-01 audit.csv"""
 
+_SERVE_EXAMPLES = """examples:
+  bascule serve                         one MCP endpoint for every client whose token `gateway.auth` believes
+  bascule serve --dev                   on this machine alone, without tokens: whoever asks is you
+  bascule serve --host 10.0.0.5 --url https://tools.example/mcp    behind a proxy that clients know by another name"""
+
 _NEW_EXAMPLES = """examples:
   bascule new server records            a working server in the folder `records`, with its tests and its config
   bascule new server records --folder . the same in this folder; what is there is never written over"""
@@ -163,12 +168,20 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add_argument("--socket", metavar="PATH", help="at this socket file, and at no port")
     serve.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: 127.0.0.1")
     serve.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
+    _add_serve(add("serve", "serve all servers of the config at one MCP endpoint, until Ctrl-C", _SERVE_EXAMPLES))
     _add_token(add("token", "mint a token for trying out a server of your own, for some minutes", _MINT_EXAMPLES))
     _add_sandbox(add("sandbox", "list and end boxes; serve commands and files in one", _SANDBOX_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
     return parser
+
+
+def _add_serve(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--dev", action="store_true", help="no tokens: whoever asks from this machine is you")
+    command.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: `gateway.host`")
+    command.add_argument("--port", metavar="NUMBER", type=int, help="and at this port; default: `gateway.port`")
+    command.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from bascule.config.egress import Egress, egress_flaws
 from bascule.config.entries import Entry, fill_entry, read_values, sort_keys
 from bascule.config.flaws import Flaw, runtime_flaws
 from bascule.config.foreign import OURS
+from bascule.config.gateway_draft import read_gateway
 from bascule.config.keys import TOP_KEYS
 from bascule.config.kit_draft import is_kit_draft, make_kit_server
 from bascule.config.listing import list_drafts
@@ -104,7 +105,8 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
         key = keys[str(flaw.path[0])]
         problems.add((*entry[key].path, *flaw.path[1:]) if key in entry else (*path, key), flaw.text)
     egress = _egress(values, entry, path, problems)
-    return settings | {"presets": _presets(settings["presets"], flaws), "egress": egress}
+    gateway = read_gateway(values, entry, path, problems)
+    return settings | {"presets": _presets(settings["presets"], flaws), "egress": egress, "gateway": gateway}
 
 
 def _egress(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> Egress:

@@ -20,6 +20,7 @@ from bascule.config.flaws import (
     seconds_flaws,
     texts,
 )
+from bascule.config.gateway import GatewaySettings
 from bascule.config.isolated import TWINS, Twin, twin_flaws
 from bascule.config.kit_server import KitServer, told_flaws
 from bascule.config.oauth import OAuthSettings
@@ -226,6 +227,7 @@ class RuntimeConfig:
     """How much of a long result is shown, by name. Those that are always there are among them."""
     egress: Egress = field(default_factory=Egress)
     """Who may receive what is private."""
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()
