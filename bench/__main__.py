@@ -33,6 +33,7 @@ SUITES = (
     "bridge_pydantic_ai",
     "bridge_claude_sdk",
     "command",
+    "bridge_weakincentives",
 )
 RESULTS = Path("build/bench.json")
 

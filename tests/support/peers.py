@@ -48,17 +48,17 @@ async def vintage(version: str, transport: str) -> AsyncGenerator[int]:
         yield port
 
 
-def environment(name: str, *packages: str) -> Path:
+def environment(name: str, *packages: str, python: Path | str = sys.executable) -> Path:
     """The folder of commands of an environment with these packages, made when first asked for."""
     folder = BUILD / name
     with alone(BUILD / f"{name}.lock"):
         marker = folder / ".complete"
-        wanted = "\n".join(packages)
+        wanted = "\n".join((str(python), *packages))
         if not marker.exists() or marker.read_text() != wanted:
             uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-            subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
-            python = folder / "bin" / "python"
-            subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *packages], check=True)
+            subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, folder], check=True)
+            made = folder / "bin" / "python"
+            subprocess.run([uv, "pip", "install", "--quiet", "--python", made, *packages], check=True)
             marker.write_text(wanted)
     return folder / "bin"
 

@@ -1,0 +1,151 @@
+"""A tool of a server as a tool of the framework: typed, governed, and answered in its own results."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from weakincentives.errors import DeadlineExceededError
+from weakincentives.prompt import Tool, ToolContext
+from weakincentives.runtime.session import Session
+from weakincentives.serde import parse
+
+from bascule.bridges.weakincentives.errors import McpError, McpRunStopped, McpSchemaError
+from bascule.bridges.weakincentives.events import McpToolInvoked
+from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
+from bascule.bridges.weakincentives.naming import cut_description
+from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult, failed, output_of, succeeded
+from bascule.catalog.cost import bound_of
+from bascule.catalog.typed.names import class_name
+from bascule.catalog.typed.reading import read, read_object
+from bascule.catalog.typed.shape import Record
+from bascule.core.outcome import Outcome, ToolFailure
+from bascule.core.outcome import ToolResult as Answer
+from bascule.core.reaction import Reaction, reaction
+from bascule.core.request import OnProgress
+from bascule.core.tool import ToolSpec
+from bascule.core.unset import UNSET
+
+Call = Callable[[ToolSpec, dict[str, Any], float | None, OnProgress | None], Outcome]
+"""Calls a tool: with arguments, the seconds that are left for it, and whom to tell of progress."""
+
+
+class Stops:
+    """The run that a call has ended, if one has. Should an adapter go on with it, no call gets through."""
+
+    def __init__(self) -> None:
+        self._run: object = None
+        self._why: McpRunStopped | None = None
+
+    def stop(self, context: ToolContext, why: McpRunStopped) -> None:
+        self._run, self._why = context.rendered_prompt, why
+
+    def check(self, context: ToolContext) -> None:
+        if self._why is not None and self._run is not None and context.rendered_prompt is self._run:
+            raise self._why
+
+
+class GovernedTool:
+    """Carries out the calls of one tool of one section."""
+
+    def __init__(self, spec: ToolSpec, session: Session, call: Call, stops: Stops, *, native: bool) -> None:
+        self._spec = spec
+        self._session = session
+        self._call = call
+        self._stops = stops
+        self._server = None if native else spec.key.server
+        self.result_type = _result_type(spec)
+
+    def __call__(self, params: Fitted | None, *, context: ToolContext) -> McpToolResult:
+        self._stops.check(context)
+        if context.session is not self._session:
+            raise McpError(
+                "this section is of another session, on whose behalf its calls are made",
+                fix="give the prompt a section of its own session: section.clone(session=session)",
+            )
+        arguments = arguments_of(params)
+        outcome = self._call(self._spec, arguments, _seconds_left(context), _beating(context))
+        if isinstance(outcome, Answer):
+            return succeeded(outcome, self._value(outcome), self._server)
+        if reaction(outcome) is Reaction.STOP:
+            raise self._stopped(outcome, arguments, context)
+        return failed(outcome, self._server)
+
+    def _value(self, answer: Answer) -> object:
+        if self.result_type is McpToolOutput or answer.structured is None:
+            return output_of(answer)
+        try:
+            return parse(self.result_type, answer.structured, coerce=False)
+        except (TypeError, ValueError):
+            # The schema takes it, and the dataclass cannot hold it.
+            return output_of(answer)
+
+    def _stopped(self, failure: ToolFailure, arguments: dict[str, Any], context: ToolContext) -> McpRunStopped:
+        why = McpRunStopped(failure, self._spec.name)
+        self._stops.stop(context, why)
+        # The framework tells of calls that come back, and this one does not.
+        result = failed(failure, self._server)
+        event = McpToolInvoked(
+            self._spec.name.lower(), arguments, result, result.source, self._server, self._session.session_id
+        )
+        self._session.dispatcher.dispatch(event)
+        return why
+
+
+def bridged(name: str, spec: ToolSpec, governed: GovernedTool, *, accepts_overrides: bool) -> Tool[Any, Any]:
+    """A tool of the framework by this name. Raises `McpSchemaError` if its schema cannot be used."""
+    made: Any = Tool[_params_type(spec), governed.result_type]
+    return made(name=name, description=cut_description(spec), handler=governed, accepts_overrides=accepts_overrides)
+
+
+def _params_type(spec: ToolSpec) -> type[Fitted]:
+    schema = dict(spec.input_schema)
+    bound = bound_of(schema)
+    if isinstance(bound, str):
+        raise McpSchemaError(
+            f"the input schema of {spec.key} cannot be used",
+            server_name=spec.key.server,
+            tool_name=spec.key.tool,
+            reason=bound,
+        )
+    shape = read_object(schema, bound, class_name(spec.name)).shape
+    assert isinstance(shape, Record)
+    if not shape.members and ("additionalProperties" in schema or "properties" not in schema):
+        # It has nothing but members without names, and wants them.
+        shape.rest_said = True
+    return fitted(shape, UNSET)
+
+
+def _result_type(spec: ToolSpec) -> Any:
+    """A dataclass where the tool promises one."""
+    if not spec.output_schema:
+        return McpToolOutput
+    schema = dict(spec.output_schema)
+    bound = bound_of(schema)
+    if isinstance(bound, str):
+        return McpToolOutput
+    shape = read(schema, bound, class_name(spec.name)).shape
+    return fitted(shape, None) if isinstance(shape, Record) else McpToolOutput
+
+
+def _beating(context: ToolContext) -> OnProgress | None:
+    """A server that reports progress is alive, which is all the framework wants to hear."""
+    heartbeat = context.heartbeat
+    if heartbeat is None:
+        return None
+
+    async def on_progress(*_: object) -> None:
+        # Whoever listens to it may take their time, and this is the thread of all calls.
+        await asyncio.to_thread(heartbeat.beat)
+
+    return on_progress
+
+
+def _seconds_left(context: ToolContext) -> float | None:
+    """Until the run has to be over."""
+    if context.deadline is None:
+        return None
+    left = context.deadline.remaining()
+    if left <= timedelta(0):
+        raise DeadlineExceededError("the run's deadline has passed: the call was not made")
+    return left.total_seconds()

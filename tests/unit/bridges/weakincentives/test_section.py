@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from bascule.bridges.weakincentives import section as module
+from bascule.bridges.weakincentives.errors import McpConnectionError
+from bascule.bridges.weakincentives.section import McpIntegrationParams, McpIntegrationSection
+from bascule.core.errors import UsageError
+from bascule.core.outcome import FailureKind
+from bascule.runtime.runtime import Runtime
+from support.runtime import a_tool, bad, good, obeying, stand_in
+from support.weakincentives_runs import a_session, connected
+
+
+def test_without_a_user_it_is_the_one_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LOGNAME", "carol")
+    with connected(obeying(tmp_path / "log")) as section:
+        assert section.agent_session.principal.user_id == "carol"
+
+    def nobody() -> str:
+        raise OSError("no name")
+
+    monkeypatch.setattr(module.getpass, "getuser", nobody)
+    with pytest.raises(UsageError, match="no name for its user"):
+        McpIntegrationSection(servers=[obeying(tmp_path / "log")], session=a_session())
+
+
+def test_a_required_server_that_fails_is_named(tmp_path: Path):
+    gone = stand_in("gone", "no_such_server", required=True)
+    section = McpIntegrationSection(servers=[obeying(tmp_path / "log"), gone], session=a_session())
+
+    with pytest.raises(McpConnectionError) as raised:
+        section.connect(require_all=False)
+    assert raised.value.server_name == "gone"
+
+
+def test_a_runtime_that_somebody_closed_can_be_connected_to_again(tmp_path: Path):
+    with connected(obeying(tmp_path / "log")) as section:
+        section._shared.home.close()
+        assert not section.connected
+        with pytest.raises(McpConnectionError):
+            section.tools()
+        section.connect()
+        assert section.connected
+
+
+def test_a_tool_that_cannot_be_used_is_told_and_the_others_are_there(tmp_path: Path):
+    with connected(obeying(tmp_path / "log", a_tool("one"))) as section:
+        assert section.refused == ()
+        assert section.render_body(McpIntegrationParams()).endswith("- `work_one` - work_one")
+
+
+def test_what_is_left_of_a_run_bounds_a_call_only_where_it_is_less(tmp_path: Path):
+    with connected(obeying(tmp_path / "log")) as section:
+        (spec,) = section.agent_session.offered()
+        good(section._call(spec, {}, 1000.0, None))
+        assert "0.2" in bad(section._call(spec, {"silent": True}, 0.2, None), FailureKind.TIMEOUT).message
+
+
+def test_servers_that_a_runtime_no_longer_has_are_not_the_sections(tmp_path: Path):
+    runtime = Runtime.from_servers({"work": obeying(tmp_path / "log")})
+    section = McpIntegrationSection(session=a_session(), runtime=runtime)
+
+    assert list(section.servers) == ["work"]
