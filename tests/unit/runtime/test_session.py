@@ -245,6 +245,19 @@ async def test_a_tool_of_a_server_that_cannot_be_used_is_not_found():
 # Closing
 
 
+async def test_the_types_of_a_tool_that_cannot_be_called_are_refused_with_the_reason():
+    async with at_work(stand_in("bad", "failing", 3, "no key")) as session:
+        with pytest.raises(ConnectFailed, match="bad_tool may be a tool of server 'bad'"):
+            await session.typed("bad_tool")
+
+
+@pytest.mark.parametrize("arguments", [5, [1]])
+async def test_what_holds_no_arguments_is_the_callers_mistake(log: Path, arguments: Any):
+    async with at_work(obeying(log)) as session:
+        with pytest.raises(TypeError):
+            await session.call("work_act", arguments)
+
+
 async def test_closing_a_session_closes_its_links_alone_and_a_call_opens_new_ones(log: Path):
     before = children()
     async with running(obeying(log)) as runtime:

@@ -38,6 +38,9 @@ from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_
 MAX_STRUCTS = 100
 """Dataclasses made of one schema: each takes half a millisecond. Objects beyond are maps."""
 
+MAX_MEMBERS = 1000
+"""Fields of all of them together, of some 50 microseconds each."""
+
 MAX_ALTERNATIVES = 64
 """Of one union. Nobody reads more in an editor."""
 
@@ -157,6 +160,7 @@ class _Reader:
 
     def __init__(self, schema: JsonObject, bound: Bound, tool: str) -> None:
         self.structs: list[Struct] = []
+        self._members = 0
         self.reasons: list[str] = []
         self._roots = (f"{tool}{_PARAMS}", f"{tool}{_RESULT}")
         self._references = References(schema)
@@ -317,14 +321,15 @@ class _Reader:
         required = {name for name in as_array(place.get("required")) if isinstance(name, str)}
         if not members and not required:
             return MapOf(self._rest(place, spot))
-        if len(self.structs) >= MAX_STRUCTS:
-            self._note(spot, f"has more than {MAX_STRUCTS} kinds of objects")
+        names = field_names(members.keys() | required, self._roots)
+        self._members += len(names)
+        if len(self.structs) >= MAX_STRUCTS or self._members > MAX_MEMBERS:
+            self._note(spot, f"more than {MAX_STRUCTS} kinds of objects, or {MAX_MEMBERS} members of them")
             return MapOf(ANYTHING)
         struct = Struct(self._names.take(spot.name), description=as_text(place.get("description")) or "")
         self.structs.append(struct)
         self._way.append(0)
         rest = self._rest(place, spot)
-        names = field_names(members.keys() | required, self._roots)
         struct.members = tuple(
             Member(key, names[key], self._member(members, key, rest, spot), key in required, _words(members.get(key)))
             for key in sorted(names, key=lambda key: (key not in required, key))

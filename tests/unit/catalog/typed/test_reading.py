@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from bascule.catalog.cost import bound_of
-from bascule.catalog.typed.reading import MAX_ALTERNATIVES, MAX_REASONS, MAX_STRUCTS, Read, read, read_object
+from bascule.catalog.typed.reading import (
+    MAX_ALTERNATIVES,
+    MAX_MEMBERS,
+    MAX_REASONS,
+    MAX_STRUCTS,
+    Read,
+    read,
+    read_object,
+)
 from bascule.catalog.typed.shape import ANYTHING, NOTHING, Either, ListOf, MapOf, Options, Plain, Shape, Struct
 
 Schema = dict[str, Any]
@@ -178,6 +186,11 @@ def test_what_is_read_is_bounded():
     found = read_of({"type": "object", "properties": objects})
     assert len(found.structs) == MAX_STRUCTS
     assert found.reasons
+
+    wide = params_of({"type": "object", "properties": {f"p{n}": {} for n in range(MAX_MEMBERS + 1)}})
+    assert isinstance(wide.shape, Struct)
+    assert (wide.shape.members, wide.shape.rest) == ((), ANYTHING)
+    assert wide.reasons
 
     texts = read_of({"type": "object", "properties": {f"p{n}": {"type": "string", "minLength": 1} for n in range(100)}})
     assert len(texts.reasons) == MAX_REASONS
