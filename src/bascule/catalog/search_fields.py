@@ -1,6 +1,6 @@
 """What a tool is found by: its texts, and what a word counts for in each of them."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -57,39 +57,33 @@ def texts_of(tool: ToolSpec) -> Iterator[tuple[Field, str]]:
 
 def postings_of(tools: Sequence[ToolSpec]) -> dict[str, Posting]:
     """For each term the tools it stands in, and what it weighs there: over all fields, each by its own length."""
-    counted = [[(field, *_counts(field, text)) for field, text in texts_of(tool) if text] for tool in tools]
-    usual = _usual(counted)
+    taken = [[(field, _terms(field, text)) for field, text in texts_of(tool) if text] for tool in tools]
+    usual = _usual(taken)
     postings: defaultdict[str, Posting] = defaultdict(dict)
-    for at, fields in enumerate(counted):
-        for field, counts, length in fields:
-            share = field.weight / (1 - field.evening + field.evening * length / usual[field])
-            for term, count in counts.items():
+    for at, fields in enumerate(taken):
+        for field, terms in fields:
+            share = field.weight / (1 - field.evening + field.evening * len(terms) / usual[field])
+            for term in terms:
                 posting = postings[term]
-                posting[at] = posting.get(at, 0.0) + share * count
+                posting[at] = posting.get(at, 0.0) + share
     return dict(postings)
 
 
-Counted = tuple[Field, dict[str, int], int]
-"""How often each term stands in a text, and how many there are."""
-
-
-def _counts(field: Field, text: str) -> tuple[dict[str, int], int]:
+def _terms(field: Field, text: str) -> list[str]:
     terms = terms_of(text[:MOST_TEXT])
     if field.prose:
-        terms = [term for term in terms if term not in STOP]
-    elif field.name:
-        # `readfile` is how somebody may write what is called read_file.
-        terms += [left + right for left, right in pairwise(terms)]
-    return Counter(terms), len(terms)
+        return [term for term in terms if term not in STOP]
+    # `readfile` is how somebody may write what is called read_file.
+    return [*terms, *(left + right for left, right in pairwise(terms))] if field.name else terms
 
 
-def _usual(counted: Sequence[Sequence[Counted]]) -> dict[Field, float]:
+def _usual(taken: Sequence[Sequence[tuple[Field, list[str]]]]) -> dict[Field, float]:
     """How long each kind of text is, over all tools."""
     sums = dict.fromkeys(FIELDS, 0)
-    for fields in counted:
-        for field, _, length in fields:
-            sums[field] += length
-    return {field: max(1.0, total / max(1, len(counted))) for field, total in sums.items()}
+    for fields in taken:
+        for field, terms in fields:
+            sums[field] += len(terms)
+    return {field: max(1.0, total / max(1, len(taken))) for field, total in sums.items()}
 
 
 def _arguments(schema: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
