@@ -24,6 +24,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 LOGIN = (ROOT / "docs/login.md").read_text(encoding="utf-8")
 IDENTITY = (ROOT / "docs/identity.md").read_text(encoding="utf-8")
 SESSIONS = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
+TYPED = (ROOT / "docs/typed.md").read_text(encoding="utf-8")
 PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 """What activating the environment does."""
 
@@ -134,6 +135,20 @@ async def test_the_program_shown_works(folder: Path):
     assert lines[-1].startswith("invalid_arguments: notes_add: argument 'text'")
 
 
+async def test_the_types_shown_can_be_used_and_written(folder: Path):
+    (folder / "example.py").write_text(example("python", TYPED))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+
+    assert out.decode().split(") ")[0] == "NotesAddParams(text='The bridge is down.', additional=UNSET"
+    shown = re.findall(r"^\$ bascule (.*)\n(.*)\n", example("console", TYPED), re.MULTILINE)
+    for words, told in shown:
+        ran = await bascule(folder, *shlex.split(words), env=PATH)
+        assert (ran.code, ran.out.strip()) == (0, told)
+
+
 async def test_the_rules_shown_hold(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", PATH["PATH"])
     path = folder / "bascule.yaml"
@@ -217,6 +232,7 @@ def test_every_make_target_shown_is_there():
         "docs/sessions.md",
         "docs/store.md",
         "docs/testing.md",
+        "docs/typed.md",
     ],
 )
 def test_every_page_pointed_to_is_there(page: str):

@@ -51,7 +51,7 @@ async def vintage(version: str, transport: str) -> AsyncGenerator[int]:
 def environment(name: str, *packages: str) -> Path:
     """The folder of commands of an environment with these packages, made when first asked for."""
     folder = BUILD / name
-    with _alone(BUILD / f"{name}.lock"):
+    with alone(BUILD / f"{name}.lock"):
         marker = folder / ".complete"
         wanted = "\n".join(packages)
         if not marker.exists() or marker.read_text() != wanted:
@@ -64,7 +64,7 @@ def environment(name: str, *packages: str) -> Path:
 
 
 @contextmanager
-def _alone(lock: Path) -> Generator[None]:
+def alone(lock: Path) -> Generator[None]:
     """Tests run in several processes, and only one of them may install."""
     lock.parent.mkdir(exist_ok=True)
     with lock.open("w") as file:

@@ -93,10 +93,10 @@ class SearchIndex:
         """The tools that one term is found in: what that counts for, and how much of the term it is."""
         best: dict[int, tuple[float, float]] = {}
         likes = [(known, share, self._rarity(known)) for known, share in self._likes(term)]
-        # Of several words for one deed, the rarest is not what was asked for.
-        common = min((rarity for _, share, rarity in likes if share == KIN), default=0.0)
+        # Of several words that may be meant, the rarest is not the likeliest.
+        common = min((rarity for _, _, rarity in likes), default=0.0)
         for known, share, rarity in likes:
-            worth = share * (common if share == KIN else rarity) * (SATURATION + 1)
+            worth = share * (rarity if known == term else common) * (SATURATION + 1)
             for at, weight in self._postings[known].items():
                 score = worth * weight / (weight + SATURATION)
                 if at not in best or score > best[at][0]:

@@ -14,6 +14,7 @@ _NAMES = (
     "read",
     "prompt",
     "inspect",
+    "stubs",
     "approve",
     "doctor",
     "up",
@@ -21,6 +22,7 @@ _NAMES = (
     "sessions",
     "audit",
     "new",
+    "add",
     "run",
     "token",
     "sandbox",
@@ -32,7 +34,7 @@ _COMMANDS = {name: f"bascule.cli.{name}_command" for name in _NAMES}
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
-    options = parser.parse_args(argv)
+    options = parse(parser, sys.argv[1:] if argv is None else argv)
     if options.version:
         from bascule import __version__  # noqa: PLC0415
 
@@ -42,6 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     return run(options)
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """What stands behind the first `--` of `add` is a command, taken as it is: argparse would drop its next `--`."""
+    if not argv or argv[0] != "add" or "--" not in argv:
+        return parser.parse_args(argv)
+    at = argv.index("--")
+    options = parser.parse_args(argv[:at])
+    options.rest += argv[at + 1 :]
+    return options
 
 
 def run(options: argparse.Namespace) -> int:

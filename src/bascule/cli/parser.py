@@ -7,6 +7,7 @@ _LIST_EXAMPLES = """examples:
   bascule list                        every tool of every server in the config of this folder
   bascule list --config ~/.mcp.json   the same for another file
   bascule list --resources --prompts  what the servers offer beside tools as well
+  bascule list --tokens               what they cost a model's context, estimated
   bascule list --json | jq .tools     for programs"""
 
 _READ_EXAMPLES = """examples:
@@ -20,6 +21,11 @@ _INSPECT_EXAMPLES = """examples:
   bascule inspect everything            a server: how it stands, what it says of itself, its tools
   bascule inspect everything_echo       a tool: its schema, its digest, its permissions
   bascule inspect everything_echo --json"""
+
+_STUBS_EXAMPLES = """examples:
+  bascule stubs --out tools.py          every tool as a typed function: `await tools.github_create_issue(session, …)`
+  bascule stubs --out tools.py --check  exits with 1 if the tools have changed since
+  bascule stubs --server github         those of one server, on stdout"""
 
 _APPROVE_EXAMPLES = """examples:
   bascule approve files                 shows every tool of the server, asks, and locks it in bascule.lock
@@ -60,6 +66,13 @@ _AUDIT_EXAMPLES = """examples:
 _NEW_EXAMPLES = """examples:
   bascule new server records            a working server in the folder `records`, with its tests and its config
   bascule new server records --folder . the same in this folder; what is there is never written over"""
+
+_ADD_EXAMPLES = """examples:
+  bascule add time -- uvx mcp-server-time==2026.10.19        a command
+  bascule add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
+  bascule add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  bascule add server.json                                  as the official registry describes it; - reads stdin
+  bascule add server.json --dry-run                        only shows what would be written"""
 
 _RUN_EXAMPLES = """examples:
   bascule run records                   serves the entry `records` with `type: server`, until Ctrl-C
@@ -112,7 +125,7 @@ def build_parser() -> argparse.ArgumentParser:
         )
         if name in {"new", "sandbox"}:
             _add_json(command)
-        elif name == "audit":
+        elif name in {"audit", "add"}:
             _add_config(command)
         elif name in {"logs", "sessions"}:
             _add_filters(command)
@@ -120,9 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
             _add_common(command)
         return command
 
-    listing = add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
-    listing.add_argument("--resources", action="store_true", help="list resources and their templates too")
-    listing.add_argument("--prompts", action="store_true", help="list prompts too")
+    _add_list(add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES))
     _add_call(add("call", "call one tool", _CALL_EXAMPLES))
     read = add("read", "read one resource", _READ_EXAMPLES)
     read.add_argument("uri", metavar="URI", help="the resource's URI, as `bascule list --resources` shows it")
@@ -134,6 +145,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add_timeout(prompt)
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
+    stubs = add("stubs", "write the tools as a typed Python module, for an editor", _STUBS_EXAMPLES)
+    stubs.add_argument("--out", metavar="FILE", help="the module to write; default: stdout")
+    stubs.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
+    stubs.add_argument("--server", metavar="NAME", action="append", default=[], help="only the tools of this server")
     _add_approve(add("approve", "look at new and changed tools, and lock them as they are", _APPROVE_EXAMPLES))
     doctor = add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
     doctor.add_argument("--reap", action="store_true", help="first remove boxes that killed runtimes have left")
@@ -142,6 +157,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
     _add_audit(add("audit", "show what was done, verify that nobody has changed the log of it", _AUDIT_EXAMPLES))
     _add_new(add("new", "write a working server of your own, to begin with", _NEW_EXAMPLES))
+    _add_add(add("add", "write a server into the config: a command, a URL, or a server.json", _ADD_EXAMPLES))
     serve = add("run", "serve a server of your own, as the config describes it, until Ctrl-C", _RUN_EXAMPLES)
     serve.add_argument("name", metavar="NAME", help="the server's name: an entry with `type: server`")
     serve.add_argument("--socket", metavar="PATH", help="at this socket file, and at no port")
@@ -180,6 +196,20 @@ def _add_new(command: argparse.ArgumentParser) -> None:
     command.add_argument("what", metavar="server", choices=("server",), help="what to write; there is only this yet")
     command.add_argument("name", metavar="NAME", help="the name of the server, which stands before those of its tools")
     command.add_argument("--folder", metavar="DIR", help="where to write it; default: a folder of its name")
+
+
+def _add_add(command: argparse.ArgumentParser) -> None:
+    command.add_argument("what", metavar="NAME|FILE", help="the server's name; or a server.json, alone; - reads stdin")
+    command.add_argument("rest", metavar="COMMAND|URL", nargs="*", help="-- and a command with its arguments; or a URL")
+    command.add_argument(
+        "--env", metavar="NAME[=VALUE]", action="append", default=[], help="a variable for the command"
+    )
+    command.add_argument("--header", metavar="'NAME: VALUE'", action="append", default=[], help="a header for the URL")
+    command.add_argument("--name", help="what a server.json is called here; default: the end of its own name")
+    sources = ("npm", "pypi", "oci", "remote")
+    command.add_argument("--from", dest="source", choices=sources, help="which of a server.json's offers to take")
+    command.add_argument("--replace", action="store_true", help="replace a server of the same name")
+    command.add_argument("--dry-run", action="store_true", help="only show what would be written")
 
 
 def _add_sessions(command: argparse.ArgumentParser) -> None:
@@ -234,6 +264,12 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--anchor", metavar="WRITER:SEQUENCE:MAC", action="append", default=[], help="one that was kept elsewhere"
     )
+
+
+def _add_list(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--resources", action="store_true", help="list resources and their templates too")
+    command.add_argument("--prompts", action="store_true", help="list prompts too")
+    command.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")
 
 
 def _add_call(command: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ SETTINGS = {
     "store": "store",
     "screen": "catalog.screen",
     "lock": "catalog.lock",
+    "search_above": "catalog.search_above",
     "workspace_root": "workspace.root",
     "workspace_quota": "workspace.quota",
     "audit_arguments": "audit.arguments",

@@ -148,7 +148,7 @@ TOP_KEYS = _by_name(
     Key("messages.max", Kind.SIZE, MESSAGE_MAX),
     Key("catalog.lock", Kind.CHOICE, "auto", LOCKINGS),
     Key("catalog.screen", Kind.CHOICE, "flag", SCREENS),
-    _later("catalog.search_above", Kind.COUNT),
+    Key("catalog.search_above", Kind.COUNT),
     Key("results.presets", Kind.NUMBER_MAPS, {}),
     Key("workspace.root", Kind.TEXT),
     Key("workspace.quota", Kind.SIZE, WORKSPACE_QUOTA),

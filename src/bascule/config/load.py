@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bascule.config.document import Document, read_document
+from bascule.config.document import Document, document_of, read_document
 from bascule.config.dotenv import read_dotenv
 from bascule.config.draft import make_server
 from bascule.config.egress import Egress, egress_flaws
@@ -28,6 +28,7 @@ _FIELDS = {
     "store": "store",
     "catalog.screen": "screen",
     "catalog.lock": "lock",
+    "catalog.search_above": "search_above",
     "workspace.root": "workspace_root",
     "workspace.quota": "workspace_quota",
     "audit.arguments": "audit_arguments",
@@ -43,7 +44,15 @@ def load_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Run
     A server that alone cannot be used, because a variable it names is not set, say, is in the result with its
     `unavailable_reason`. Variables come from `environ` (the process's own by default), then from `.env` beside it.
     """
-    document = read_document(Path(path))
+    return _loaded(read_document(Path(path)), environ)
+
+
+def load_text(path: Path, text: str, environ: Mapping[str, str]) -> RuntimeConfig:
+    """The same for what a file would say with this text in it."""
+    return _loaded(document_of(path, text), environ)
+
+
+def _loaded(document: Document, environ: Mapping[str, str] | None) -> RuntimeConfig:
     root, shape = _shaped(document)
     variables, dotenv_notes = _variables(document.path, os.environ if environ is None else environ)
     listing = list_drafts(root, shape, document.problems)

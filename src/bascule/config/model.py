@@ -211,6 +211,8 @@ class RuntimeConfig:
     """What becomes of tools with findings: shown as such, or kept from agents."""
     lock: Locking = "auto"
     """Whether tools must be as they were approved: where there is a lock file, always, or never."""
+    search_above: int | None = None
+    """The number of tools from which on an agent is given two that find and call them. None: it is always given all."""
     workspace_root: str | None = None
     """The folder in which every agent session has its own. None: one in the state folder."""
     workspace_quota: int = WORKSPACE_QUOTA

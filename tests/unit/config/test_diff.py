@@ -144,6 +144,7 @@ SETTING_CHANGES = {
     "workspace_quota": 4096,
     "audit_arguments": "full",
     "anchor_every": 5,
+    "search_above": 40,
 }
 
 

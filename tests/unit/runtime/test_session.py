@@ -19,6 +19,7 @@ from bascule.core.tool import ToolStatus
 from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
 from support.children import children
+from support.live import Living, until
 from support.runtime import (
     Events,
     a_tool,
@@ -86,6 +87,19 @@ async def test_arguments_that_change_while_the_server_starts_do_not_travel(log: 
 
     assert [params["arguments"] for params in calls_in(log)] == [{"rows": [1]}]
     assert events.call.arguments == {"rows": "array[1]"}
+
+
+async def test_its_version_moves_when_its_tools_may_have_changed():
+    living = Living("one")
+    async with at_work(living.config()) as session:
+        before = session.version
+        await session.tools()
+        listed = session.version
+        await session.tools()
+        assert before != listed == session.version
+        await living.become("one", "two")
+        await until(session.tools, lambda tools: len(tools) == 2)
+        assert session.version != listed
 
 
 # Several servers

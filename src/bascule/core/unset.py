@@ -1,0 +1,21 @@
+"""What stands for an argument that was not given. It is not None: a tool may take `null` and mean something by it."""
+
+from enum import Enum
+from typing import Final, Literal
+
+
+class Unset(Enum):
+    """The type of `UNSET`, for annotations: `labels: list[str] | Unset = UNSET`."""
+
+    # No text and no number: should it get into arguments by mistake, they are no JSON, and nothing is sent.
+    UNSET = ...
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""Not given, so it does not travel."""
