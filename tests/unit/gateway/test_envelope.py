@@ -14,7 +14,7 @@ VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META: dict[str, Any] = {VERSION: "2026-07-28", CAPABILITIES: {}}
 CALL = {"name": "act", "_meta": META}
-HEAD = {"version": "2026-07-28", "method": "tools/call", "name": "act"}
+HEAD: dict[str, Any] = {"version": "2026-07-28", "method": "tools/call", "name": "act"}
 
 
 def shape(head: Head | None = None, **fields: Any) -> Asked:
