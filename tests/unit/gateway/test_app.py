@@ -122,7 +122,7 @@ async def test_a_method_that_an_era_does_not_have_is_not_found(line: Line, metho
     ],
 )
 async def test_headers_that_differ_from_the_body_stop_the_call(
-    line: Line, log: Path, headers: dict[str, str | None], code: int
+    line: Line, log: Path, headers: dict[str, Any], code: int
 ):
     answer = await ask(line, "tools/call", call(n=1), **headers)
     assert (answer.status, answer.message["error"]["code"]) == (400, code)

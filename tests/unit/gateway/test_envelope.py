@@ -18,7 +18,8 @@ HEAD: dict[str, Any] = {"version": "2026-07-28", "method": "tools/call", "name":
 
 
 def shape(head: Head | None = None, **fields: Any) -> Asked:
-    return check_shape(Message(**{"jsonrpc": "2.0", "id": 1, "method": "tools/call", **fields}), head)
+    whole: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", **fields}
+    return check_shape(Message(**whole), head)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_a_version_nobody_speaks_is_answered_with_those_that_are_spoken():
 
 @pytest.mark.parametrize("name", ["act", "=?base64?YWN0?="])
 def test_headers_that_repeat_the_body_are_in_order(name: str):
-    head = Head(**{**HEAD, "name": name})
+    head = Head(version="2026-07-28", method="tools/call", name=name)
     check_new(shape(head, params=CALL), head)
     check_new(shape(params=CALL), None)
 
