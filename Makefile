@@ -13,6 +13,9 @@ ALONE := tests/conformance
 WATCHED := $(filter-out $(COVERED) $(ALONE),$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py)))))
 SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration/test_texts_of_real_servers.py)
 
+# The tests start thousands of programs; where nothing is written, each of them compiles all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo test check lint bench soak conformance docs
 

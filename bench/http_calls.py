@@ -43,14 +43,14 @@ async def echo_server() -> AsyncGenerator[str]:
     app = ("--app-dir", str(Path(__file__).parent.parent), "bench.http_echo:app")
     process = await asyncio.create_subprocess_exec(sys.executable, *argv, *patience, *app)
     try:
-        await _listening(port)
+        await listening(port)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()
         await process.wait()
 
 
-async def _listening(port: int) -> None:
+async def listening(port: int) -> None:
     for _ in range(200):
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -3,14 +3,22 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bascule.catalog.search import search
     from bascule.catalog.typed.tool import TypedTool, typed_tool
     from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
+    from bascule.core.principal import Principal
     from bascule.core.reaction import RunStopped
     from bascule.core.unset import UNSET, Unset
+    from bascule.kit.errors import ToolFatalError, ToolRetryError
+    from bascule.runtime.native import native_server
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
     from bascule.runtime.typed_call import typed_call
+    from bascule.runtime.wrapping import Wrapped
+    from bascule.transports.native_media import Media
+    from bascule.transports.native_progress import Progress
+    from bascule.transports.native_tool import tool
 
 __version__ = "0.1.0"
 
@@ -22,7 +30,10 @@ __all__ = [
     "CompletionResult",
     "Decline",
     "Elicitation",
+    "Media",
     "Outcome",
+    "Principal",
+    "Progress",
     "PromptResult",
     "ResourceResult",
     "RunStopped",
@@ -30,23 +41,31 @@ __all__ = [
     "Sampled",
     "Sampling",
     "ToolFailure",
+    "ToolFatalError",
     "ToolResult",
+    "ToolRetryError",
     "TypedTool",
     "Unset",
+    "Wrapped",
     "__version__",
+    "native_server",
+    "search",
+    "tool",
     "typed_call",
     "typed_tool",
 ]
 
 _HOMES = {
-    "UNSET": "bascule.core.unset",
     "Accept": "bascule.core.answer",
     "AgentSession": "bascule.runtime.session",
     "Cancel": "bascule.core.answer",
     "CompletionResult": "bascule.core.outcome",
     "Decline": "bascule.core.answer",
     "Elicitation": "bascule.core.answer",
+    "Media": "bascule.transports.native_media",
     "Outcome": "bascule.core.outcome",
+    "Principal": "bascule.core.principal",
+    "Progress": "bascule.transports.native_progress",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
     "RunStopped": "bascule.core.reaction",
@@ -54,9 +73,16 @@ _HOMES = {
     "Sampled": "bascule.core.answer",
     "Sampling": "bascule.core.answer",
     "ToolFailure": "bascule.core.outcome",
+    "ToolFatalError": "bascule.kit.errors",
     "ToolResult": "bascule.core.outcome",
+    "ToolRetryError": "bascule.kit.errors",
     "TypedTool": "bascule.catalog.typed.tool",
+    "UNSET": "bascule.core.unset",
     "Unset": "bascule.core.unset",
+    "Wrapped": "bascule.runtime.wrapping",
+    "native_server": "bascule.runtime.native",
+    "search": "bascule.catalog.search",
+    "tool": "bascule.transports.native_tool",
     "typed_call": "bascule.runtime.typed_call",
     "typed_tool": "bascule.catalog.typed.tool",
 }

@@ -18,12 +18,13 @@ VAGUE_ENDINGS = ("Manager", "Handler")
 
 BROAD_CATCHES = {
     "core/transaction.py:_problem_of": "a user's participant: the others must be kept or undone all the same",
+    "gateway/app.py:_answer": "the gateway's outermost: one request's fault must not take the others with it",
     "kit/loading.py:_run": "an author's file: whatever it raises is told as the reason why there is no server",
     "records/recorder.py:record": "a user's event sink: its mistake must not fail the call it only watches",
     "policy/decide.py:decide": "whatever is wrong with a rule, a request it did not allow is refused",
     "runtime/callback.py:put_to": "a user's callback: whatever it raises is no answer, and none of the server's business",
-    "runtime/callback.py:run": "the same callback in a thread of its own; what it raises goes on to who waits for it",
     "runtime/undoing.py:_begin": "a user's participant: what it raises is told as the reason why nothing was sent",
+    "transports/own_thread.py:run": "a program's code in a thread of its own; what it raises goes on to who waits for it",
     "transports/memory.py:_serve": "a server object's own code; whatever it raises is that server's death",
 }
 """Where everything may be caught, as `room/module.py:function`, each with its reason: a supervisor's loop, a

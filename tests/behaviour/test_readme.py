@@ -14,6 +14,8 @@ import pytest
 
 from bascule.config import load_file
 from support.command import BASCULE, Ran, bascule, started
+from support.gateways import ask
+from support.kit_http import free_port, line_to
 from support.scenarios import from_file
 from support.waiting import fail_after
 
@@ -24,6 +26,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 LOGIN = (ROOT / "docs/login.md").read_text(encoding="utf-8")
 IDENTITY = (ROOT / "docs/identity.md").read_text(encoding="utf-8")
 SESSIONS = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
+TYPED = (ROOT / "docs/typed.md").read_text(encoding="utf-8")
 PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 """What activating the environment does."""
 
@@ -47,15 +50,20 @@ def folder(tmp_path: Path) -> Path:
 ENDLESS = {"up"}
 """What runs until it is stopped."""
 
+SERVED = {"serve"}
+"""The gateway."""
+
 OWN = {"run"}
 """What is about a server of one's own, which another command shown writes."""
 
-SPEAKING = "serve"
+SPEAKING = ["sandbox", "serve"]
 """What speaks MCP over stdin and stdout."""
 
 
 @pytest.mark.parametrize(
-    "words", [words for words in commands() if words[1] not in ENDLESS | OWN and SPEAKING not in words], ids=" ".join
+    "words",
+    [words for words in commands() if words[1] not in ENDLESS | OWN | SERVED and words[1:3] != SPEAKING],
+    ids=" ".join,
 )
 async def test_every_command_shown_works(folder: Path, words: list[str]):
     program, *rest = words
@@ -99,8 +107,23 @@ async def test_the_server_that_one_command_shown_writes_is_served_by_the_other(f
         await process.communicate()
 
 
+async def test_the_gateway_that_a_command_shown_is_answers(folder: Path):
+    (words,) = (words for words in commands() if words[1] in SERVED)
+    port = free_port()
+    async with fail_after(60), started(folder, *words[1:], "--port", str(port), env=PATH) as process:
+        assert process.stderr is not None
+        while b"are served at" not in (line := await process.stderr.readline()):
+            assert line, "it ended"
+        async with line_to(port) as client:
+            listed = (await ask(client, "tools/list")).message["result"]["tools"]
+        process.send_signal(signal.SIGINT)
+        await process.communicate()
+
+    assert "notes_add" in [tool["name"] for tool in listed]
+
+
 async def test_the_server_that_a_command_shown_is_answers(folder: Path):
-    (words,) = (words for words in commands() if SPEAKING in words)
+    (words,) = (words for words in commands() if words[1:3] == SPEAKING)
     process = await asyncio.create_subprocess_exec(
         BASCULE, *words[1:], cwd=folder, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
@@ -132,6 +155,20 @@ async def test_the_program_shown_works(folder: Path):
     assert "notes_add: Write down a note." in lines
     assert lines[-3:-1] == ["number: 1", "text: The bridge is down."]
     assert lines[-1].startswith("invalid_arguments: notes_add: argument 'text'")
+
+
+async def test_the_types_shown_can_be_used_and_written(folder: Path):
+    (folder / "example.py").write_text(example("python", TYPED))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+
+    assert out.decode().split(") ")[0] == "NotesAddParams(text='The bridge is down.', additional=UNSET"
+    shown = re.findall(r"^\$ bascule (.*)\n(.*)\n", example("console", TYPED), re.MULTILINE)
+    for words, told in shown:
+        ran = await bascule(folder, *shlex.split(words), env=PATH)
+        assert (ran.code, ran.out.strip()) == (0, told)
 
 
 async def test_the_rules_shown_hold(folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -217,6 +254,7 @@ def test_every_make_target_shown_is_there():
         "docs/sessions.md",
         "docs/store.md",
         "docs/testing.md",
+        "docs/typed.md",
     ],
 )
 def test_every_page_pointed_to_is_there(page: str):

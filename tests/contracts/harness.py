@@ -25,9 +25,10 @@ from bascule.config import (
 from bascule.config.transport import Transport
 from bascule.core.request import Permit, Request
 from bascule.links.link import Link
+from bascule.runtime.native import native_server
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
-from servers.reference import Maker, built
+from servers.reference import Maker, Notes, Tools, built, functions
 from support.docker import reached
 from support.http_servers import fastmcp_server, fastmcp_sse_server, sdk_server, sdk_sse_server, unix_asgi_server
 from support.links import a_link, a_plan
@@ -41,7 +42,7 @@ TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=
 NO_LIMITS = Limits(concurrent=None)
 """What a transport can carry is under test, not what one principal may have of it."""
 
-Carried = Literal["stdio", "docker exec", "http", "unix", "sse", "ws", "memory"]
+Carried = Literal["stdio", "docker exec", "http", "unix", "sse", "ws", "memory", "native"]
 Era = Literal["old", "new"]
 
 VERSIONS: Mapping[Era, str] = {"old": "2025-11-25", "new": "2026-07-28"}
@@ -114,6 +115,11 @@ async def memory_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
     yield InProcessTransport(built(maker, notes))
 
 
+@asynccontextmanager
+async def native_peer(_maker: Maker, notes: str) -> AsyncGenerator[Transport]:
+    yield native_server("peer", functions(Tools(Notes(notes)))).transport
+
+
 Harness = Callable[[Maker, str], AbstractAsyncContextManager[Transport]]
 HARNESSES: Mapping[Carried, Harness] = {
     "stdio": stdio_peer,
@@ -125,13 +131,17 @@ HARNESSES: Mapping[Carried, Harness] = {
     "memory": memory_peer,
 }
 
+NATIVE_CELLS = [Cell("native", era, "functions") for era in VERSIONS]
+"""Functions of this program, for contracts that need no more of a server than its tools."""
+
 SDK_CELLS = [Cell(transport, era, "sdk") for transport in HARNESSES for era in VERSIONS]
 SECOND_OPINIONS = [Cell(transport, "new", "fastmcp") for transport in HARNESSES]
 
 
 @asynccontextmanager
 async def peer_of(cell: Cell) -> AsyncGenerator[Peer]:
-    async with notebook() as notes, HARNESSES[cell.transport](cell.maker, notes.address) as transport:
+    harness = native_peer if cell.transport == "native" else HARNESSES[cell.transport]
+    async with notebook() as notes, harness(cell.maker, notes.address) as transport:
         yield Peer(cell, ServerConfig("peer", transport, era=cell.era, timeouts=TIMEOUTS, limits=NO_LIMITS), notes)
 
 

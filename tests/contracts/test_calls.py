@@ -13,7 +13,7 @@ from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from contracts.harness import SDK_CELLS, SECOND_OPINIONS, VERSIONS, Cell, Peer, peer_of
+from contracts.harness import NATIVE_CELLS, SDK_CELLS, SECOND_OPINIONS, VERSIONS, Cell, Peer, peer_of
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -36,7 +36,7 @@ class Table:
             return await self.session.call(f"peer_{tool}", arguments, timeout=timeout)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SDK_CELLS + SECOND_OPINIONS, ids=str)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SDK_CELLS + SECOND_OPINIONS + NATIVE_CELLS, ids=str)
 async def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Table]:
     """One link for the whole contract: what one test leaves behind must not disturb the next."""
     cell: Cell = request.param
@@ -101,6 +101,10 @@ async def test_an_error_of_the_tool_is_a_tool_error_in_its_words(table: Table):
 
 
 async def test_an_error_of_the_protocol_keeps_its_code_and_data(table: Table):
+    if table.peer.cell.transport == "native":
+        # A function has errors of its own, and none of the protocol.
+        assert failure(await table.call("refuse")).kind is FailureKind.UNKNOWN_TOOL
+        return
     failed = failure(await table.call("refuse", code=-32099, message="not today", data={"why": ["rain", {"mm": 12}]}))
     assert (failed.code, failed.message) == ("BSC-405", "not today")
     assert failed.tool_code == -32099

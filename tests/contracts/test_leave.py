@@ -10,7 +10,7 @@ from bascule.core.errors import ConnectFailed, LaneClosed, PermitLost
 from bascule.core.request import Request
 from bascule.links.link import Link
 from bascule.links.state import LinkState
-from contracts.harness import SDK_CELLS, Cell, Peer, a_call, link_to, peer_of
+from contracts.harness import NATIVE_CELLS, SDK_CELLS, Cell, Peer, a_call, link_to, peer_of
 from support.handed_over import HandedOver, handed_over
 from support.streams import Leave
 from support.waiting import fail_after, until
@@ -21,7 +21,7 @@ BEAT = 0.05
 """Seconds between heartbeats, so that a link has always something to say of its own."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SDK_CELLS, ids=str)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SDK_CELLS + NATIVE_CELLS, ids=str)
 async def peer(request: pytest.FixtureRequest) -> AsyncGenerator[Peer]:
     cell: Cell = request.param
     async with fail_after(300, "the contract"), peer_of(cell) as serving:

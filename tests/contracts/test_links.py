@@ -12,14 +12,14 @@ from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.request import Request
 from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
-from contracts.harness import SDK_CELLS, TIMEOUTS, Cell, Peer, a_call, link_to, peer_of
+from contracts.harness import NATIVE_CELLS, SDK_CELLS, TIMEOUTS, Cell, Peer, a_call, link_to, peer_of
 from support.streams import Leave
 from support.waiting import fail_after
 
 METHOD_NOT_FOUND = -32601
 
 
-@pytest.fixture(params=SDK_CELLS, ids=str)
+@pytest.fixture(params=SDK_CELLS + NATIVE_CELLS, ids=str)
 async def peer(request: pytest.FixtureRequest) -> AsyncGenerator[Peer]:
     cell: Cell = request.param
     async with peer_of(cell) as serving:

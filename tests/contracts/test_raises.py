@@ -13,7 +13,7 @@ from bascule.config import Heartbeat, RuntimeConfig
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from contracts.harness import SDK_CELLS, Cell, Peer, peer_of
+from contracts.harness import NATIVE_CELLS, SDK_CELLS, Cell, Peer, peer_of
 from support.handed_over import handed_over
 from support.racing import end_of
 from support.runtime import good
@@ -29,7 +29,7 @@ BEAT = Heartbeat(interval=0.05, stale_after=60)
 UNDER_WAY = 5
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SDK_CELLS, ids=str)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SDK_CELLS + NATIVE_CELLS, ids=str)
 async def peer(request: pytest.FixtureRequest) -> AsyncGenerator[Peer]:
     cell: Cell = request.param
     async with fail_after(300, "the contract"), peer_of(cell) as serving:

@@ -1,6 +1,5 @@
 """Servers as people have them start in a box unchanged, in every lane, and answer."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,14 +12,11 @@ import pytest
 
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.engine import Engine
-from bascule.sandbox.boxing import Ordering
 from bascule.transports.dispatcher import Dispatcher, Request
-from bascule.transports.docker_exec import DockerExecDispatcher
-from bascule.transports.stdio import StdioDispatcher
-from support.boxes import WITHIN, ordered
+from support.boxes import WITHIN, link_to, ordered
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture
 from support.children import descendants, name_of
-from support.servers import CAP, SERVERS
+from support.servers import SERVERS
 from support.waiting import fail_after
 
 TIME = str(Path(sys.executable).with_name("mcp-server-time"))
@@ -44,12 +40,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 @asynccontextmanager
 async def started(engine: Engine, *argv: str, **more: Any) -> AsyncGenerator[Dispatcher]:
     """A server in a box, introduced."""
-    order = ordered(*argv, **more)
-    box = Ordering(engine, order).of(order.command)
-    if engine.kind == "docker":
-        link: Dispatcher = DockerExecDispatcher(box, max_message=CAP, environ=os.environ)
-    else:
-        link = StdioDispatcher(box, max_message=CAP)
+    link = link_to(engine, ordered(*argv, **more))
     async with fail_after(WITHIN, "a server in a box"):
         try:
             await link.open()

@@ -27,7 +27,6 @@ from support.streams import a_request
 from support.waiting import fail_after, until
 
 SECRET = "s3cret-of-a-server"
-EIGHT = 8 * 1000 * 1000
 
 
 @pytest.fixture(scope="module")
@@ -122,28 +121,6 @@ def text_of(outcome: Outcome) -> str:
 def reason_of(outcome: Outcome) -> ToolFailure:
     assert isinstance(outcome, ToolFailure), outcome
     return outcome
-
-
-async def test_fifty_calls_at_once_long_results_and_five_thousand_lines_of_noise_each_arrive_whole(box: Container):
-    dispatcher = dispatcher_to(inside(box.name, "loud"))
-    told: list[str] = []
-    dispatcher.on_line = lambda _pid, line: told.append(line)
-    orders: list[dict[str, Any]] = [{"text": f"call {number}", "lines": 100} for number in range(50)]
-    for place in (10, 30):
-        orders[place]["size"] = EIGHT
-    async with opened(dispatcher):
-        asked = (a_request("tools/call", 60.0, params={"name": "act", "arguments": order}) for order in orders)
-        results = await asyncio.gather(*map(dispatcher.send, asked))
-        await until(lambda: len(told) == 5000)
-
-    texts = [result["content"][0]["text"] for result in results]
-    assert [texts[10], texts[30]] == ["x" * EIGHT] * 2
-    assert [text for text in texts if len(text) < 100] == [
-        f"call {number}" for number in range(50) if "size" not in orders[number]
-    ]
-    assert sorted(told) == sorted(f"line {number} about {order['text']}" for order in orders for number in range(100))
-    assert dispatcher.evidence() != ""
-    assert dispatcher.counters.garbage == 0
 
 
 async def test_a_server_killed_inside_fails_its_calls_and_the_next_call_has_a_new_one(box: Container, tmp_path: Path):

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-Maker = Literal["sdk", "fastmcp"]
+Maker = Literal["sdk", "fastmcp", "functions"]
 
 
 class Notes:
@@ -181,6 +181,27 @@ def fastmcp_server(tools: Tools) -> Any:
     offer_fastmcp(server)
     grow_fastmcp(server)
     return server
+
+
+def functions(tools: Tools) -> tuple[Callable[..., Any], ...]:
+    """The same without a server. They have errors of their own, and none of the protocol."""
+    from bascule import Progress, ToolRetryError, tool
+
+    @tool(name="count")
+    async def counting(to: int, say: Progress) -> str:
+        async def report(*progress: Any) -> None:
+            say(*progress)
+
+        return await count(to, report)
+
+    async def stall(label: str, say: Progress) -> str:
+        say(1, 2, "begun")
+        return await tools.hang(label)
+
+    async def fail(why: str) -> str:
+        raise ToolRetryError(why)
+
+    return *tools.all(), counting, stall, fail
 
 
 def _refusing() -> Any:

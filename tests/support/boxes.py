@@ -18,13 +18,17 @@ from bascule.sandbox.boxes.engine import Ended, Engine
 from bascule.sandbox.boxes.layout import laid_out
 from bascule.sandbox.boxes.machine import this_machine
 from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.boxing import Ordering
 from bascule.sandbox.bubblewrap import Bubblewrap
 from bascule.sandbox.child import Command
 from bascule.sandbox.docker.boxes import DockerEngine
 from bascule.sandbox.environment import child_environment
 from bascule.sandbox.owner import Owner
+from bascule.transports.docker_exec import DockerExecDispatcher
+from bascule.transports.stdio import StdioDispatcher
 from support.docker import reached
 from support.docker_boxes import docker_boxes
+from support.servers import CAP
 
 WITHIN = 60.0
 """Seconds for anything that is run in a box here, on a machine that is busy with other things."""
@@ -74,6 +78,17 @@ def ordered(
 
 def boxed(order: Order) -> Box:
     return laid_out(order, this_machine(os.environ), f"probe-{os.urandom(6).hex()}")
+
+
+Link = StdioDispatcher | DockerExecDispatcher
+
+
+def link_to(engine: Engine, order: Order, *, max_message: int = CAP) -> Link:
+    """The way to a server in a box that is made when it is opened."""
+    box = Ordering(engine, order).of(order.command)
+    if engine.kind == "docker":
+        return DockerExecDispatcher(box, max_message=max_message, environ=os.environ)
+    return StdioDispatcher(box, max_message=max_message)
 
 
 async def run_in(engine: Engine, order: Order, timeout: float = WITHIN) -> Ended:

@@ -99,13 +99,13 @@ Drive = Callable[[AgentSession, tuple[Call, ...]], Awaitable[Ran]]
 is ended by an exception of ours is `stopped`."""
 
 
-async def play(folder: Path, scenario: Scenario, drive: Drive) -> Ran:
+async def play(folder: Path, scenario: Scenario, drive: Drive, *, within: float = 15) -> Ran:
     """One scenario in an asynchronous framework, which must not hang."""
-    async with from_file(configured(folder)) as session, fail_after(15, scenario.name):
+    async with from_file(configured(folder), within=within + 5) as session, fail_after(within, scenario.name):
         if scenario.name != "aborted":
             return await drive(session, scenario.calls)
         running = asyncio.ensure_future(drive(session, scenario.calls))
-        await until(lambda: "tools/call" in heard(folder))
+        await until(lambda: "tools/call" in heard(folder), within)
         running.cancel()
         await asyncio.wait((running,))
         # Before the links close, which would end the call as well.

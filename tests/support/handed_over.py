@@ -48,14 +48,18 @@ def counting_in(counted: HandedOver, *, memory: bool = True) -> Generator[None]:
 
 def _count_in_memory(patch: pytest.MonkeyPatch, counted: HandedOver) -> None:
     from bascule.transports.memory import MemoryDispatcher
+    from bascule.transports.native import NativeDispatcher
 
-    write: Callable[[MemoryDispatcher, bytes], None] = MemoryDispatcher.__dict__["_write"]
+    for kind in (MemoryDispatcher, NativeDispatcher):
+        patch.setattr(kind, "_write", _noting(kind.__dict__["_write"], counted))
 
-    def in_memory(self: MemoryDispatcher, data: bytes) -> None:
+
+def _noting(write: Callable[[Any, bytes], None], counted: HandedOver) -> Callable[[Any, bytes], None]:
+    def in_memory(self: Any, data: bytes) -> None:
         counted.note(data)
         write(self, data)
 
-    patch.setattr(MemoryDispatcher, "_write", in_memory)
+    return in_memory
 
 
 def _counting(write: Callable[[Any, Any], None], counted: HandedOver, *, many: bool) -> Callable[[Any, Any], None]:

@@ -94,6 +94,7 @@ async def running(
     on_elicit: OnElicit | None = None,
     on_sample: OnSample | None = None,
     on_ask: OnAsk | None = None,
+    within: float = 20,
     **config: Any,
 ) -> AsyncGenerator[Runtime]:
     """A runtime for the length of the block, which must not hang."""
@@ -101,7 +102,7 @@ async def running(
     named = {server.name: server for server in servers}
     asked = RuntimeConfig(servers=named, **config)
     made = Runtime(asked, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_ask=on_ask)
-    async with fail_after(20, "the life of a runtime"), made as runtime:
+    async with fail_after(within, "the life of a runtime"), made as runtime:
         yield runtime
 
 

@@ -50,8 +50,8 @@ def write_mcp_json(folder: Path, servers: dict[str, Any]) -> Path:
 
 
 @asynccontextmanager
-async def from_file(path: Path, events: Events | None = None) -> AsyncGenerator[AgentSession]:
+async def from_file(path: Path, events: Events | None = None, *, within: float = 20) -> AsyncGenerator[AgentSession]:
     """An agent session on what a file names, for the length of the block, which must not hang."""
     made = Runtime.from_file(path, sinks=[] if events is None else [events.append])
-    async with fail_after(20, "the life of a runtime"), made as runtime:
+    async with fail_after(within, "the life of a runtime"), made as runtime:
         yield runtime.session("alice", "s-1")

@@ -35,9 +35,9 @@ def stdio(name: str, *args: object, max_message: int = CAP, hidden: tuple[str, .
 
 
 @asynccontextmanager
-async def opened(dispatcher: AnyDispatcher) -> AsyncGenerator[AnyDispatcher]:
+async def opened(dispatcher: AnyDispatcher, seconds: float = 20) -> AsyncGenerator[AnyDispatcher]:
     """Open for the length of the block, which must not hang."""
-    async with fail_after(20, "the block"):
+    async with fail_after(seconds, "the block"):
         try:
             await dispatcher.open()
             yield dispatcher

@@ -8,6 +8,7 @@ from bascule.catalog.entry import Entry
 from bascule.catalog.lookalikes import lookalikes
 from bascule.catalog.naming import collision_problem
 from bascule.catalog.screening import refusal_of
+from bascule.catalog.search import SearchIndex
 from bascule.catalog.server_listing import ServerListing
 from bascule.catalog.suggest import nearest_names
 from bascule.core.errors import UnknownTool
@@ -18,7 +19,7 @@ from bascule.core.tool import ToolSpec, ToolStatus
 class Toolbox:
     """The listings of several servers, merged. Frozen: a changed listing makes a new toolbox."""
 
-    __slots__ = ("_all", "_collisions", "_entries", "_exposed")
+    __slots__ = ("_all", "_collisions", "_entries", "_exposed", "_index")
 
     def __init__(self, listings: Iterable[ServerListing] = (), *, refuse: bool = False) -> None:
         """`refuse` says whether tools with findings are kept from agents."""
@@ -28,6 +29,7 @@ class Toolbox:
         self._entries, self._collisions = _table(entries)
         self._all = tuple(self._status(entry.spec) for entry in entries)
         self._exposed = tuple(spec for spec in self._all if spec.status is ToolStatus.EXPOSED)
+        self._index: SearchIndex | None = None
 
     def resolve(self, name: str) -> Entry:
         """The tool of this name. It may be one that cannot be used; a hidden one is unknown."""
@@ -59,6 +61,17 @@ class Toolbox:
     def all_specs(self) -> tuple[ToolSpec, ...]:
         """Every tool, each with its status and what is wrong with it."""
         return self._all
+
+    def index(self) -> SearchIndex:
+        """By which an agent's tools are found. Made when first asked for, which takes a while where they are many."""
+        if self._index is None:
+            self._index = SearchIndex(self._exposed)
+        return self._index
+
+    @property
+    def indexed(self) -> bool:
+        """Whether `index` has it at hand."""
+        return self._index is not None
 
     def _instead(self, name: str, message: str) -> UnknownTool:
         nearest = nearest_names(name, (spec.name for spec in self._exposed))

@@ -13,6 +13,7 @@ from bascule.cli.explain import json_line, legible
 from bascule.cli.level_checks import footing_check, key_check, store_checks
 from bascule.cli.level_words import how_to_go_on
 from bascule.cli.opening import acting_for
+from bascule.cli.package_checks import name_checks, pinning_checks
 from bascule.config.load import load_file
 from bascule.config.locate import locate
 from bascule.config.model import RuntimeConfig
@@ -74,8 +75,13 @@ async def examine(options: argparse.Namespace) -> list[Check]:
             for report in sorted(reports, key=lambda report: report.name):
                 checks += server_checks(in_the_way(report, session), session.toolbox.all_specs())
                 server = config.servers[report.name]
-                checks += [*box_check(server, session.boxing), *await sealed_checks(server, session)]
+                checks += [
+                    *pinning_checks(server),
+                    *box_check(server, session.boxing),
+                    *await sealed_checks(server, session),
+                ]
                 checks.append(footing_check(server, boxed=session.boxed(report.name)))
+            checks += name_checks(config, session.toolbox.specs())
             await session.look_at_lock()
             checks += lock_checks(config, session.lock, session.toolbox.all_specs())
             checks.append(process_check(reach(), why_without()))

@@ -33,6 +33,9 @@ def footing_check(server: ServerConfig, *, boxed: bool) -> Check:
         case Footing.LOOSE:
             fix = "if private data is to be worked with, give it a twin: `url_isolated` or `command_isolated`"
             return Check(subject, "ok", "loose: from CONFIDENTIAL on it is asked nothing", fix=fix)
+        case Footing.NATIVE:
+            told = "native: from CONFIDENTIAL on, those of its functions go on that say they do not connect"
+            return Check(subject, "ok", told)
         case Footing.VOUCHED_CONFIDENTIAL | Footing.VOUCHED_SECRET:
             told = f"{stands}: that it has no way out is the operator's word, and nothing checks it"
             highest = max(level for level in DataSensitivity if goes_on(level, stands))

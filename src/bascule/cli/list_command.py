@@ -10,6 +10,7 @@ from bascule.cli.explain import as_json, explain, finding_mark, finding_shapes, 
 from bascule.cli.level_words import how_to_go_on
 from bascule.cli.offers import offers_shape, show_offers, wanted
 from bascule.cli.opening import agent_session
+from bascule.cli.token_costs import add_costs, cost_lines
 from bascule.core.errors import Refused
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.state import LinkState
@@ -34,12 +35,17 @@ async def run(options: argparse.Namespace) -> int:
     async with agent_session(options) as session:
         if options.json:
             reports = [report async for report in session.connecting()]
-            shape = as_shape(session.servers(), session.toolbox.all_specs())
+            specs = session.toolbox.all_specs()
+            shape = as_shape(session.servers(), specs)
+            if options.tokens:
+                add_costs(shape, specs)
             if wanted(options):
                 shape |= offers_shape(await session.library(), wanted(options))
             print(json_line(shape))
         else:
             reports = await _show_as_they_settle(session)
+            if options.tokens:
+                print("", *map(legible, cost_lines(session.toolbox.all_specs())), sep="\n")
             if wanted(options):
                 show_offers(await session.library(), wanted(options))
         advice = how_to_go_on(session)

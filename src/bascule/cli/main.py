@@ -22,7 +22,9 @@ _NAMES = (
     "sessions",
     "audit",
     "new",
+    "add",
     "run",
+    "serve",
     "token",
     "sandbox",
     "login",
@@ -33,7 +35,7 @@ _COMMANDS = {name: f"bascule.cli.{name}_command" for name in _NAMES}
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
-    options = parser.parse_args(argv)
+    options = parse(parser, sys.argv[1:] if argv is None else argv)
     if options.version:
         from bascule import __version__  # noqa: PLC0415
 
@@ -43,6 +45,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     return run(options)
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """What stands behind the first `--` of `add` is a command, taken as it is: argparse would drop its next `--`."""
+    if not argv or argv[0] != "add" or "--" not in argv:
+        return parser.parse_args(argv)
+    at = argv.index("--")
+    options = parser.parse_args(argv[:at])
+    options.rest += argv[at + 1 :]
+    return options
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,7 +67,9 @@ def run(options: argparse.Namespace) -> int:
 
     command = import_module(_COMMANDS[options.command])
     try:
-        code: int = asyncio.run(command.run(options))
+        # A command that serves many chooses a faster loop, where there is one.
+        with asyncio.Runner(loop_factory=getattr(command, "LOOP_FACTORY", None)) as runner:
+            code: int = runner.run(command.run(options))
         # Not left to the end of the process, where nobody can tell that the reader has gone.
         sys.stdout.flush()
     except BasculeError as error:

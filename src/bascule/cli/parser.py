@@ -7,6 +7,7 @@ _LIST_EXAMPLES = """examples:
   bascule list                        every tool of every server in the config of this folder
   bascule list --config ~/.mcp.json   the same for another file
   bascule list --resources --prompts  what the servers offer beside tools as well
+  bascule list --tokens               what they cost a model's context, estimated
   bascule list --json | jq .tools     for programs"""
 
 _READ_EXAMPLES = """examples:
@@ -62,9 +63,21 @@ _AUDIT_EXAMPLES = """examples:
   bascule audit verify --anchor WRITER:SEQUENCE:MAC        against an anchor that was kept elsewhere, too
   bascule audit export --format csv --since 2026-11-01 audit.csv"""
 
+_SERVE_EXAMPLES = """examples:
+  bascule serve                         one MCP endpoint for every client whose token `gateway.auth` believes
+  bascule serve --dev                   on this machine alone, without tokens: whoever asks is you
+  bascule serve --host 10.0.0.5 --url https://tools.example/mcp    behind a proxy that clients know by another name"""
+
 _NEW_EXAMPLES = """examples:
   bascule new server records            a working server in the folder `records`, with its tests and its config
   bascule new server records --folder . the same in this folder; what is there is never written over"""
+
+_ADD_EXAMPLES = """examples:
+  bascule add time -- uvx mcp-server-time==2026.10.19        a command
+  bascule add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
+  bascule add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  bascule add server.json                                  as the official registry describes it; - reads stdin
+  bascule add server.json --dry-run                        only shows what would be written"""
 
 _RUN_EXAMPLES = """examples:
   bascule run records                   serves the entry `records` with `type: server`, until Ctrl-C
@@ -117,7 +130,7 @@ def build_parser() -> argparse.ArgumentParser:
         )
         if name in {"new", "sandbox"}:
             _add_json(command)
-        elif name == "audit":
+        elif name in {"audit", "add"}:
             _add_config(command)
         elif name in {"logs", "sessions"}:
             _add_filters(command)
@@ -125,9 +138,7 @@ def build_parser() -> argparse.ArgumentParser:
             _add_common(command)
         return command
 
-    listing = add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES)
-    listing.add_argument("--resources", action="store_true", help="list resources and their templates too")
-    listing.add_argument("--prompts", action="store_true", help="list prompts too")
+    _add_list(add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES))
     _add_call(add("call", "call one tool", _CALL_EXAMPLES))
     read = add("read", "read one resource", _READ_EXAMPLES)
     read.add_argument("uri", metavar="URI", help="the resource's URI, as `bascule list --resources` shows it")
@@ -151,17 +162,26 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
     _add_audit(add("audit", "show what was done, verify that nobody has changed the log of it", _AUDIT_EXAMPLES))
     _add_new(add("new", "write a working server of your own, to begin with", _NEW_EXAMPLES))
+    _add_add(add("add", "write a server into the config: a command, a URL, or a server.json", _ADD_EXAMPLES))
     serve = add("run", "serve a server of your own, as the config describes it, until Ctrl-C", _RUN_EXAMPLES)
     serve.add_argument("name", metavar="NAME", help="the server's name: an entry with `type: server`")
     serve.add_argument("--socket", metavar="PATH", help="at this socket file, and at no port")
     serve.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: 127.0.0.1")
     serve.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
+    _add_serve(add("serve", "serve all servers of the config at one MCP endpoint, until Ctrl-C", _SERVE_EXAMPLES))
     _add_token(add("token", "mint a token for trying out a server of your own, for some minutes", _MINT_EXAMPLES))
     _add_sandbox(add("sandbox", "list and end boxes; serve commands and files in one", _SANDBOX_EXAMPLES))
     _add_login(add("login", "log in at a remote server", _LOGIN_EXAMPLES))
     logout = add("logout", "forget the login at a remote server", _LOGOUT_EXAMPLES)
     logout.add_argument("name", metavar="NAME", help="the server's name")
     return parser
+
+
+def _add_serve(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--dev", action="store_true", help="no tokens: whoever asks from this machine is you")
+    command.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: `gateway.host`")
+    command.add_argument("--port", metavar="NUMBER", type=int, help="and at this port; default: `gateway.port`")
+    command.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
@@ -189,6 +209,20 @@ def _add_new(command: argparse.ArgumentParser) -> None:
     command.add_argument("what", metavar="server", choices=("server",), help="what to write; there is only this yet")
     command.add_argument("name", metavar="NAME", help="the name of the server, which stands before those of its tools")
     command.add_argument("--folder", metavar="DIR", help="where to write it; default: a folder of its name")
+
+
+def _add_add(command: argparse.ArgumentParser) -> None:
+    command.add_argument("what", metavar="NAME|FILE", help="the server's name; or a server.json, alone; - reads stdin")
+    command.add_argument("rest", metavar="COMMAND|URL", nargs="*", help="-- and a command with its arguments; or a URL")
+    command.add_argument(
+        "--env", metavar="NAME[=VALUE]", action="append", default=[], help="a variable for the command"
+    )
+    command.add_argument("--header", metavar="'NAME: VALUE'", action="append", default=[], help="a header for the URL")
+    command.add_argument("--name", help="what a server.json is called here; default: the end of its own name")
+    sources = ("npm", "pypi", "oci", "remote")
+    command.add_argument("--from", dest="source", choices=sources, help="which of a server.json's offers to take")
+    command.add_argument("--replace", action="store_true", help="replace a server of the same name")
+    command.add_argument("--dry-run", action="store_true", help="only show what would be written")
 
 
 def _add_sessions(command: argparse.ArgumentParser) -> None:
@@ -243,6 +277,12 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--anchor", metavar="WRITER:SEQUENCE:MAC", action="append", default=[], help="one that was kept elsewhere"
     )
+
+
+def _add_list(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--resources", action="store_true", help="list resources and their templates too")
+    command.add_argument("--prompts", action="store_true", help="list prompts too")
+    command.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")
 
 
 def _add_call(command: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bascule.catalog.typed.source import TITLE, Module, module_of
+from bascule.catalog.typed.module import TITLE, Module, module_of
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import agent_session, read_config

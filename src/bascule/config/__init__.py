@@ -14,6 +14,7 @@ from bascule.config.secret import Secret
 from bascule.config.transport import (
     ContainerTransport,
     InProcessTransport,
+    NativeTransport,
     SseTransport,
     StdioTransport,
     StreamableHttpTransport,
@@ -34,6 +35,7 @@ __all__ = [
     "KeySet",
     "KitServer",
     "Limits",
+    "NativeTransport",
     "OAuthSettings",
     "Preset",
     "PublicKey",

@@ -20,10 +20,12 @@ SETTINGS = {
     "store": "store",
     "screen": "catalog.screen",
     "lock": "catalog.lock",
+    "search_above": "catalog.search_above",
     "workspace_root": "workspace.root",
     "workspace_quota": "workspace.quota",
     "audit_arguments": "audit.arguments",
     "anchor_every": "audit.anchor_every",
+    "gateway": "gateway",
 }
 """What stands beside the servers, by its key in the file. All of it is settled when the program starts. Presets are not
 among it: a server's `limit` holds what it names, so that a changed preset is a change of those servers. Nor is

@@ -26,20 +26,24 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    text = _read_text(path)
+    return document_of(path, read_text(path))
+
+
+def document_of(path: Path, text: str) -> Document:
+    """The same where the text is known."""
     problems = Problems(str(path))
-    root = parse_json(text, problems) if _is_json(path, text) else parse_yaml(text, problems)
+    root = parse_json(text, problems) if is_json(path, text) else parse_yaml(text, problems)
     return Document(path, root, problems)
 
 
-def _is_json(path: Path, text: str) -> bool:
+def is_json(path: Path, text: str) -> bool:
     suffix = path.suffix.lower()
     if suffix in _JSON_SUFFIXES | _YAML_SUFFIXES:
         return suffix in _JSON_SUFFIXES
     return text.lstrip().startswith(("{", "//", "/*"))
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)

@@ -128,6 +128,8 @@ def runtime_flaws(given: Mapping[str, Any]) -> Iterator[Flaw]:
     """What is wrong with the settings beside the servers, by the model's names of them."""
     for name in ("links_max", "links_starting", "workspace_quota"):
         yield from count_flaws(name, given[name])
+    if given["search_above"] is not None:
+        yield from count_flaws("search_above", given["search_above"])
     yield from seconds_flaws("anchor_every", given["anchor_every"])
     if not isinstance(given["message_max"], int) or not MESSAGE_LEAST <= given["message_max"] <= MESSAGE_MOST:
         yield Flaw(("message_max",), f"must be a size from {MESSAGE_LEAST} bytes to {MESSAGE_MOST // 1024**3}GiB")

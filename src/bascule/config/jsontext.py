@@ -29,7 +29,7 @@ class _Pairs:
 def parse_json(text: str, problems: Problems) -> Any:
     """The value; doubled keys are added as problems."""
     try:
-        value = json.loads(_plain(text), object_pairs_hook=_Pairs, parse_constant=_no_constant)
+        value = json.loads(plain_json(text), object_pairs_hook=_Pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         problems.unreadable(f"not JSON: {error.msg} (column {error.colno})", line=error.lineno)
     except ValueError:
@@ -39,7 +39,7 @@ def parse_json(text: str, problems: Problems) -> Any:
     return _settle(value, (), problems)
 
 
-def _plain(text: str) -> str:
+def plain_json(text: str) -> str:
     """The same text without comments and trailing commas, every other character in its line and column."""
     return _TRAILING.sub(_blank, _COMMENT.sub(_blank, text))
 

@@ -5,19 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from bascule.config.auth import (
-    LONGEST_PEM,
-    SET_ALGORITHMS,
     AuthSettings,
     Claims,
-    KeySet,
-    PublicKey,
-    SharedSecret,
     TokenKey,
     auth_flaws,
     claims_flaws,
     entry_flaws,
-    pem_flaw,
 )
+from bascule.config.auth_keys import token_key
 from bascule.config.draft import Draft, is_known, location_of, reason_of
 from bascule.config.entries import fill_entry, read_values
 from bascule.config.flaws import Flaw
@@ -104,28 +99,8 @@ def _auth(draft: Draft, values: dict[str, Any], problems: Problems) -> AuthSetti
 
 
 def _key(draft: Draft, index: int, entry: Mapping[str, Any], problems: Problems) -> TokenKey | None:
-    if entry.get("jwks") is not None:
-        return KeySet(str(entry["jwks"]), tuple(entry.get("algorithms") or SET_ALGORITHMS))
-    if entry.get("secret") is not None:
-        return SharedSecret(str(entry["algorithm"]), str(entry["secret"]), entry.get("kid"))
-    pem = str(entry["public_key"])
-    flaw = None
-    if not pem.lstrip().startswith("-----"):
-        pem, flaw = _read(Path(problems.file).parent / pem)
-    flaw = flaw or pem_flaw(pem)
+    key, flaw = token_key(entry, Path(problems.file).parent)
     if flaw:
         # The file of a key is not this file: what is wrong there stops this one server.
         draft.refuse(problems.told(_place(draft, ("auth.keys", index, "public_key")), flaw))
-        return None
-    return PublicKey(str(entry["algorithm"]), pem, entry.get("kid"))
-
-
-def _read(path: Path) -> tuple[str, str | None]:
-    """What is in the file of a key, or why that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(LONGEST_PEM + 1).decode("ascii"), None
-    except OSError as error:
-        return "", f"names a file that cannot be read: {error.strerror or type(error).__name__}"
-    except ValueError:
-        return "", "names a file that is not text"
+    return key

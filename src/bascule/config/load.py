@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bascule.config.document import Document, read_document
+from bascule.config.document import Document, document_of, read_document
 from bascule.config.dotenv import read_dotenv
 from bascule.config.draft import make_server
 from bascule.config.egress import Egress, egress_flaws
 from bascule.config.entries import Entry, fill_entry, read_values, sort_keys
 from bascule.config.flaws import Flaw, runtime_flaws
 from bascule.config.foreign import OURS
+from bascule.config.gateway_draft import read_gateway
 from bascule.config.keys import TOP_KEYS
 from bascule.config.kit_draft import is_kit_draft, make_kit_server
 from bascule.config.listing import list_drafts
@@ -28,6 +29,7 @@ _FIELDS = {
     "store": "store",
     "catalog.screen": "screen",
     "catalog.lock": "lock",
+    "catalog.search_above": "search_above",
     "workspace.root": "workspace_root",
     "workspace.quota": "workspace_quota",
     "audit.arguments": "audit_arguments",
@@ -43,7 +45,15 @@ def load_file(path: str | Path, environ: Mapping[str, str] | None = None) -> Run
     A server that alone cannot be used, because a variable it names is not set, say, is in the result with its
     `unavailable_reason`. Variables come from `environ` (the process's own by default), then from `.env` beside it.
     """
-    document = read_document(Path(path))
+    return _loaded(read_document(Path(path)), environ)
+
+
+def load_text(path: Path, text: str, environ: Mapping[str, str]) -> RuntimeConfig:
+    """The same for what a file would say with this text in it."""
+    return _loaded(document_of(path, text), environ)
+
+
+def _loaded(document: Document, environ: Mapping[str, str] | None) -> RuntimeConfig:
     root, shape = _shaped(document)
     variables, dotenv_notes = _variables(document.path, os.environ if environ is None else environ)
     listing = list_drafts(root, shape, document.problems)
@@ -95,7 +105,8 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
         key = keys[str(flaw.path[0])]
         problems.add((*entry[key].path, *flaw.path[1:]) if key in entry else (*path, key), flaw.text)
     egress = _egress(values, entry, path, problems)
-    return settings | {"presets": _presets(settings["presets"], flaws), "egress": egress}
+    gateway = read_gateway(values, entry, path, problems)
+    return settings | {"presets": _presets(settings["presets"], flaws), "egress": egress, "gateway": gateway}
 
 
 def _egress(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> Egress:

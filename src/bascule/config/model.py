@@ -20,6 +20,7 @@ from bascule.config.flaws import (
     seconds_flaws,
     texts,
 )
+from bascule.config.gateway import GatewaySettings
 from bascule.config.isolated import TWINS, Twin, twin_flaws
 from bascule.config.kit_server import KitServer, told_flaws
 from bascule.config.oauth import OAuthSettings
@@ -211,6 +212,8 @@ class RuntimeConfig:
     """What becomes of tools with findings: shown as such, or kept from agents."""
     lock: Locking = "auto"
     """Whether tools must be as they were approved: where there is a lock file, always, or never."""
+    search_above: int | None = None
+    """The number of tools from which on an agent is given two that find and call them. None: it is always given all."""
     workspace_root: str | None = None
     """The folder in which every agent session has its own. None: one in the state folder."""
     workspace_quota: int = WORKSPACE_QUOTA
@@ -224,6 +227,7 @@ class RuntimeConfig:
     """How much of a long result is shown, by name. Those that are always there are among them."""
     egress: Egress = field(default_factory=Egress)
     """Who may receive what is private."""
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()

@@ -165,6 +165,15 @@ class InProcessTransport:
 
 
 @dataclass(frozen=True, slots=True)
+class NativeTransport:
+    """Functions of this program. They can only be given in code: see `native_server` of `bascule`."""
+
+    kind: ClassVar[str] = "native"
+
+    tools: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoTransport:
     """No way to reach the server, because its description could not be completed. `kind` is what it would have been.
 
@@ -177,7 +186,7 @@ class NoTransport:
 RemoteTransport = StreamableHttpTransport | SseTransport | WebSocketTransport | UnixSocketTransport
 """Those that have an address, and headers to show there."""
 
-Transport = StdioTransport | ContainerTransport | RemoteTransport | InProcessTransport | NoTransport
+Transport = StdioTransport | ContainerTransport | RemoteTransport | InProcessTransport | NativeTransport | NoTransport
 
 
 def secrets_of(transport: Transport) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ class Unset(Enum):
     """The type of `UNSET`, for annotations: `labels: list[str] | Unset = UNSET`."""
 
     # No text and no number: should it get into arguments by mistake, they are no JSON, and nothing is sent.
-    UNSET = object()
+    UNSET = ...
 
     def __bool__(self) -> Literal[False]:
         return False

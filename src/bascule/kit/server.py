@@ -18,13 +18,14 @@ from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.configured import verifiers_of
+from bascule.identity.house_rules import HouseRules, origin_of
 from bascule.identity.mint_mark import KEY_VARIABLE, MintMark
 from bascule.identity.minting import Mint
 from bascule.identity.verifier import Believes
 from bascule.kit.admission import Admission
 from bascule.kit.auth_session import AuthSessionMiddleware
 from bascule.kit.course import Home
-from bascule.kit.doorkeeper import Doorkeeper, HouseRules, origin_of
+from bascule.kit.doorkeeper import Doorkeeper
 from bascule.kit.plain_headers import PlainHeaders
 from bascule.kit.plain_log import plain_log
 from bascule.kit.registry import GoverningProvider, governed, permissions_of
@@ -174,13 +175,13 @@ class GovernedServer(TellingServer):
         # FastMCP looks at neither unless told to; a web page could else reach a server that listens on this machine.
         options |= {"host_origin_protection": True, "allowed_hosts": hosts, "allowed_origins": origins}
         app = super().http_app(*args, **options)
+        paths = (app.state.path.rstrip("/"), settings.message_path.rstrip("/"))
         rules = HouseRules(
-            paths=(app.state.path.rstrip("/"), settings.message_path.rstrip("/")),
             hosts=tuple(host.lower() for host in hosts),
             origins=tuple(origin_of(origin) or origin for origin in origins),
             loopback_only=identities.development is not None,
         )
-        app.add_middleware(Doorkeeper, rules=rules)
+        app.add_middleware(Doorkeeper, rules=rules, paths=paths)
         app.add_middleware(PlainHeaders)
         return app
 

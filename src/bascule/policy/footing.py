@@ -18,6 +18,8 @@ class Footing(StrEnum):
     """The operator's word: it has none that confidential data could take."""
     VOUCHED_SECRET = "vouched: secret"  # noqa: S105 -- a level, no password
     """The operator's word: it has none at all."""
+    NATIVE = "native"
+    """It is functions of this program, of which the program's word says which have none."""
 
 
 EVERYTHING = frozenset(Permission)
@@ -34,12 +36,14 @@ TABLE: Mapping[DataSensitivity, Mapping[Footing, frozenset[Permission]]] = {
         Footing.LOOSE: NOTHING,
         Footing.VOUCHED_CONFIDENTIAL: STAYS,
         Footing.VOUCHED_SECRET: STAYS,
+        Footing.NATIVE: STAYS,
     },
     DataSensitivity.SECRET: {
         Footing.CONFINED: EVERYTHING,
         Footing.LOOSE: NOTHING,
         Footing.VOUCHED_CONFIDENTIAL: NOTHING,
         Footing.VOUCHED_SECRET: STAYS,
+        Footing.NATIVE: STAYS,
     },
 }
 """By level and footing: the classes of effect that go on. Arguments alone can carry data out, so a loose server is

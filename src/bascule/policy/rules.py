@@ -63,10 +63,8 @@ def data_stays_in(facts: Facts) -> Refusal | None:
     return Refusal(
         rule="data_stays_in",
         message=f"this agent session has seen {facts.level.name.lower()} data{since}; {what}{effects}",
-        fix=(
-            f"an operator can give {facts.key.server} a twin (`url_isolated`, `command_isolated`), or vouch for it "
-            "(`vouched`); what needs no private data can be done in a new agent session"
-        ),
+        fix=_WAYS_ON.get(facts.footing, _WAY_ON).format(server=facts.key.server)
+        + "; what needs no private data can be done in a new agent session",
     )
 
 
@@ -75,6 +73,13 @@ _FOOTINGS = {
     Footing.LOOSE: "{server} has no isolated twin, so whatever is sent there could leave",
     Footing.VOUCHED_CONFIDENTIAL: "{server} is vouched for only up to confidential data",
     Footing.VOUCHED_SECRET: "{server} is vouched for, which covers only what does not connect",
+    Footing.NATIVE: "{server} is functions of this program, of which only those go on that do not connect",
+}
+
+_WAY_ON = "an operator can give {server} a twin (`url_isolated`, `command_isolated`), or vouch for it (`vouched`)"
+
+_WAYS_ON = {
+    Footing.NATIVE: 'a function of {server} that reaches nobody can say so, with @tool("read") or @tool("write")'
 }
 
 

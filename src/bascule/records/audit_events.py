@@ -51,8 +51,12 @@ Recorded = tuple[Record, bool]
 def _tool(event: ToolInvoked, seq: int, aliases: Aliases) -> Recorded:
     outcome = event.outcome
     if type(outcome) is ToolFailure:
-        return _failed(event, outcome, seq, aliases, outcome.tool, "")
-    return _ended(event, seq, aliases, outcome.tool, ""), True
+        record, kept = _failed(event, outcome, seq, aliases, outcome.tool, "")
+    else:
+        record, kept = _ended(event, seq, aliases, outcome.tool, ""), True
+    if event.source == "native":
+        record.source = event.source
+    return record, kept
 
 
 def _request(event: RequestEnded, seq: int, aliases: Aliases) -> Recorded:
@@ -84,7 +88,7 @@ def _ended(event: ToolInvoked | RequestEnded, seq: int, aliases: Aliases, tool: 
 
 def _failed(
     event: ToolInvoked | RequestEnded, failure: ToolFailure, seq: int, aliases: Aliases, subject: str, method: str
-) -> Recorded:
+) -> tuple[Ended, bool]:
     # What led to no server is the caller's word alone, and may be anything.
     tool = aliases.subject(method, subject) if event.server else aliases.of(subject)
     record = _ended(event, seq, aliases, tool, method)

@@ -82,6 +82,8 @@ class Ended(Record, tag="ended"):
     """`unknown`, if it failed and may have done something at its server."""
     local: str = ""
     """What became of what it had changed on our side, if it failed and had."""
+    source: str = ""
+    """`native`, if code of the program itself answered it."""
 
 
 class UndoneRecord(Record, tag="undone"):

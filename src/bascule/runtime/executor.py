@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from math import inf
 from time import perf_counter as now
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from bascule.compliance.ratchet import EpochPermit
 from bascule.core.call import Inquiry, ToolCall
@@ -16,6 +19,7 @@ from bascule.core.errors import (
     Refused,
     UsageError,
 )
+from bascule.core.events import ToolInvoked
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import Result, ToolFailure
 from bascule.core.permission import READING
@@ -38,6 +42,9 @@ from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.trail import Trail
 from bascule.runtime.undoing import Undoing, settle
 from bascule.wire.input_required import INPUT_REQUIRED
+
+if TYPE_CHECKING:
+    from bascule.runtime.wrapping import Wrapping
 
 ROUNDS = 4
 """How often a request is decided anew before it is given up. A round is lost when the agent session changed, or the
@@ -64,6 +71,9 @@ class Executor:
         self._raising = terms.raising
         self._lease = terms.raising.fence.lease
         self.undoing = Undoing(recorder.record, clock)
+        self.natives = frozenset[str]()
+        """Servers that are functions of this program."""
+        self.wrapping: Wrapping | None = None
 
     async def carry(
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
@@ -81,14 +91,14 @@ class Executor:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
             self._terms.assume(standing, trail)
             self.undoing.give_up(standing.principal, trail)
-            self._tell(standing, operation, trail, trail.cut_short(end))
+            self.tell(standing, operation, trail, trail.cut_short(end))
             raise
         finally:
             CURRENT.set(around)
             trail.changes.over = trail.local is not Ending.WAITING
             if trail.meter is not None:
                 trail.meter.leave()
-        self._tell(standing, operation, trail, outcome)
+        self.tell(standing, operation, trail, outcome)
         return outcome
 
     async def _outcome(
@@ -121,6 +131,12 @@ class Executor:
             call = with_own_arguments(call)
             target = await operation.find(standing, call)
         prepared = self._check(operation, target, call, trail)
+        if self.wrapping is not None and operation.wrapped and (wrapper := self.wrapping.around(target.spec)):
+            # What it asks for comes this way in its turn. Of what may not be had at all, it does not hear.
+            self._terms.refuse(standing, target.spec)
+            outcome = await self.wrapping.run(wrapper, standing, target, prepared, trail, self.carry)
+            trail.mark(("wrapper", now()))
+            return outcome
         while True:
             raw, prepared = await self._reply(standing, operation, target, (call, prepared), trail)
             trail.mark(("send", now()))
@@ -293,26 +309,28 @@ class Executor:
         trail.mark(("decide", now()))
         return standing.link_key(server, lane)
 
-    def _tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
+    def tell(self, standing: Standing, operation: AnyOperation, trail: Trail, outcome: Result | ToolFailure) -> None:
+        """Record how a request ended."""
         audit, prepared = self._audit, trail.prepared
         if audit is not None and audit.whole and not trail.noted and prepared is not None:
             values = standing.mask_of(trail.server).value(values_of(prepared))
             trail.noted = audit.asked(standing.principal, trail, prepared.method, values)
-        self._record(
-            operation.event(
-                trail.name,
-                trail.server,
-                standing.principal,
-                trail.lane,
-                outcome,
-                trail.shapes,
-                trail.steps,
-                self._clock(),
-                trail.findings,
-                trail.local,
-                trail.remote(ok=outcome.ok) if trail.writes else Remote.NONE,
-                now() - trail.steps.started,
-                trail.rule,
-                trail.noted,
-            )
+        event = operation.event(
+            trail.name,
+            trail.server,
+            standing.principal,
+            trail.lane,
+            outcome,
+            trail.shapes,
+            trail.steps,
+            self._clock(),
+            trail.findings,
+            trail.local,
+            trail.remote(ok=outcome.ok) if trail.writes else Remote.NONE,
+            now() - trail.steps.started,
+            trail.rule,
+            trail.noted,
         )
+        if (trail.native or trail.server in self.natives) and isinstance(event, ToolInvoked):
+            event = msgspec.structs.replace(event, source="native")
+        self._record(event)

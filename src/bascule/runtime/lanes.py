@@ -6,19 +6,22 @@ from dataclasses import replace
 from bascule.config.model import ServerConfig
 from bascule.config.oauth import OAuthSettings
 from bascule.config.sandbox import NONE
-from bascule.config.transport import StdioTransport
+from bascule.config.transport import NativeTransport, StdioTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.policy.footing import Footing, footing_of
 
 
 def footing(server: ServerConfig, *, boxed: bool) -> Footing:
     """`boxed`: whether its own command in a tighter box stands in for it."""
+    if isinstance(server.transport, NativeTransport):
+        return Footing.NATIVE
     return footing_of(has_twin=boxed or server.isolated is not None, vouched=server.vouched)
 
 
 def ways_of(server: ServerConfig, *, boxed: bool) -> Mapping[Lane, ServerConfig]:
     """How the server is reached on each lane that it can be served on. On any other it cannot be reached at all."""
-    if boxed:
+    if boxed or isinstance(server.transport, NativeTransport):
+        # Functions of this program are the same on every lane; which of them go on is for the rules to say.
         return dict.fromkeys(Lane, server)
     ways = {Lane.OPEN: server}
     if server.isolated is not None:
@@ -44,13 +47,15 @@ def taken_over(
     servers: Mapping[str, ServerConfig], level: DataSensitivity, boxed: Callable[[ServerConfig], bool]
 ) -> dict[str, str]:
     """By what each server's tools are served at this level, in the words of a receipt: a box is probed from inside
-    before its server runs, a twin is an operator's declaration."""
+    before its server runs, a twin is an operator's declaration, and for what it does itself this program answers."""
     if lane_for(level) is Lane.OPEN:
         return {}
     return {name: "probed" if boxed(server) else _by(server, level) for name, server in servers.items()}
 
 
 def _by(server: ServerConfig, level: DataSensitivity) -> str:
+    if isinstance(server.transport, NativeTransport):
+        return "native"
     if server.isolated is not None:
         return "declared"
     return "vouched" if server.vouched is not None and server.vouched >= level else "refused"

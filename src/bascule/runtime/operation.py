@@ -43,6 +43,8 @@ class Operation(Generic[AnyCall, AnyTarget, AnyResult]):
     them to remember what was decided."""
     rounds: bool = True
     """Whether a server may ask for input before it answers."""
+    wrapped: bool = False
+    """Whether a wrapper may stand around it. Around what a wrapper itself asks for, none does."""
     counted: bool = True
     """Whether it counts against the limits of its principal. What we ask on our own account does not."""
 

@@ -3,10 +3,10 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
@@ -25,6 +25,7 @@ from bascule.runtime.asking import Asking
 from bascule.runtime.boxes import Boxes
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
+from bascule.runtime.native import native_server, natives_of, with_natives
 from bascule.runtime.raising import Raising
 from bascule.runtime.reloading import Reloading
 from bascule.runtime.respondent import Respondent
@@ -43,6 +44,7 @@ from bascule.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from bascule.identity.minting import Mint
+    from bascule.runtime.wrapping import Wrapper, Wrapping
 
 
 class Runtime:
@@ -69,6 +71,8 @@ class Runtime:
         prove_required: bool = True,
     ) -> None:
         self._config = config
+        self._natives: dict[str, ServerConfig] = {}
+        self._wrapping: Wrapping | None = None
         self._asking = Asking(on_ask)
         self._ratchets = Ratchets()
         self._raising: Raising | None = None
@@ -135,16 +139,18 @@ class Runtime:
         on_login: OnLogin | None = None,
         on_ask: OnAsk | None = None,
     ) -> Self:
-        """From configs made by hand, or from server objects that live in this process."""
+        """From configs made by hand, from server objects that live in this process, or from lists of functions."""
         config = RuntimeConfig(servers={name: _as_config(name, server) for name, server in servers.items()})
         return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login, on_ask=on_ask)
 
     async def __aenter__(self) -> Self:
+        if self._store is not None:
+            raise UsageError("the runtime is running already", fix="make another one, or share what this one gives")
         folder = state_folder(os.environ)
         self._workspaces = Workspaces.at(self.config.workspace_root, folder, quota=self.config.workspace_quota)
         self._store = store_at(self.config.store, folder)
-        await self._store.open()
         try:
+            await self._store.open()
             whole = self.config.audit_arguments == "full"
             await self._audit.open(folder, self._store.anchors, every=self.config.anchor_every, whole=whole)
         except BaseException:
@@ -174,6 +180,7 @@ class Runtime:
         raising.gates = self._roster
         terms = Terms(raising, self._asking)
         self._executor = Executor(self._roster.links, self._recorder, time.time, answering, terms)
+        self._executor.natives, self._executor.wrapping = natives_of(self.config), self._wrapping
 
         def trial(config: RuntimeConfig) -> Roster:
             """For servers that may not come to stay: their links are logged, and nothing else is kept or told."""
@@ -247,7 +254,27 @@ class Runtime:
             raise UsageError("there is no file to read again: this config was made in code")
         if self._reloading is None:
             raise not_running()
-        return await self._reloading.apply(partial(load_file, path, os.environ))
+        return await self._reloading.apply(lambda: with_natives(load_file(path, os.environ), self._natives))
+
+    def native(self, name: str, functions: Iterable[Callable[..., Any]], **settings: Any) -> None:
+        """Have functions of this program as the tools of one more server, before the runtime starts. The settings are
+        those of a `ServerConfig`; see `native_server`."""
+        if self._roster is not None:
+            raise _running()
+        server = native_server(name, functions, **settings)
+        self._config = with_natives(self._config, {name: server})
+        self._natives[name] = server
+
+    def wrap(self, tool: str | tuple[str, str], wrapper: "Wrapper") -> None:
+        """Put a function around one tool, before the runtime starts: by the name that agents use, or by its server and
+        the server's own name for it. It is given a `Wrapped` to call, and the arguments; what it returns is the
+        outcome of the call."""
+        from bascule.runtime.wrapping import Wrapping  # noqa: PLC0415 -- most runtimes have none
+
+        if self._roster is not None:
+            raise _running()
+        self._wrapping = self._wrapping or Wrapping()
+        self._wrapping.add(tool, wrapper)
 
     def session(self, user_id: str, session_id: str) -> AgentSession:
         """The agent session of this principal. Asking again gives the same one: it keeps what it has seen."""
@@ -258,7 +285,8 @@ class Runtime:
         if session is None:
             standing = Standing(principal, self._roster, workspaces=self._workspaces)
             self._standings[principal] = standing
-            session = self._sessions[principal] = AgentSession(standing, self._executor, self._raising)
+            above = self.config.search_above
+            session = self._sessions[principal] = AgentSession(standing, self._executor, self._raising, above)
         return session
 
 
@@ -266,7 +294,13 @@ def not_running() -> UsageError:
     return UsageError("the runtime is not running", fix="use it in `async with Runtime(…) as runtime:`")
 
 
+def _running() -> UsageError:
+    return UsageError("the runtime is running already", fix="say this before `async with`")
+
+
 def _as_config(name: str, server: ServerConfig | Any) -> ServerConfig:
+    if isinstance(server, list | tuple):
+        return native_server(name, cast("Sequence[Callable[..., Any]]", server))
     if not isinstance(server, ServerConfig):
         return ServerConfig(name=name, transport=InProcessTransport(server))
     if server.name != name:

@@ -8,7 +8,7 @@ from bascule.catalog.entry import Entry
 from bascule.catalog.library import Library
 from bascule.catalog.lock import Lock
 from bascule.catalog.toolbox import Toolbox
-from bascule.catalog.typed.dumping import Instance, dumped_arguments
+from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.compliance.dataset import check_dataset
 from bascule.config.model import ServerConfig
@@ -28,6 +28,7 @@ from bascule.runtime.executor import Executor
 from bascule.runtime.limiting import without_promise
 from bascule.runtime.raising import Raising
 from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
+from bascule.runtime.searching import PAIR, Searching, found
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
@@ -39,13 +40,17 @@ from bascule.workspace.workspace import Workspace
 class AgentSession:
     """One agent session: a principal, how private it has become, and the tools it can call."""
 
-    def __init__(self, standing: Standing, executor: Executor, raising: Raising) -> None:
+    def __init__(
+        self, standing: Standing, executor: Executor, raising: Raising, search_above: int | None = None
+    ) -> None:
         self._standing = standing
         self._roster = standing.roster
         self._executor = executor
         self._raising = raising
         self._shelf = Shelf(standing, executor)
         self._state = SessionState()
+        searched = search_above is not None
+        self._searching = Searching(standing, executor, self.tools, search_above) if searched else None
 
     @property
     def principal(self) -> Principal:
@@ -106,6 +111,11 @@ class AgentSession:
         self._standing.participants = (*self._standing.participants, participant)
 
     @property
+    def version(self) -> int:
+        """Moves whenever the tools it can see may have changed."""
+        return self._roster.listings.version
+
+    @property
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
         return self._standing.toolbox
@@ -146,8 +156,15 @@ class AgentSession:
         return without_promise(self._standing, self.toolbox.specs())
 
     async def offered(self) -> tuple[ToolSpec, ...]:
-        """The tools that an agent is given. Doors to agents show these."""
-        return await self.tools()
+        """The tools that an agent is given: all, or, where these are more than `catalog.search_above`, one that finds
+        tools and one that calls them. Doors to agents show these."""
+        tools = await self.tools()
+        return tools if self._searching is None else self._searching.offered(tools)
+
+    async def search(self, words: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+        """The tools that fit some words, best first, of those that can be called."""
+        await self.tools()
+        return without_promise(self._standing, (await found(self.toolbox, words, limit)).tools)
 
     async def connect(self) -> tuple[ServerReport, ...]:
         """Link to every server not tried yet. One bad server neither delays nor removes another's tools."""
@@ -195,9 +212,10 @@ class AgentSession:
         return without_promise(self._standing, (entry.spec,))[0] if entry.spec.status is ToolStatus.EXPOSED else None
 
     async def typed(self, tool: str | ToolSpec) -> TypedTool:
-        """The dataclasses of a tool's arguments and results, by its exposed name. Raises `UnknownTool`."""
+        """The dataclasses of a tool's arguments and results, by its exposed name. Raises why it cannot be called."""
         spec = await self.find(tool) if isinstance(tool, str) else tool
         if spec is None:
+            await self._standing.resolve(str(tool))
             raise self._standing.unknown(str(tool))
         return typed_tool(spec)
 
@@ -211,13 +229,9 @@ class AgentSession:
     ) -> Coroutine[Any, Any, Outcome]:
         """Call a tool by its exposed name, with a mapping or an instance of the dataclass of its arguments. Every
         failure of the tool, its server or the rules is an outcome."""
-        plain: Any = arguments or {}
-        try:
-            # Copied now: the caller may change theirs before the call is even begun.
-            given: dict[str, Any] = dict(plain)
-        except TypeError:
-            given = dumped_arguments(plain)
-        call = ToolCall(name, given, timeout, on_progress)
+        call = ToolCall(name, own_arguments(arguments), timeout, on_progress)
+        if self._searching is not None and name in PAIR:
+            return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
 
     async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:

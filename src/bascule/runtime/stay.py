@@ -59,9 +59,13 @@ class Stay:
             self.end()
             raise
 
-    def run(self, work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
-        """Do something with the runtime, and wait for what comes of it."""
-        return self._portal.run(self._do(work))
+    def run(self, work: Callable[[Runtime], Coroutine[Any, Any, T]], among: set[asyncio.Task[Any]] | None = None) -> T:
+        """Do something with the runtime, and wait for what comes of it. While it is done it is `among` these."""
+        return self._portal.run(self._do(work, among))
+
+    def cancel(self, tasks: set[asyncio.Task[Any]]) -> None:
+        """Cancel these, and wait until they have ended."""
+        self._portal.run(_cancelled(tasks))
 
     def end(self) -> None:
         """Cancel what is being done, have servers told so, and leave the runtime. It may have been begun only half, and
@@ -85,31 +89,38 @@ class Stay:
             self._entered.set_result(None)
             await self._over.wait()
 
-    async def _do(self, work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    async def _do(self, work: Callable[[Runtime], Coroutine[Any, Any, T]], among: set[asyncio.Task[Any]] | None) -> T:
         if self.closing:
             raise UsageError("the runtime was closed")
         task = asyncio.current_task()
         assert task is not None
-        self._busy.add(task)
+        together = (self._busy,) if among is None else (self._busy, among)
+        for busy in together:
+            busy.add(task)
         try:
             return await work(self._runtime)
         finally:
-            self._busy.discard(task)
+            for busy in together:
+                busy.discard(task)
 
     async def _wind_up(self) -> None:
-        first, self.closing = not self.closing, True
-        # While the links are there: their servers are told.
-        for task in self._busy if first else ():
-            task.cancel()
-        if self._busy:
-            await asyncio.wait(self._busy)
-        if self._life is None:
-            return
-        # Once: cancelling again would stop it from clearing up after itself.
-        if first and not self._entered.done():
-            self._life.cancel()
-        self._over.set()
-        await asyncio.wait((self._life,))
+        if not self.closing:
+            self.closing = True
+            # While the links are there: their servers are told.
+            await _cancelled(self._busy)
+            # Once: cancelling again would stop it from clearing up after itself.
+            if self._life is not None and not self._entered.done():
+                self._life.cancel()
+            self._over.set()
+        if self._life is not None:
+            await asyncio.wait((self._life,))
+
+
+async def _cancelled(tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
 
 
 @cache

@@ -20,7 +20,7 @@ from bascule.runtime.session import AgentSession
 T = TypeVar("T")
 
 
-class Home(Protocol):
+class Residence(Protocol):
     """Where the runtime lives."""
 
     @property
@@ -36,8 +36,8 @@ class SyncSession:
     what interrupted it, and is cancelled at the server. Without a runtime that runs, everything raises `UsageError`.
     """
 
-    def __init__(self, home: Home, user_id: str, session_id: str) -> None:
-        self._home = home
+    def __init__(self, residence: Residence, user_id: str, session_id: str) -> None:
+        self._residence = residence
         self._principal = Principal(user_id, session_id)
 
     @property
@@ -70,11 +70,11 @@ class SyncSession:
 
     def add_private_dataset(self, name: str, sensitivity: DataSensitivity) -> None:
         """Say that it has seen a private dataset, and raise it to that level."""
-        self._do(lambda session: session.add_private_dataset(name, sensitivity))
+        self.do(lambda session: session.add_private_dataset(name, sensitivity))
 
     def connect(self) -> tuple[ServerReport, ...]:
         """Link to every server not tried yet, and tell how each stands."""
-        return self._do(lambda session: session.connect())
+        return self.do(lambda session: session.connect())
 
     def servers(self) -> tuple[ServerReport, ...]:
         """How each server stands."""
@@ -82,19 +82,19 @@ class SyncSession:
 
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools that can be called, of all servers that can be reached."""
-        return self._do(lambda session: session.tools())
+        return self.do(lambda session: session.tools())
 
     def offered(self) -> tuple[ToolSpec, ...]:
         """The tools that an agent is given. Doors to agents show these."""
-        return self._do(lambda session: session.offered())
+        return self.do(lambda session: session.offered())
 
     def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
         """The resources, and templates of such, of all servers that can be reached."""
-        return self._do(lambda session: session.resources(refresh=refresh))
+        return self.do(lambda session: session.resources(refresh=refresh))
 
     def prompts(self, *, refresh: bool = False) -> tuple[PromptSpec, ...]:
         """The prompts of all servers that can be reached."""
-        return self._do(lambda session: session.prompts(refresh=refresh))
+        return self.do(lambda session: session.prompts(refresh=refresh))
 
     def call(
         self,
@@ -106,7 +106,7 @@ class SyncSession:
     ) -> Outcome:
         """Call a tool by its exposed name. Every failure of the tool, its server or the rules is an outcome.
         `on_progress` is told in the runtime's thread, and must not wait for it."""
-        return self._request(
+        return self.request(
             name, lambda session: session.call(name, arguments, timeout=timeout, on_progress=on_progress)
         )
 
@@ -114,13 +114,13 @@ class SyncSession:
         self, uri: str, *, server: str | None = None, timeout: float | None = None
     ) -> ResourceResult | ToolFailure:
         """Read a resource."""
-        return self._request(uri, lambda session: session.read(uri, server=server, timeout=timeout))
+        return self.request(uri, lambda session: session.read(uri, server=server, timeout=timeout))
 
     def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
     ) -> PromptResult | ToolFailure:
         """Fill in a prompt by its exposed name."""
-        return self._request(name, lambda session: session.prompt(name, arguments, timeout=timeout))
+        return self.request(name, lambda session: session.prompt(name, arguments, timeout=timeout))
 
     def complete(
         self,
@@ -130,36 +130,39 @@ class SyncSession:
         context: Mapping[str, str] | None = None,
     ) -> CompletionResult | ToolFailure:
         """What the beginning of an argument could become."""
-        return self._request(str(ref), lambda session: session.complete(ref, argument, value, context))
+        return self.request(str(ref), lambda session: session.complete(ref, argument, value, context))
 
     def close(self) -> None:
         """Close this agent session's links. Calling again opens new ones."""
-        self._do(lambda session: session.close())
+        self.do(lambda session: session.close())
 
-    def _do(self, work: Callable[[AgentSession], Coroutine[Any, Any, T]]) -> T:
-        return self._home.run(lambda runtime: work(self._in(runtime)))
+    def do(self, work: Callable[[AgentSession], Coroutine[Any, Any, T]]) -> T:
+        """Do something with the agent session, in its thread, and wait for what comes of it."""
+        return self._residence.run(lambda runtime: work(self._in(runtime)))
 
     def _look(self, what: Callable[[AgentSession], T]) -> T:
         async def look(session: AgentSession) -> T:
             await session.begin()
             return what(session)
 
-        return self._do(look)
+        return self.do(look)
 
-    def _request(
+    def request(
         self, name: str, work: Callable[[AgentSession], Coroutine[Any, Any, T | ToolFailure]]
     ) -> T | ToolFailure:
-        async def request(runtime: Runtime) -> T | ToolFailure:
+        """Make a request of any kind. One that is cut short because the runtime closes is an outcome."""
+
+        async def requested(runtime: Runtime) -> T | ToolFailure:
             session = self._in(runtime)
             try:
                 return await work(session)
             except asyncio.CancelledError:
-                if not self._home.closing:
+                if not self._residence.closing:
                     raise
                 message = "the runtime was closed while this was under way"
                 return ToolFailure(FailureKind.ABORTED, ABORTED, message, tool=name, lane=session.lane)
 
-        return self._home.run(request)
+        return self._residence.run(requested)
 
     def _in(self, runtime: Runtime) -> AgentSession:
         """Asked for each time: another stay of the runtime has another one."""

@@ -1,5 +1,6 @@
 """A runtime for callers without an event loop, and for several of them at once."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Self, TypeVar
@@ -14,19 +15,37 @@ T = TypeVar("T")
 
 class Hold:
     """One user's claim to a runtime. It can be given up any number of times, by any thread; or use it in a `with`
-    block."""
+    block. What is done through it ends with it."""
 
-    def __init__(self, home: "SyncRuntime") -> None:
-        self._home = home
+    def __init__(self, shared: "SyncRuntime") -> None:
+        self._shared = shared
+        self.busy: set[asyncio.Task[Any]] = set()
+        """What is being done through it, in the runtime's thread."""
+        self.given_up = False
 
     @property
     def released(self) -> bool:
-        """Also if the runtime was closed for all."""
-        return not self._home.holds(self)
+        """Whether it was given up, or the runtime closed for all."""
+        return self.given_up or self._shared.closing
+
+    @property
+    def closing(self) -> bool:
+        return self.released
+
+    def session(self, user_id: str, session_id: str) -> SyncSession:
+        """The agent session of this principal. Requests that are under way when this hold is released end as
+        aborted."""
+        return SyncSession(self, user_id, session_id)
+
+    def run(self, work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+        """Do something with the runtime, as `SyncRuntime.run` does."""
+        if self.closing:
+            raise UsageError("this hold on the runtime was released", fix="call `acquire()` again")
+        return self._shared.run(work, self.busy)
 
     def release(self) -> None:
         """The last one to do so closes the runtime, and waits for that."""
-        self._home.release(self)
+        self._shared.release(self)
 
     def __enter__(self) -> Self:
         return self
@@ -88,9 +107,12 @@ class SyncRuntime:
         with self._turn:
             if hold not in self._holds:
                 return
+            hold.given_up = True
             self._holds.discard(hold)
             if not self._holds:
                 self._leave()
+            elif self._stay is not None:
+                self._stay.cancel(hold.busy)
 
     def close(self) -> None:
         """Close it for all who hold it, also while it opens. Calls that are being made are cancelled and end as
@@ -101,24 +123,23 @@ class SyncRuntime:
             # Whoever opens it has the turn until that is over.
             starting.end()
         with self._turn:
+            for hold in self._holds:
+                hold.given_up = True
             self._holds.clear()
             self._leave()
-
-    def holds(self, hold: Hold) -> bool:
-        return hold in self._holds
 
     def session(self, user_id: str, session_id: str) -> SyncSession:
         """The agent session of this principal, to be used while the runtime runs. All who ask for one principal share
         what it has become."""
         return SyncSession(self, user_id, session_id)
 
-    def run(self, work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    def run(self, work: Callable[[Runtime], Coroutine[Any, Any, T]], among: set[asyncio.Task[Any]] | None = None) -> T:
         """Do something with the runtime, in its thread, and wait for what comes of it. Whoever is interrupted meanwhile
         takes it back."""
         stay = self._stay
         if stay is None:
             raise UsageError("the runtime is not open", fix="call `acquire()` first, or use it in a `with` block")
-        return stay.run(work)
+        return stay.run(work, among)
 
     def __enter__(self) -> Self:
         self._mine.append(self.acquire())

@@ -55,12 +55,23 @@ def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> To
         return standing.mask_of(server).failure(outcome)
     if entry.results is not None:
         check_result(entry, raw)
-    if config is not None and config.limit is not None:
+    return outcome
+
+
+def _read_within(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> ToolResult | ToolFailure:
+    outcome = _read(standing, entry, raw, trail)
+    config = standing.roster.servers.get(trail.server)
+    if config is not None:
         # After the check: what a server promises it promises of the whole.
         trail.preset = config.limit
     return outcome
 
 
 TOOL_CALL: Operation[ToolCall, Entry, ToolResult] = Operation(
+    Standing.known, _find, prepare, _read_within, ToolInvoked, of_tools=True, wrapped=True
+)
+
+INNER_CALL: Operation[ToolCall, Entry, ToolResult] = Operation(
     Standing.known, _find, prepare, _read, ToolInvoked, of_tools=True
 )
+"""A tool called by the wrapper around it, who is shown the whole result: what of that goes on is limited then."""

@@ -59,6 +59,8 @@ class Trail(msgspec.Struct, eq=False):
     """What will travel, once that was checked."""
     preset: Preset | None = None
     """How much of its result is shown, where the operator limits that."""
+    native: bool = False
+    """Whether code of this program answers it, in the place of a server."""
     noted: int = 0
     """The number of its record in the audit log, once there is one."""
 

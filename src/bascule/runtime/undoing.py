@@ -16,8 +16,8 @@ from bascule.runtime.learning import is_answer, never_looked_at
 from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.trail import Trail
 
-IN_PROCESS = "memory"
-"""The kind of link whose server can change something on our side after we have stopped waiting for it."""
+IN_PROCESS = frozenset({"memory", "native"})
+"""The kinds of link whose server can change something on our side after we have stopped waiting for it."""
 
 
 class Undoing:
@@ -78,7 +78,7 @@ class Undoing:
 
 def _may_be_at_it(trail: Trail) -> bool:
     """Whether its server may still change something on our side, or what it has changed may still be in its hands."""
-    return trail.doubt is not None and (bool(trail.changes) or trail.doubt.kind == IN_PROCESS)
+    return trail.doubt is not None and (bool(trail.changes) or trail.doubt.kind in IN_PROCESS)
 
 
 def settle(error: BasculeError, trail: Trail) -> None:

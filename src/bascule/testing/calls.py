@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 from weakref import WeakSet
 
+from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal
 from bascule.core.request import OnProgress
@@ -41,12 +42,12 @@ class Calls(Sequence[Call]):
 
         def call(
             name: str,
-            arguments: Mapping[str, Any] | None = None,
+            arguments: Mapping[str, Any] | Instance | None = None,
             *,
             timeout: float | None = None,
             on_progress: OnProgress | None = None,
         ) -> Coroutine[Any, Any, Outcome]:
-            entry = Call(name, deepcopy(dict(arguments or {})), session.principal)
+            entry = Call(name, deepcopy(own_arguments(arguments)), session.principal)
             made.append(entry)
             return _noted(entry, inner(name, arguments, timeout=timeout, on_progress=on_progress))
 

@@ -1,7 +1,7 @@
 """A server in a container that already runs: a process more in there, spoken to over its stdin and stdout."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from secrets import token_hex
@@ -10,12 +10,11 @@ from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, Protoc
 from bascule.sandbox.boxing import ServerBox
 from bascule.sandbox.docker.engine import Engine, EngineRefused, RunState, socket_of
 from bascule.sandbox.run import Run
-from bascule.sandbox.stderr_lines import StderrLines
-from bascule.sandbox.stderr_ring import StderrRing, cleaned
+from bascule.sandbox.stderr_ring import cleaned
 from bascule.transports.dispatcher import may_write, no_leave, not_opened
 from bascule.transports.docker_attach import Attachment, attach
 from bascule.transports.docker_ending import MARK, PAUSE, Ending, sweep_what_was_left
-from bascule.transports.stream import StreamDispatcher
+from bascule.transports.process import ProcessDispatcher
 
 START_WITHIN = 60.0
 """Seconds for an engine to find and start a program. On a busy machine it takes one or two."""
@@ -28,7 +27,7 @@ FIRST_WORDS = 64 * 1024
 line; more than this can only come from the program itself."""
 
 
-class DockerExecDispatcher(StreamDispatcher):
+class DockerExecDispatcher(ProcessDispatcher):
     """The conversation with one process in a container, somebody's own or one that is a box. It is lost when the
     process, the container or the engine ends, and when the box has lived long enough."""
 
@@ -37,25 +36,17 @@ class DockerExecDispatcher(StreamDispatcher):
     def __init__(
         self, run: Run | ServerBox, *, max_message: int, environ: Mapping[str, str], hidden: tuple[str, ...] = ()
     ) -> None:
-        super().__init__(max_message)
+        super().__init__(run if isinstance(run, ServerBox) else None, max_message=max_message, hidden=hidden)
         self._mark = token_hex(16)
-        self._box = run if isinstance(run, ServerBox) else None
         self._run = Run("", ()) if isinstance(run, ServerBox) else self._marked(run)
         self._environ = environ
-        self.on_line: Callable[[int, str], None] | None = None
-        self._stderr = StderrRing(hidden)
-        self._lines = StderrLines(hidden)
         self._attachment: Attachment | None = None
         self._ending: Ending | None = None
         """Set once there may be something to end."""
         self._held: bytearray | None = bytearray()
         self._over = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
-        self._closing: asyncio.Task[None] | None = None
         self._severed = False
-        self._spending: asyncio.Task[None] | None = None
-        self.pid: int | None = None
-        """The number of the process on the engine's machine."""
 
     async def open(self) -> None:
         self._go_on()
@@ -63,12 +54,12 @@ class DockerExecDispatcher(StreamDispatcher):
         if self._box is not None:
             self._run = self._marked(await self._made(self._box))
             self._go_on()
-            self._spending = asyncio.create_task(self._spend(self._box))
+            self._watch_spending()
         engine = Engine(socket_of(self._environ))
         try:
             await sweep_what_was_left(engine, self._run.container)
             run_id = await engine.prepare(self._run)
-            self._attachment = await attach(engine, self)
+            self._attachment = self._carrier = await attach(engine, self)
             # From here on there is something to end. Whoever closed us before this found nothing, so nothing may start.
             self._go_on()
             self._ask_leave()
@@ -98,9 +89,6 @@ class DockerExecDispatcher(StreamDispatcher):
             raise ConnectFailed(error.message, where="spawn", **told) from error
         assert isinstance(made, Run)
         return made
-
-    async def _spend(self, box: ServerBox) -> None:
-        self.lose(ConnectionLost(await box.spent()))
 
     def sever(self, reason: PeerError) -> None:
         self._severed = True
@@ -158,24 +146,9 @@ class DockerExecDispatcher(StreamDispatcher):
             fix=f"install {program} in the container, or give its full path there as `command`",
         )
 
-    async def close(self, grace: float) -> None:
-        # One ending, however many ask for it, and none of them can cut it short.
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._end(grace))
-        await asyncio.shield(self._closing)
-
-    async def _end(self, grace: float) -> None:
-        self.lose(ConnectionLost("the link was closed"))
-        for task in (self._asking, self._spending):
-            if task is not None:
-                task.cancel()
-        try:
-            await self._end_process(grace)
-        finally:
-            if self._box is not None:
-                await self._box.close()
-
     async def _end_process(self, grace: float) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
         if self._attachment is None:
             return
         if not may_write(self.leave):
@@ -189,17 +162,6 @@ class DockerExecDispatcher(StreamDispatcher):
         elif self._ending is not None:
             await self._ending.bring_about(grace)
         self._attachment.cut()
-
-    def _backlog(self) -> bool:
-        return self._attachment is not None and self._attachment.backlog > 0
-
-    def _cut(self) -> None:
-        super()._cut()
-        if self._attachment is not None:
-            self._attachment.cut()
-
-    def evidence(self) -> str:
-        return self._stderr.tail()
 
     def heard(self, data: bytes) -> None:
         """Take what the server wrote to stdout."""
@@ -215,24 +177,12 @@ class DockerExecDispatcher(StreamDispatcher):
         if held:
             self.feed(bytes(held))
 
-    def said(self, data: bytes) -> None:
-        """Take what the server wrote to stderr."""
-        self._stderr.feed(data)
-        if self.on_line is not None:
-            self._tell(self._lines.feed(data))
-
-    def _tell(self, lines: Iterable[str]) -> None:
-        if self.on_line is not None:
-            for line in lines:
-                # In a step of its own: what is done about it is not ours to wait for.
-                self._loop.call_soon(self.on_line, self.pid or 0, line)
-
     def broke(self, reason: PeerError) -> None:
         self.lose(reason)
 
     def hung_up(self) -> None:
         self._over.set()
-        self._tell(self._lines.end())
+        self.said_all()
         # While it is being opened, whoever opens it finds out.
         if self._outbox is not None:
             self._ask_why()

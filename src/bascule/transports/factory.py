@@ -7,6 +7,7 @@ from functools import partial
 from bascule.config import (
     ContainerTransport,
     InProcessTransport,
+    NativeTransport,
     ServerConfig,
     SseTransport,
     StdioTransport,
@@ -47,11 +48,10 @@ def overheard(
     dialling: Callable[[Principal], Dispatcher], said: Callable[[Principal, int, str], None], principal: Principal
 ) -> Dispatcher:
     """A connection of which is told what its server writes to stderr: on whose behalf it runs, its process, a line."""
-    from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see below
-    from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see below
+    from bascule.transports.process import ProcessDispatcher  # noqa: PLC0415 -- see below
 
     dialled = dialling(principal)
-    if isinstance(dialled, StdioDispatcher | DockerExecDispatcher):
+    if isinstance(dialled, ProcessDispatcher):
         dialled.on_line = partial(said, principal)
     return dialled
 
@@ -78,10 +78,8 @@ def dispatcher_for(
 
             headers, limit = reveal_all(ws.headers), server.timeouts.connect
             return WebSocketDispatcher(ws.url, headers, max_message=max_message, connect_timeout=limit)
-        case InProcessTransport() as process:
-            from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
-
-            return MemoryDispatcher(process.server, max_message=max_message, principal=who.principal)
+        case InProcessTransport() | NativeTransport() as here:
+            return _here(here, max_message, who)
         case SseTransport() as sse:
             from bascule.transports.sse import SseDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
@@ -103,6 +101,17 @@ def _http(http: StreamableHttpTransport | UnixSocketTransport, max_message: int,
         login = who.token_at(url)
         return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket, login=login)
     return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit, login=who.at(http.url))
+
+
+def _here(here: InProcessTransport | NativeTransport, max_message: int, who: Who) -> Dispatcher:
+    """To what runs in this process."""
+    if isinstance(here, NativeTransport):
+        from bascule.transports.native import NativeDispatcher  # noqa: PLC0415 -- most runtimes have none
+
+        return NativeDispatcher(here.tools, max_message=max_message, principal=who.principal)
+    from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
+
+    return MemoryDispatcher(here.server, max_message=max_message, principal=who.principal)
 
 
 def by_older_way(server: ServerConfig) -> ServerConfig | None:

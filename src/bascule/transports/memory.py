@@ -17,7 +17,7 @@ from bascule.core.errors import ConnectFailed, ConnectionLost
 from bascule.core.principal import Principal
 from bascule.identity.current import CURRENT as WHO
 from bascule.transports.dispatcher import may_write
-from bascule.transports.outbox import Outbox, Outgoing
+from bascule.transports.outbox import AtOnce
 from bascule.transports.stream import StreamDispatcher
 
 
@@ -45,7 +45,7 @@ class MemoryDispatcher(StreamDispatcher):
             asyncio.create_task(self._listen(from_server)),
         ]
         # What the server does for a request is done in the context of whoever asked, as if they had called it.
-        self._outbox = _AtOnce(self._write, self.leave)
+        self._outbox = AtOnce(self._write, self.leave)
 
     async def close(self, grace: float) -> None:
         self.lose(ConnectionLost("the link was closed"))
@@ -102,14 +102,6 @@ class MemoryDispatcher(StreamDispatcher):
             async for item in from_server:
                 message = cast("SessionMessage", item).message
                 self.feed(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-
-
-class _AtOnce(Outbox):
-    """Hands over each message in the step of whoever sends it. There is no system call to share."""
-
-    def put(self, message: Outgoing) -> None:
-        self._queue.append(message)
-        self._flush()
 
 
 class _Told:

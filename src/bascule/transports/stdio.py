@@ -1,42 +1,30 @@
 """A server as a child process, spoken to over its stdin and stdout."""
 
 import asyncio
-from collections.abc import Callable, Iterable
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError
 from bascule.sandbox.boxing import ServerBox
 from bascule.sandbox.child import Child, Command, Pipes, spawn
-from bascule.sandbox.stderr_lines import StderrLines
-from bascule.sandbox.stderr_ring import StderrRing
 from bascule.transports.dispatcher import may_write
-from bascule.transports.stream import StreamDispatcher
-
-OnLine = Callable[[int, str], None]
-"""Takes a line that a child wrote to stderr, with the child's pid. Must not block."""
+from bascule.transports.process import ProcessDispatcher
 
 LAST_WORDS = 0.05
 """Seconds between the first sign of a server's end and calling it dead. Its exit code, the rest of its output and its
 stderr come by three ways, in any order; without this pause the reason would often be missing."""
 
 
-class StdioDispatcher(StreamDispatcher):
+class StdioDispatcher(ProcessDispatcher):
     """The conversation with one child process, in a box or without. It is lost when the process ends, or closes its
     stdout, and when its box has lived long enough."""
 
     kind = "stdio"
 
     def __init__(self, command: Command | ServerBox, *, max_message: int, hidden: tuple[str, ...] = ()) -> None:
-        super().__init__(max_message)
+        super().__init__(command if isinstance(command, ServerBox) else None, max_message=max_message, hidden=hidden)
         self._command = command
-        self._box = command if isinstance(command, ServerBox) else None
         self._child: Child | None = None
-        self.on_line: OnLine | None = None
-        self._stderr = StderrRing(hidden)
-        self._lines = StderrLines(hidden)
         self._signs = {"exit", "stdout", "stderr"}
         self._spawned: asyncio.Event | None = None
-        self._closing: asyncio.Task[None] | None = None
-        self._spending: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         if self._closing is not None:
@@ -44,7 +32,8 @@ class StdioDispatcher(StreamDispatcher):
         self._spawned = asyncio.Event()
         pipes = Pipes(_Stdin(self), _Stdout(self), _Stderr(self))
         try:
-            self._child = await spawn(await self._how(), pipes)
+            self._child = self._carrier = await spawn(await self._how(), pipes)
+            self.pid = self._child.pid
         except SandboxError as error:
             raise ConnectFailed(
                 error.message, where="spawn", evidence=error.evidence, cause=error.cause, fix=error.fix
@@ -56,8 +45,7 @@ class StdioDispatcher(StreamDispatcher):
         if self._closing is not None or given_up:
             raise ConnectFailed("the link was closed while it was opened")
         self._child.exited.add_done_callback(lambda _: self.ended("exit"))
-        if self._box is not None:
-            self._spending = asyncio.create_task(self._spend(self._box))
+        self._watch_spending()
         self.connect_output(self._child.write)
 
     async def _how(self) -> Command:
@@ -67,29 +55,13 @@ class StdioDispatcher(StreamDispatcher):
         assert isinstance(made, Command)
         return made
 
-    async def _spend(self, box: ServerBox) -> None:
-        self.lose(ConnectionLost(await box.spent()))
-
     def sever(self, reason: PeerError) -> None:
         super().sever(reason)
         if self._box is not None and self._child is not None:
             # Whatever it still does by itself, it does with a way out.
             self._child.kill()
 
-    @property
-    def pid(self) -> int | None:
-        return self._child.pid if self._child is not None else None
-
-    async def close(self, grace: float) -> None:
-        # One ending, however many ask for it, and none of them can cut it short.
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._end(grace))
-        await asyncio.shield(self._closing)
-
-    async def _end(self, grace: float) -> None:
-        self.lose(ConnectionLost("the link was closed"))
-        if self._spending is not None:
-            self._spending.cancel()
+    async def _end_process(self, grace: float) -> None:
         if not may_write(self.leave):
             self._cut()
         if self._spawned is not None:
@@ -97,37 +69,12 @@ class StdioDispatcher(StreamDispatcher):
             await self._spawned.wait()
         if self._child is not None:
             await self._child.close(grace)
-        if self._box is not None:
-            await self._box.close()
-
-    def _backlog(self) -> bool:
-        return self._child is not None and self._child.backlog > 0
-
-    def _cut(self) -> None:
-        super()._cut()
-        if self._child is not None:
-            self._child.cut()
-
-    def evidence(self) -> str:
-        return self._stderr.tail()
-
-    def said(self, data: bytes) -> None:
-        """Take what the child wrote to stderr."""
-        self._stderr.feed(data)
-        if self.on_line is not None:
-            self._tell(self._lines.feed(data))
-
-    def _tell(self, lines: Iterable[str]) -> None:
-        if self.on_line is not None and self._child is not None:
-            for line in lines:
-                # In a step of its own: what is done about it is not ours to wait for.
-                self._loop.call_soon(self.on_line, self._child.pid, line)
 
     def ended(self, sign: str) -> None:
         """Take a sign of the child's end: its exit, or the end of its stdout or stderr."""
         self._signs.discard(sign)
         if sign == "stderr":
-            self._tell(self._lines.end())
+            self.said_all()
         if not self._signs:
             self._gone_for_good()
         elif sign != "stderr":

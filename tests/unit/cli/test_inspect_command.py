@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bascule import tool
 from bascule.cli.inspect_command import known_of, server_shape, tool_shape, word_shape
 from bascule.config import ServerConfig, StdioTransport, UnixSocketTransport
 from bascule.core.errors import ConnectFailed, UnknownTool
@@ -123,6 +124,25 @@ def test_a_twin_behind_an_address_and_a_vouched_server_are_told_apart():
     assert word_shape(plain, boxed=False)["twin"] is None
     boxed = word_shape(plain, boxed=True)
     assert (boxed["footing"], boxed["twin"]["by"]) == ("confined", "probed")
+
+
+async def test_functions_of_a_program_are_shown_like_the_tools_of_any_server():
+    def add(a: int, b: int = 2) -> int:
+        """Add."""
+        return a + b
+
+    async with fail_after(20), Runtime.from_servers({"own": [tool("read")(add)]}) as runtime:
+        session = runtime.session("alice", "s-1")
+        server, one = await known_of(session, "own"), await known_of(session, "own_add")
+
+    assert (server["transport"], server["state"], server["footing"]) == ("native", "ready", "native")
+    assert server["permissions"] == {"add": ["read"]}
+    assert [each["name"] for each in server["tools"]] == ["own_add"]
+    assert (one["signature"], one["permissions"], one["description"]) == (
+        "add(a: integer, b?: integer)",
+        ["read"],
+        "Add.",
+    )
 
 
 async def test_a_server_that_is_kept_from_the_agent_session_is_denied_and_told_how_to_go_on(tmp_path: Path):

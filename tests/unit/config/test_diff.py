@@ -19,6 +19,7 @@ from bascule.config import (
     Timeouts,
 )
 from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
+from bascule.config.gateway import GatewaySettings
 from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
 from bascule.config.transport import NoTransport, UnixSocketTransport
@@ -144,6 +145,8 @@ SETTING_CHANGES = {
     "workspace_quota": 4096,
     "audit_arguments": "full",
     "anchor_every": 5,
+    "gateway": GatewaySettings(port=1),
+    "search_above": 40,
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bascule.config.entries import Entry, Given, fill_entry, read_values, sort_keys
-from bascule.config.keys import SERVER_KEYS, TOP_KEYS
+from bascule.config.keys import SERVER_KEYS, TOP_KEYS, Key, Kind
 from bascule.config.problems import Problems
 
 
@@ -56,16 +56,20 @@ def test_a_key_of_a_later_version_is_never_silently_ignored(name: str):
         assert told == [f"f: s.{name}: {name} is not available in this version; remove it"]
 
 
-@pytest.mark.parametrize("name", ["gateway", "telemetry", "dashboard"])
+@pytest.mark.parametrize("name", ["telemetry", "dashboard"])
 def test_a_table_of_a_later_version_is_told_whole(name: str):
     assert sort({name: {}}, TOP_KEYS)[1] == [f"f: s.{name}: {name} is not available in this version; remove it"]
 
 
 def test_a_table_that_is_available_in_part_is_read_in_part():
-    entry, told = sort({"catalog": {"search_above": 9, "screen": "flag"}}, TOP_KEYS)
+    keys = {
+        "catalog.screen": TOP_KEYS["catalog.screen"],
+        "catalog.later": Key("catalog.later", Kind.OTHER, available=False),
+    }
+    entry, told = sort({"catalog": {"later": 9, "screen": "flag"}}, keys)
 
     assert entry == {"catalog.screen": Given("flag", ("s", "catalog", "screen"))}
-    assert told == ["f: s.catalog.search_above: catalog.search_above is not available in this version; remove it"]
+    assert told == ["f: s.catalog.later: catalog.later is not available in this version; remove it"]
 
 
 def test_null_is_the_same_as_leaving_the_key_out():

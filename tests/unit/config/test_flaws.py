@@ -171,6 +171,7 @@ SETTINGS: dict[str, Any] = {
     "workspace_root": None,
     "workspace_quota": 2**30,
     "anchor_every": 60,
+    "search_above": None,
 }
 
 
@@ -188,6 +189,8 @@ SETTINGS: dict[str, Any] = {
         ("workspace_root", "a\0b"),
         ("workspace_quota", 0),
         ("anchor_every", 0),
+        ("search_above", 0),
+        ("search_above", True),
     ],
 )
 def test_settings_of_a_runtime_have_bounds(field: str, value: Any):

@@ -17,18 +17,22 @@ WRITTEN_OUT = {
     (PUBLIC, "loose"): "read write connect",
     (PUBLIC, "vouched: confidential"): "read write connect",
     (PUBLIC, "vouched: secret"): "read write connect",
+    (PUBLIC, "native"): "read write connect",
     (INTERNAL, "confined"): "read write connect",
     (INTERNAL, "loose"): "read write connect",
     (INTERNAL, "vouched: confidential"): "read write connect",
     (INTERNAL, "vouched: secret"): "read write connect",
+    (INTERNAL, "native"): "read write connect",
     (CONFIDENTIAL, "confined"): "read write connect",
     (CONFIDENTIAL, "loose"): "",
     (CONFIDENTIAL, "vouched: confidential"): "read write",
     (CONFIDENTIAL, "vouched: secret"): "read write",
+    (CONFIDENTIAL, "native"): "read write",
     (SECRET, "confined"): "read write connect",
     (SECRET, "loose"): "",
     (SECRET, "vouched: confidential"): "",
     (SECRET, "vouched: secret"): "read write",
+    (SECRET, "native"): "read write",
 }
 
 

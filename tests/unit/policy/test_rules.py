@@ -115,6 +115,17 @@ def test_a_tool_of_which_nothing_is_known_does_everything(footing: Footing):
     assert data_stays_in(facts(**changes)) is not None
 
 
+def test_a_native_tool_that_is_refused_is_told_what_its_program_can_do():
+    private = {"level": DataSensitivity.SECRET, "lane": Lane.SEALED, "footing": Footing.NATIVE}
+    refusal = data_stays_in(facts(**private))
+
+    assert refusal is not None
+    assert "functions of this program" in refusal.message
+    assert "may connect" in refusal.message
+    assert "@tool(" in refusal.fix
+    assert "url_isolated" not in refusal.fix
+
+
 @pytest.mark.parametrize(
     ("level", "lane"),
     [

@@ -7,7 +7,7 @@ import pytest
 from bascule.config import ServerConfig, StreamableHttpTransport
 from bascule.config.oauth import OAuthSettings
 from bascule.config.sandbox import Sandbox
-from bascule.config.transport import StdioTransport, UnixSocketTransport
+from bascule.config.transport import NativeTransport, StdioTransport, UnixSocketTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, is_wider, lane_for
 from bascule.policy.footing import Footing
 from bascule.runtime.lanes import footing, lane_of, taken_over, ways_of
@@ -24,6 +24,7 @@ LOOSE = a_server()
 CONFINED = a_server(isolated=TWIN)
 UP_TO_CONFIDENTIAL = a_server(vouched=CONFIDENTIAL)
 UP_TO_SECRET = a_server(vouched=SECRET)
+NATIVE = ServerConfig("own", NativeTransport(()))
 ALL = (LOOSE, CONFINED, UP_TO_CONFIDENTIAL, UP_TO_SECRET)
 
 
@@ -82,6 +83,13 @@ def test_a_server_in_a_box_is_itself_on_every_lane_and_confined():
     assert ways_of(LOOSE, boxed=True) == dict.fromkeys(Lane, LOOSE)
     assert footing(LOOSE, boxed=True) is Footing.CONFINED
     assert [lane_of(LOOSE, level) for level in DataSensitivity] == [Lane.OPEN, Lane.OPEN, Lane.PROXIED, Lane.SEALED]
+
+
+def test_functions_of_the_program_are_the_same_on_every_lane_and_native():
+    assert ways_of(NATIVE, boxed=False) == dict.fromkeys(Lane, NATIVE)
+    assert footing(NATIVE, boxed=False) is Footing.NATIVE
+    assert [lane_of(NATIVE, level) for level in DataSensitivity] == [Lane.OPEN, Lane.OPEN, Lane.PROXIED, Lane.SEALED]
+    assert taken_over({"own": NATIVE}, SECRET, lambda _: False) == {"own": "native"}
 
 
 def test_a_declared_twin_that_is_a_process_is_run_as_it_was_declared():

@@ -1,5 +1,6 @@
 import asyncio
 import os
+import signal
 import threading
 import warnings
 from contextlib import suppress
@@ -172,6 +173,8 @@ def test_a_process_that_was_forked_off_is_told_that_it_has_none():
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if not child:
+            # Lest it wait for ever.
+            signal.alarm(10)
             try:
                 portal.run(asyncio.sleep(0))
             except UsageError:

@@ -19,6 +19,7 @@ from bascule.core.tool import ToolStatus
 from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
 from support.children import children
+from support.live import Living, until
 from support.runtime import (
     Events,
     a_tool,
@@ -86,6 +87,19 @@ async def test_arguments_that_change_while_the_server_starts_do_not_travel(log: 
 
     assert [params["arguments"] for params in calls_in(log)] == [{"rows": [1]}]
     assert events.call.arguments == {"rows": "array[1]"}
+
+
+async def test_its_version_moves_when_its_tools_may_have_changed():
+    living = Living("one")
+    async with at_work(living.config()) as session:
+        before = session.version
+        await session.tools()
+        listed = session.version
+        await session.tools()
+        assert before != listed == session.version
+        await living.become("one", "two")
+        await until(session.tools, lambda tools: len(tools) == 2)
+        assert session.version != listed
 
 
 # Several servers
@@ -229,6 +243,19 @@ async def test_a_tool_of_a_server_that_cannot_be_used_is_not_found():
 
 
 # Closing
+
+
+async def test_the_types_of_a_tool_that_cannot_be_called_are_refused_with_the_reason():
+    async with at_work(stand_in("bad", "failing", 3, "no key")) as session:
+        with pytest.raises(ConnectFailed, match="bad_tool may be a tool of server 'bad'"):
+            await session.typed("bad_tool")
+
+
+@pytest.mark.parametrize("arguments", [5, [1]])
+async def test_what_holds_no_arguments_is_the_callers_mistake(log: Path, arguments: Any):
+    async with at_work(obeying(log)) as session:
+        with pytest.raises(TypeError):
+            await session.call("work_act", arguments)
 
 
 async def test_closing_a_session_closes_its_links_alone_and_a_call_opens_new_ones(log: Path):

@@ -1,5 +1,4 @@
 import asyncio
-import subprocess
 import sys
 import textwrap
 import threading
@@ -131,26 +130,33 @@ PROGRAM = """
 """
 
 
-def program(log: Path, more: str = "") -> "subprocess.Popen[str]":
+async def program(log: Path, more: str = "") -> tuple[int | None, str, str]:
+    """Run it with a server that writes to the log, to its end."""
     text = textwrap.dedent(PROGRAM) + textwrap.dedent(more)
-    return subprocess.Popen(
-        [sys.executable, "-c", text, *argv("obeying", log)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", text, *argv("obeying", log)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
+    try:
+        async with fail_after(40, "the program"):
+            out, err = await running.communicate()
+    finally:
+        if running.returncode is None:
+            running.kill()
+            await running.wait()
+    return running.returncode, out.decode(), err.decode()
 
 
 async def test_a_program_that_ends_without_ending_it_leaves_nothing_and_says_nothing(tmp_path: Path):
     log = tmp_path / "log"
-    running = program(log)
-    out, err = await asyncio.to_thread(running.communicate, timeout=30)
+    code, out, err = await program(log)
     (server,) = pids(log)
     async with fail_after(10):
         await ended(server)
 
-    assert (running.returncode, out.strip(), err) == (0, str(server), "")
+    assert (code, out.strip(), err) == (0, str(server), "")
 
 
 async def test_a_program_that_ends_while_another_thread_calls_does_not_wait_for_the_answer(tmp_path: Path):
@@ -166,12 +172,11 @@ async def test_a_program_that_ends_while_another_thread_calls_does_not_wait_for_
         while "silent" not in Path(args[-1]).read_text():
             pass
     """
-    running = program(log, calling)
-    out, err = await asyncio.to_thread(running.communicate, timeout=30)
+    code, out, err = await program(log, calling)
     async with fail_after(10):
         await ended(pids(log)[0])
 
-    assert (running.returncode, err) == (0, "")
+    assert (code, err) == (0, "")
     assert "closed before this was done" in out
     assert methods(log)[-1] == "notifications/cancelled"
 
@@ -187,10 +192,41 @@ async def test_a_process_that_was_forked_off_neither_hangs_at_its_end_nor_ends_w
         assert os.waitpid(child, 0)[1] == 0
         print(call({"pid": True}).text, flush=True)
     """
-    running = program(log, forking)
-    out, _ = await asyncio.to_thread(running.communicate, timeout=30)
+    code, out, _ = await program(log, forking)
     async with fail_after(10):
         await ended(pids(log)[0])
 
-    assert running.returncode == 0
+    assert code == 0
     assert len(set(out.split())) == 1
+
+
+async def test_a_runtime_that_runs_elsewhere_is_left_alone(tmp_path: Path):
+    async with fail_after(20), Runtime.from_servers({"work": obeying(tmp_path / "log")}) as runtime:
+        with pytest.raises(UsageError, match="running already"):
+            Stay(runtime, "staying").begin()
+        assert await runtime.session("alice", "s-1").tools()
+
+
+async def test_a_process_that_was_forked_off_while_another_thread_ended_it_does_not_wait_for_that_thread(
+    tmp_path: Path,
+):
+    forking = """
+        import os, signal
+        ending, done = threading.Event(), threading.Event()
+        def slow_to_end():
+            with stay._turn:
+                ending.set()
+                done.wait(30)
+        threading.Thread(target=slow_to_end).start()
+        ending.wait()
+        child = os.fork()
+        if not child:
+            signal.alarm(10)
+            sys.exit(0)
+        status = os.waitpid(child, 0)[1]
+        done.set()
+        assert status == 0, status
+    """
+    code, _, err = await program(tmp_path / "log", forking)
+
+    assert code == 0, err

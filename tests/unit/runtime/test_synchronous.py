@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import ConnectFailed, UsageError
+from bascule.core.errors import ConnectFailed, StoreError, UsageError
 from bascule.core.outcome import FailureKind
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.synchronous import SyncRuntime
 from support.children import children
 from support.runtime import bad, good, obeying, stand_in
 from support.servers import methods, pids
-from support.threads import in_thread, waited_for
+from support.threads import in_thread, interrupted_once, waited_for
 
 
 def shared_by_all(log: Path) -> SyncRuntime:
@@ -41,8 +41,8 @@ def test_it_runs_from_the_first_who_holds_it_to_the_last(tmp_path: Path):
     good(session.call("work_act", {}))
     first.release()
     good(session.call("work_act", {}))
-    assert first.released
-    assert not second.released
+    assert first.closing
+    assert not second.closing
     second.release()
 
     assert not shared.is_open
@@ -79,8 +79,8 @@ def test_closing_ends_it_for_all_who_hold_it_and_again_does_nothing(tmp_path: Pa
     first, second = shared.acquire(), shared.acquire()
     shared.close()
     shared.close()
-    assert first.released
-    assert second.released
+    assert first.closing
+    assert second.closing
     first.release()
 
     with shared:
@@ -187,3 +187,42 @@ def test_anything_else_is_done_with_the_runtime_itself(tmp_path: Path):
     with shared_by_all(tmp_path / "log") as shared:
         assert shared.run(named) == ["work"]
         assert list(shared.runtime.config.servers) == ["work"]
+
+
+def test_what_is_done_through_a_hold_ends_with_it_and_others_go_on(tmp_path: Path):
+    log = tmp_path / "log"
+    with shared_by_all(log) as shared:
+        hold = shared.acquire()
+        calling = in_thread(lambda: hold.session("alice", "s-1").call("work_act", {"silent": True}))
+        waited_for(lambda: "tools/call" in methods(log))
+        hold.release()
+
+        bad(calling.result(10), FailureKind.ABORTED)
+        waited_for(lambda: "notifications/cancelled" in methods(log))
+        good(shared.session("alice", "s-1").call("work_act", {}))
+        with pytest.raises(UsageError, match="released"):
+            hold.session("alice", "s-1").tools()
+    assert len(pids(log)) == 1
+
+
+def test_whoever_is_interrupted_while_it_opens_leaves_nothing(tmp_path: Path):
+    before = children()
+    silent = stand_in("work", "mute", tmp_path / "log", required=True)
+    shared = SyncRuntime(Runtime.from_servers({"work": silent}), name="shared")
+    with pytest.raises(KeyboardInterrupt), interrupted_once(lambda: children() != before):
+        shared.acquire()
+
+    assert children() == before
+    assert "shared" not in threads()
+
+
+def test_what_kept_it_from_opening_can_be_put_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "file"))
+    shared = SyncRuntime(Runtime.from_servers({}))
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            shared.acquire()
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "folder"))
+    with shared:
+        assert shared.session("alice", "s-1").tools() == ()

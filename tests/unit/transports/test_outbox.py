@@ -1,6 +1,6 @@
 import asyncio
 
-from bascule.transports.outbox import Outbox, Outgoing
+from bascule.transports.outbox import AtOnce, Outbox, Outgoing
 
 
 class Leave:
@@ -217,6 +217,16 @@ async def test_leave_for_the_connection_is_asked_once_for_each_write():
     await next_step()
 
     assert leave.asked == 2
+
+
+async def test_to_a_server_in_this_process_each_message_is_handed_over_in_the_step_of_who_sends_it():
+    written: list[bytes] = []
+    outbox = AtOnce(written.append)
+    permit = Leave()
+    permit.given = False
+    for message in (Outgoing(b"a"), Outgoing(b"b", permit), Outgoing(b"c")):
+        outbox.put(message)
+    assert written == [b"a", b"c"]
 
 
 async def test_what_was_cleared_never_leaves():

@@ -1,4 +1,4 @@
-"""From shapes to types: a frozen, slotted dataclass for each record, and an annotation for everything else."""
+"""From shapes to types: a frozen, slotted dataclass for each struct, and an annotation for everything else."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, make_dataclass
@@ -14,8 +14,8 @@ from bascule.catalog.typed.shape import (
     Nothing,
     Options,
     Plain,
-    Record,
     Shape,
+    Struct,
 )
 from bascule.core.unset import UNSET, Unset
 
@@ -27,7 +27,7 @@ REST = "additional"
 
 PLAIN: Mapping[str, Any] = {"string": str, "number": float, "integer": int, "boolean": bool, "null": None}
 
-Classes = Mapping[Record, type]
+Classes = Mapping[Struct, type]
 
 
 class Value:
@@ -56,11 +56,11 @@ def _fields(value: Any) -> Iterable[str]:
     return fields
 
 
-def classes_of(records: Iterable[Record]) -> dict[Record, type]:
-    """A dataclass for each record. They may be of each other, so they learn their fields' types when all are there."""
-    classes = {record: _class(record) for record in records}
-    for record, made in classes.items():
-        _annotate(made, _annotations(record, classes))
+def classes_of(structs: Iterable[Struct]) -> dict[Struct, type]:
+    """A dataclass for each struct. They may be of each other, so they learn their fields' types when all are there."""
+    classes = {struct: _class(struct) for struct in structs}
+    for struct, made in classes.items():
+        _annotate(made, _annotations(struct, classes))
     return classes
 
 
@@ -73,7 +73,7 @@ def annotation(shape: Shape, classes: Classes) -> Any:
             return Never
         case Plain(kind=kind):
             return PLAIN[kind]
-        case Record():
+        case Struct():
             return classes[shape]
         case _:
             return _compound(shape, classes)
@@ -107,18 +107,18 @@ def metadata(member: Member) -> dict[str, Any]:
     return {KEY: member.key} if member.key != member.name else {}
 
 
-def _class(record: Record) -> type:
+def _class(struct: Struct) -> type:
     fields: list[tuple[str, Any, Any]] = [
         (member.name, Any, field(metadata=metadata(member)))
         if member.required
         else (member.name, Any, field(default=UNSET, metadata=metadata(member)))
-        for member in record.members
+        for member in struct.members
     ]
-    if record.rest is not None:
-        fields.append((record.rest_name, Any, field(default=UNSET, metadata={REST: True})))
-    namespace = {"__doc__": record.description or record.name, "__module__": __name__}
+    if struct.rest is not None:
+        fields.append((struct.rest_name, Any, field(default=UNSET, metadata={REST: True})))
+    namespace = {"__doc__": struct.description or struct.name, "__module__": __name__}
     return make_dataclass(
-        record.name,
+        struct.name,
         fields,
         bases=(Value,),
         namespace=namespace,
@@ -130,13 +130,13 @@ def _class(record: Record) -> type:
     )
 
 
-def _annotations(record: Record, classes: Classes) -> dict[str, Any]:
+def _annotations(struct: Struct, classes: Classes) -> dict[str, Any]:
     types: dict[str, Any] = {}
-    for member in record.members:
+    for member in struct.members:
         one = annotation(member.shape, classes)
         types[member.name] = one if member.required else one | Unset
-    if record.rest is not None:
-        types[record.rest_name] = dict[str, annotation(record.rest, classes)] | Unset
+    if struct.rest is not None:
+        types[struct.rest_name] = dict[str, annotation(struct.rest, classes)] | Unset
     return types
 
 

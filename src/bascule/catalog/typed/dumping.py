@@ -20,12 +20,22 @@ class Instance(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
+def own_arguments(given: "Mapping[str, Any] | Instance | None") -> JsonObject:
+    """A copy of a mapping, or what a dataclass holds: the caller may change theirs before the call is even begun.
+    Raises `TypeError` for what is neither."""
+    plain: Any = given or {}
+    try:
+        return dict(plain)
+    except TypeError:
+        return dumped_arguments(plain)
+
+
 def dumped_arguments(given: "Mapping[str, Any] | Instance | None") -> JsonObject:
     """The arguments that a dataclass holds. Raises `TypeError` for what holds none."""
     if not _is_instance(given):
         raise TypeError(f"arguments are a mapping or a dataclass, not {type(given).__name__}")
     try:
-        return _dumped_record(given)
+        return _dumped_struct(given)
     except RecursionError:
         raise InvalidArguments("the arguments nest too deep, or hold themselves") from None
 
@@ -36,18 +46,18 @@ def dumped(value: Any) -> Any:
         return {key: dumped(inner) for key, inner in value.items()}
     if is_array(value):
         return [dumped(inner) for inner in value]
-    return _dumped_record(value) if _is_instance(value) else value
+    return _dumped_struct(value) if _is_instance(value) else value
 
 
-def _dumped_record(record: Instance) -> JsonObject:
-    kind: type[Instance] = type(record)
+def _dumped_struct(struct: Instance) -> JsonObject:
+    kind: type[Instance] = type(struct)
     named, rest = _plan(kind)
     whole: JsonObject = {}
     for name, key in named:
-        value = getattr(record, name)
+        value = getattr(struct, name)
         if value is not UNSET:
             whole[key] = dumped(value)
-    if rest and (more := getattr(record, rest)) is not UNSET:
+    if rest and (more := getattr(struct, rest)) is not UNSET:
         _refuse_names_of_fields(more, dict(named), rest)
         whole |= dumped(more)
     return whole

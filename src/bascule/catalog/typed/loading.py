@@ -43,7 +43,7 @@ class _Loaders:
     """The loaders of one type and of all that it is made of."""
 
     def __init__(self) -> None:
-        self._records: dict[type, Loader] = {}
+        self._structs: dict[type, Loader] = {}
 
     def of(self, kind: Any) -> Loader:
         if kind is Any:
@@ -51,7 +51,7 @@ class _Loaders:
         if kind in _PLAIN:
             return _plain(_PLAIN[kind])
         if isinstance(kind, type) and is_dataclass(kind):
-            return self._record(kind)
+            return self._struct(kind)
         return self._compound(get_origin(kind), get_args(kind))
 
     def _compound(self, origin: Any, args: tuple[Any, ...]) -> Loader:
@@ -65,18 +65,18 @@ class _Loaders:
             return _union([self.of(arg) for arg in args if arg is not Unset])
         return _nothing
 
-    def _record(self, kind: type) -> Loader:
-        if kind not in self._records:
+    def _struct(self, kind: type) -> Loader:
+        if kind not in self._structs:
             plan: list[_Field] = []
             rest: list[_Field] = []
             # Known before its fields are, which may lead back to it.
-            self._records[kind] = _record(kind, plan, rest)
+            self._structs[kind] = _struct(kind, plan, rest)
             hints = get_type_hints(kind)
             for field in fields(kind):
                 load = self.of(hints[field.name])
                 to = rest if field.metadata.get(REST) else plan
                 to.append(_Field(field.name, key_of(field), load, field.default is not UNSET))
-        return self._records[kind]
+        return self._structs[kind]
 
 
 class _Field(NamedTuple):
@@ -155,7 +155,7 @@ def _union(options: list[Loader]) -> Loader:
     return load if len(options) != 1 else options[0]
 
 
-def _record(kind: Any, plan: list[_Field], rest: list[_Field]) -> Loader:
+def _struct(kind: Any, plan: list[_Field], rest: list[_Field]) -> Loader:
     def load(value: Any, memory: Memory) -> Any:
         if not is_object(value):
             raise Misfit

@@ -14,6 +14,7 @@ RESERVED = frozenset(keyword.kwlist) | {
 MAX_LENGTH = 80
 """Longest name, before it is told apart from others."""
 
+_GOOD = re.compile(rf"[A-Za-z][A-Za-z0-9_]{{0,{MAX_LENGTH - 1}}}")
 _OTHER = re.compile(r"[^A-Za-z0-9_]")
 _BETWEEN = re.compile(r"[^A-Za-z0-9]+")
 _COMBINING = re.compile(r"[\u0300-\u036f]")
@@ -21,6 +22,8 @@ _COMBINING = re.compile(r"[\u0300-\u036f]")
 
 def identifier(text: str, *, otherwise: str = "field") -> str:
     """The nearest name. Nothing but ASCII: two names that look the same must be the same. None is private."""
+    if _GOOD.fullmatch(text) and text not in RESERVED:
+        return text
     name = _OTHER.sub("_", _plain(text)).lstrip("_")[:MAX_LENGTH]
     if not name:
         return otherwise

@@ -21,8 +21,8 @@ from bascule.catalog.typed.shape import (
     MapOf,
     Member,
     Options,
-    Record,
     Shape,
+    Struct,
     disjoint,
     either,
     holds_again,
@@ -35,8 +35,11 @@ from bascule.catalog.validation import draft_of
 from bascule.core.hidden import escaped
 from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array, is_object
 
-MAX_RECORDS = 100
+MAX_STRUCTS = 100
 """Dataclasses made of one schema: each takes half a millisecond. Objects beyond are maps."""
+
+MAX_MEMBERS = 1000
+"""Fields of all of them together, of some 50 microseconds each."""
 
 MAX_ALTERNATIVES = 64
 """Of one union. Nobody reads more in an editor."""
@@ -46,6 +49,9 @@ MAX_DEPTH = 40
 
 MAX_SIZE = 64
 """Parts of one type, written out. Lists of alternatives of lists could double at every level."""
+
+MAX_NAME = 120
+"""Longest name of a class, before it is told apart from others."""
 
 MAX_REASONS = 20
 """Reasons kept: with one it is inexact, and more than these nobody reads."""
@@ -96,25 +102,34 @@ class Read(NamedTuple):
     """What was read of a schema."""
 
     shape: Shape
-    records: tuple[Record, ...]
+    structs: tuple[Struct, ...]
     reasons: tuple[str, ...]
     """What the shape does not say. Without any, it takes exactly what the schema does."""
 
 
 class _Spot(NamedTuple):
-    """Where in a value we are, what a class would be called here, and how deep that is."""
+    """Where in a value we are, and what a class here would be named after."""
 
     path: str
-    name: str
+    root: str
+    words: tuple[str, ...] = ()
     depth: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.root}{''.join(map(class_name, self.words))}"[:MAX_NAME]
 
     def below(self, step: str, word: str) -> "_Spot":
         path = f"{self.path}.{step[:40]}" if self.path and not step.startswith("[") else f"{self.path}{step[:40]}"
-        return _Spot(path, f"{self.name}{class_name(word)}"[:120], self.depth + 1)
+        return _Spot(path, self.root, (*self.words, word), self.depth + 1)
 
-    def beside(self, word: str) -> "_Spot":
+    def beside(self, *words: str) -> "_Spot":
         """Another condition on the same value."""
-        return _Spot(self.path, f"{self.name}{word}"[:120], self.depth + 1)
+        return _Spot(self.path, self.root, (*self.words, *words), self.depth + 1)
+
+    def at(self, word: str) -> "_Spot":
+        """The same, in a part of the schema that has a name."""
+        return _Spot(self.path, self.root, (word,), self.depth + 1)
 
 
 class _Condition(NamedTuple):
@@ -126,39 +141,41 @@ class _Condition(NamedTuple):
 
 def read(schema: JsonObject, bound: Bound, tool: str) -> Read:
     """The shape of whatever the schema of a tool's results takes. Classes are named after the tool."""
-    reader = _Reader(schema, bound, tool, _RESULT)
+    reader = _Reader(schema, bound, tool)
     shape = reader.shape(schema, _Spot("", f"{tool}{_RESULT}"))
-    return Read(shape, tuple(reader.records), tuple(reader.reasons))
+    return Read(shape, tuple(reader.structs), tuple(reader.reasons))
 
 
 def read_object(schema: JsonObject, bound: Bound, tool: str) -> Read:
-    """The same for the schema of a tool's arguments, which are an object: one record, whatever it says."""
+    """The same for the schema of a tool's arguments, which are an object: one struct, whatever it says."""
     name = f"{tool}{_PARAMS}"
-    reader = _Reader(schema, bound, tool, _PARAMS)
+    reader = _Reader(schema, bound, tool)
     whole = narrowed(reader.shape(schema, _Spot("", name)), frozenset({"object"}))
-    record = whole if isinstance(whole, Record) else reader.opened(whole, name)
-    return Read(record, tuple(reader.records), tuple(reader.reasons))
+    struct = whole if isinstance(whole, Struct) else reader.opened(whole, name)
+    return Read(struct, tuple(reader.structs), tuple(reader.reasons))
 
 
 class _Reader:
     """One pass over one schema, meeting every place once."""
 
-    def __init__(self, schema: JsonObject, bound: Bound, tool: str, what: str) -> None:
-        self.records: list[Record] = []
+    def __init__(self, schema: JsonObject, bound: Bound, tool: str) -> None:
+        self.structs: list[Struct] = []
+        self._members = 0
         self.reasons: list[str] = []
-        self._root = f"{tool}{what}"
         self._roots = (f"{tool}{_PARAMS}", f"{tool}{_RESULT}")
         self._references = References(schema)
         self._old = draft_of(schema, bound) == "Draft7Validator"
         self._shapes: dict[int, Shape] = {}
         self._met: dict[int, Again] = {}
         self._way: list[int] = []
-        """The places above, and a 0 for each record among them."""
+        """The places above, and a 0 for each struct among them."""
         self._names = Names(between="")
 
     def shape(self, place: Any, spot: _Spot) -> Shape:
         if not is_object(place):
             return NOTHING if place is False else ANYTHING
+        if _SIMPLE.issuperset(place):
+            return of_kinds(_kinds(place.get("type")))
         key = id(place)
         if key in self._way:
             return self._again(key, spot)
@@ -177,15 +194,15 @@ class _Reader:
             self._met[key].shape = self._any(spot, "refers to more than itself") if holds_again(found) else found
         return found
 
-    def opened(self, shape: Shape | None, name: str) -> Record:
-        """What has no named members, or more than one set of them, as a record without any."""
+    def opened(self, shape: Shape | None, name: str) -> Struct:
+        """What has no named members, or more than one set of them, as a struct without any."""
         if not isinstance(shape, MapOf):
             self._note(_Spot("", name), "has no members that it names in every case")
         inner = shape.inner if isinstance(shape, MapOf) else ANYTHING
         rest = None if inner == NOTHING else inner
-        record = Record(self._names.take(name), rest=rest, rest_name="additional", rest_said=inner is not ANYTHING)
-        self.records.append(record)
-        return record
+        struct = Struct(self._names.take(name), rest=rest, rest_name="additional", rest_said=inner is not ANYTHING)
+        self.structs.append(struct)
+        return struct
 
     def _again(self, key: int, spot: _Spot) -> Shape:
         if 0 not in self._way[self._way.index(key) :]:
@@ -203,8 +220,6 @@ class _Reader:
 
     def _conjoined(self, place: JsonObject, spot: _Spot) -> Shape:
         """All conditions of a place hold at once; the shape is that of the one which says most."""
-        if _SIMPLE.issuperset(place):
-            return of_kinds(_kinds(place.get("type")))
         if self._old and isinstance(place.get("$ref"), str):
             return self._target(place, spot)
         kinds = _kinds(place.get("type"))
@@ -255,7 +270,7 @@ class _Reader:
             if is_array(place.get(word)):
                 yield _Condition(word, partial(self._alternatives, place, word, spot))
         for part in as_array(place.get("allOf")):
-            yield _Condition("allOf", partial(self.shape, part, spot.beside("All")))
+            yield _Condition("allOf", partial(self.shape, part, spot.beside("all")))
 
     def _listed(self, place: JsonObject, word: str, spot: _Spot) -> Shape:
         values = [place["const"]] if word == "const" else as_array(place["enum"])
@@ -273,16 +288,15 @@ class _Reader:
         except SchemaRefused:
             return self._any(spot, "refers to what it does not have")
         step = reference.rpartition("/")[2] if "/" in reference else ""
-        return self.shape(
-            target, _Spot(spot.path, f"{self._root}{class_name(step)}" if step else spot.name, spot.depth + 1)
-        )
+        return self.shape(target, spot.at(step) if step else spot.beside())
 
     def _alternatives(self, place: JsonObject, word: str, spot: _Spot) -> Shape:
         parts = as_array(place[word])
         if len(parts) > MAX_ALTERNATIVES:
             return self._any(spot, f"`{word}` of more than {MAX_ALTERNATIVES} alternatives")
         found = [
-            self.shape(part, spot.beside("" if len(parts) == 1 else f"Option{n}")) for n, part in enumerate(parts, 1)
+            self.shape(part, spot.beside(*([f"option{n}"] if len(parts) > 1 else [])))
+            for n, part in enumerate(parts, 1)
         ]
         if word == "oneOf" and not _all_apart(found):
             self._note(spot, "only one alternative of `oneOf` may fit")
@@ -307,23 +321,24 @@ class _Reader:
         required = {name for name in as_array(place.get("required")) if isinstance(name, str)}
         if not members and not required:
             return MapOf(self._rest(place, spot))
-        if len(self.records) >= MAX_RECORDS:
-            self._note(spot, f"has more than {MAX_RECORDS} kinds of objects")
+        names = field_names(members.keys() | required, self._roots)
+        self._members += len(names)
+        if len(self.structs) >= MAX_STRUCTS or self._members > MAX_MEMBERS:
+            self._note(spot, f"more than {MAX_STRUCTS} kinds of objects, or {MAX_MEMBERS} members of them")
             return MapOf(ANYTHING)
-        record = Record(self._names.take(spot.name), description=as_text(place.get("description")) or "")
-        self.records.append(record)
+        struct = Struct(self._names.take(spot.name), description=as_text(place.get("description")) or "")
+        self.structs.append(struct)
         self._way.append(0)
         rest = self._rest(place, spot)
-        names = field_names(members.keys() | required, self._roots)
-        record.members = tuple(
+        struct.members = tuple(
             Member(key, names[key], self._member(members, key, rest, spot), key in required, _words(members.get(key)))
             for key in sorted(names, key=lambda key: (key not in required, key))
         )
         self._way.pop()
-        record.rest = None if rest == NOTHING else rest
-        record.rest_name = Names(names.values()).take("additional")
-        record.rest_said = "additionalProperties" in place
-        return record
+        struct.rest = None if rest == NOTHING else rest
+        struct.rest_name = Names(names.values()).take("additional")
+        struct.rest_said = "additionalProperties" in place
+        return struct
 
     def _member(self, members: JsonObject, key: str, rest: Shape, spot: _Spot) -> Shape:
         return self.shape(members[key], spot.below(key, key)) if key in members else rest

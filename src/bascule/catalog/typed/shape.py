@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -70,7 +71,7 @@ class Member:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class Struct:
     """An object with named members: what becomes a dataclass. It is known before its members are, since they may lead
     back to it."""
 
@@ -92,13 +93,13 @@ class Again:
     shape: "Shape | None" = None
 
 
-Shape = Anything | Nothing | Plain | Options | ListOf | MapOf | Either | Record | Again
+Shape = Anything | Nothing | Plain | Options | ListOf | MapOf | Either | Struct | Again
 
 _KINDS: dict[type, frozenset[str]] = {
     Nothing: frozenset[str](),
     ListOf: frozenset({"array"}),
     MapOf: frozenset({"object"}),
-    Record: frozenset({"object"}),
+    Struct: frozenset({"object"}),
 }
 
 ANYTHING = Anything()
@@ -118,6 +119,7 @@ def kind_of(value: Any) -> str:
     return "array" if is_array(value) else "object" if is_object(value) else ""
 
 
+@lru_cache(256)
 def of_kinds(kinds: frozenset[str]) -> Shape:
     """All values of some kinds."""
     if kinds == KINDS:
@@ -175,7 +177,7 @@ def kinds_in(shape: Shape) -> frozenset[str]:
 
 
 def size_of(shape: Shape) -> int:
-    """The parts of a shape, if it is written out. A record is written elsewhere."""
+    """The parts of a shape, if it is written out. A struct is written elsewhere."""
     match shape:
         case ListOf(inner=inner) | MapOf(inner=inner):
             return 1 + size_of(inner)
@@ -208,13 +210,13 @@ def disjoint(one: Shape, other: Shape, *, deep: bool = True) -> bool:
             return all(disjoint(option, shape, deep=deep) for option in options)
         case Options(values=some), Options(values=others):
             return not set(some) & set(others)
-        case Record(), Record():
+        case Struct(), Struct():
             return deep and (_lacks(one, other) or _lacks(other, one))
         case _:
             return False
 
 
-def _lacks(one: Record, other: Record) -> bool:
+def _lacks(one: Struct, other: Struct) -> bool:
     """Whether one must not have, or only as something else, what the other must have."""
     own = {member.key: member.shape for member in one.members}
     rest = one.rest if one.rest is not None else NOTHING

@@ -102,7 +102,7 @@ def usable(spec: ToolSpec) -> Entry:
 
 
 def read_params(entry: Entry, name: str) -> Read:
-    """The shape of a tool's arguments, whose records are named after it."""
+    """The shape of a tool's arguments, whose structs are named after it."""
     assert entry.arguments is not None
     return read_object(entry.arguments.schema, entry.arguments.bound, name)
 
@@ -128,7 +128,7 @@ def _made(spec: ToolSpec) -> TypedTool:
 
 
 def _type(found: Read) -> Any:
-    return annotation(found.shape, classes_of(found.records))
+    return annotation(found.shape, classes_of(found.structs))
 
 
 def _validator(spec: ToolSpec, which: str, schema: Mapping[str, Any]) -> Validator:

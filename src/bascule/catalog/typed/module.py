@@ -4,6 +4,7 @@ What servers say goes into it as data alone: names are made of letters, digits a
 in literals and docstrings, escaped.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from textwrap import indent
 from typing import NamedTuple
@@ -21,8 +22,8 @@ from bascule.catalog.typed.shape import (
     Nothing,
     Options,
     Plain,
-    Record,
     Shape,
+    Struct,
 )
 from bascule.catalog.typed.tool import read_params, read_result, usable
 from bascule.core.hidden import escaped
@@ -35,6 +36,9 @@ _TYPES = {"string": "str", "number": "float", "integer": "int", "boolean": "bool
 
 _FROM_TYPING = ("Any", "Literal", "Never")
 _FROM_BASCULE = ("UNSET", "AgentSession", "Outcome", "ToolFailure", "Unset", "typed_call")
+
+_ENDING = re.compile(r'"(?="|\Z)')
+"""A quote that could be one of the three at the end of a docstring."""
 
 _MAX_TOLD = 5
 """Reasons in a docstring."""
@@ -80,31 +84,31 @@ class _Tool:
         self.spec, self.function, self.used = spec, function, used
         self.params: Read = read_params(entry, base)
         self.result: Read | None = read_result(entry, base)
-        assert isinstance(self.params.shape, Record)
-        self.root: Record = self.params.shape
-        self.records = [record for record in self.params.records if record is not self.root or self._is_met()]
-        self.records += self.result.records if self.result is not None else ()
-        self.names: dict[Record, str] = {record: classes.take(record.name) for record in self.records}
+        assert isinstance(self.params.shape, Struct)
+        self.root: Struct = self.params.shape
+        self.structs = [struct for struct in self.params.structs if struct is not self.root or self._is_met()]
+        self.structs += self.result.structs if self.result is not None else ()
+        self.names: dict[Struct, str] = {struct: classes.take(struct.name) for struct in self.structs}
 
     def parts(self) -> Iterator[str]:
-        yield from map(self._class, self.records)
+        yield from map(self._class, self.structs)
         yield self._function()
 
     def _is_met(self) -> bool:
         """Whether arguments lead back to where they begin, so that this needs a class too."""
-        inner = (shape for record in self.params.records for shape in _shapes(record))
-        return any(self.root in records_in(shape) for shape in inner)
+        inner = (shape for struct in self.params.structs for shape in _shapes(struct))
+        return any(self.root in structs_in(shape) for shape in inner)
 
-    def _class(self, record: Record) -> str:
+    def _class(self, struct: Struct) -> str:
         self.used.add("dataclasses")
-        lines = [self._field(member) for member in record.members]
-        if record.rest is not None:
-            kind = self._type(MapOf(record.rest))
-            lines.append(f"{record.rest_name}: {kind} | Unset = {self._default(f'{literal(REST)}: True')}")
-        if record.description or not lines:
-            lines.insert(0, docstring(record.description or record.name) + ("\n" if lines else ""))
+        lines = [self._field(member) for member in struct.members]
+        if struct.rest is not None:
+            kind = self._type(MapOf(struct.rest))
+            lines.append(f"{struct.rest_name}: {kind} | Unset = {self._default(f'{literal(REST)}: True')}")
+        if struct.description or not lines:
+            lines.insert(0, docstring(struct.description or struct.name) + ("\n" if lines else ""))
         body = indent("\n".join(lines), "    ")
-        return f"@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)\nclass {self.names[record]}:\n{body}"
+        return f"@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)\nclass {self.names[struct]}:\n{body}"
 
     def _field(self, member: Member) -> str:
         told = f"{literal(KEY)}: {literal(member.key)}" if member.key != member.name else ""
@@ -119,16 +123,16 @@ class _Tool:
 
     def _function(self) -> str:
         self.used.update({"AgentSession", "typed_call"})
-        members, record = self.root.members, self.root
+        members, struct = self.root.members, self.root
         session = "session" if all(member.name != "session" for member in members) else "_session"
         parameters = [f"{session}: AgentSession", "/", *(["*"] if members or self._more() else [])]
         parameters += [self._parameter(member) for member in members]
         given = indent("".join(f"{literal(member.key)}: {member.name},\n" for member in members), "    ")
         calls = [session, literal(self.spec.name), f"{{\n{given}}}" if given else "{}"]
         returned = self._returned(calls)
-        if self._more() and record.rest is not None:
-            parameters.append(f"{record.rest_name}: {self._type(MapOf(record.rest))} | Unset = {self._default()}")
-            calls.append(f"additional={record.rest_name}")
+        if self._more() and struct.rest is not None:
+            parameters.append(f"{struct.rest_name}: {self._type(MapOf(struct.rest))} | Unset = {self._default()}")
+            calls.append(f"additional={struct.rest_name}")
         lines = [
             f"async def {self.function}(",
             *(f"    {parameter}," for parameter in parameters),
@@ -178,7 +182,7 @@ class _Tool:
                 return name
             case Plain(kind=kind):
                 return _TYPES[kind]
-            case Record():
+            case Struct():
                 return self.names[shape]
             case _:
                 return self._compound(shape)
@@ -210,32 +214,30 @@ def literal(value: str | int | None) -> str:
 def docstring(text: str) -> str:
     """A text as a docstring, out of which nothing in it leads."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    safe = escaped("\n".join(lines).strip()).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if safe.endswith('"'):
-        safe = f'{safe[:-1]}\\"'
+    safe = _ENDING.sub(r"\"", escaped("\n".join(lines).strip()).replace("\\", "\\\\"))
     return f'"""{safe}\n"""' if "\n" in safe else f'"""{safe}"""'
 
 
-def records_in(shape: Shape) -> Iterator[Record]:
-    """The records that a shape, written out, names."""
+def structs_in(shape: Shape) -> Iterator[Struct]:
+    """The structs that a shape, written out, names."""
     match shape:
-        case Record():
+        case Struct():
             yield shape
         case ListOf(inner=inner) | MapOf(inner=inner):
-            yield from records_in(inner)
+            yield from structs_in(inner)
         case Either(options=options):
             for option in options:
-                yield from records_in(option)
+                yield from structs_in(option)
         case Again(shape=found) if found is not None:
-            yield from records_in(found)
+            yield from structs_in(found)
         case _:
             return
 
 
-def _shapes(record: Record) -> Iterator[Shape]:
-    yield from (member.shape for member in record.members)
-    if record.rest is not None:
-        yield record.rest
+def _shapes(struct: Struct) -> Iterator[Shape]:
+    yield from (member.shape for member in struct.members)
+    if struct.rest is not None:
+        yield struct.rest
 
 
 def _header(tools: Iterable[Written]) -> str:

@@ -1,0 +1,31 @@
+"""Where the gateway listens, and whose tokens it believes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bascule.config.auth import AuthSettings
+from bascule.config.flaws import Flaw, refuse
+from bascule.config.kit_server import HIGHEST_PORT
+
+HOST = "127.0.0.1"
+PORT = 8470
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """What `bascule serve` serves with."""
+
+    host: str = HOST
+    port: int = PORT
+    auth: AuthSettings = field(default_factory=AuthSettings)
+
+    def __post_init__(self) -> None:
+        refuse("GatewaySettings", place_flaws(self.host, self.port))
+
+
+def place_flaws(host: Any, port: Any) -> Iterator[Flaw]:
+    if not isinstance(host, str) or not host.strip() or any(c.isspace() or c == "/" for c in host):
+        yield Flaw(("host",), "must be an address of this machine, or its name")
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 < port <= HIGHEST_PORT:
+        yield Flaw(("port",), f"must be a whole number from 1 to {HIGHEST_PORT}")

@@ -1,0 +1,75 @@
+"""One request and its answer over HTTP: JSON, or, where there is progress to tell of, a stream of events."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bascule.core.jsonvalue import JsonObject
+from bascule.gateway.attention import Attention
+from bascule.gateway.desk import Desk
+from bascule.gateway.envelope import Asked
+from bascule.gateway.rejection import Rejected
+from bascule.wire.jsonrpc import write_notification, write_result
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+JSON_HEADERS = [(b"content-type", b"application/json")]
+EVENT_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Exchange:
+    """The answer to one request, which begins to be sent with the first that there is to tell."""
+
+    def __init__(self, send: Send, asked: Asked, *, streams: bool) -> None:
+        self._send = send
+        self._asked = asked
+        self._token = asked.progress_token if streams else None
+        self._streaming = False
+
+    async def serve(self, desk: Desk, attention: Attention) -> None:
+        on_progress = self._tell if self._token is not None else None
+        with attention:
+            try:
+                result = await desk.serve(self._asked, on_progress)
+            except Rejected as rejected:
+                await self._end(rejected.body(self._asked.id), rejected.status)
+            else:
+                await self._end(write_result(self._asked.id, result), 200)  # pyright: ignore[reportArgumentType]
+        if attention.gone:
+            await self._end(b"", 202)
+
+    async def _tell(self, progress: float, total: float | None, message: str | None) -> None:
+        """Waits for a client that reads slowly; what comes meanwhile is told as one, the newest."""
+        params: JsonObject = {"progressToken": self._token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        if not self._streaming:
+            self._streaming = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
+        await self._event(write_notification("notifications/progress", params), more=True)
+
+    async def _end(self, body: bytes, status: int) -> None:
+        """Without a body, where an answer is no longer wanted."""
+        if self._streaming and not body:
+            await self._send({"type": "http.response.body", "body": b""})
+        elif self._streaming:
+            await self._event(body, more=False)
+        else:
+            await respond(self._send, status, body)
+
+    async def _event(self, data: bytes, *, more: bool) -> None:
+        event = b"event: message\r\ndata: " + data + b"\r\n\r\n"
+        await self._send({"type": "http.response.body", "body": event, "more_body": more})
+
+
+async def respond(send: Send, status: int, body: bytes = b"", headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    """A whole answer."""
+    length = (b"content-length", str(len(body)).encode())
+    kind = JSON_HEADERS if body else []
+    await send({"type": "http.response.start", "status": status, "headers": [*kind, length, *(headers or [])]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,69 @@
+"""Sessions of the old era: what a client and we agreed on when it introduced itself."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.core.principal import Principal
+from bascule.gateway.attention import Attention
+
+MOST_SESSIONS = 10_000
+"""Sessions that are remembered. The one that was used longest ago is forgotten first; its client begins anew."""
+
+IDLE = 3600.0
+"""Seconds after which a session that nobody uses is forgotten."""
+
+
+class OldSession(msgspec.Struct):
+    """One of them. Whoever began it, and nobody else, goes on with it."""
+
+    principal: Principal
+    version: str
+    capabilities: Mapping[str, Any]
+    used: float
+    running: dict[Any, Attention] = {}
+    """Requests under way, by the ids the client gave them."""
+
+
+class OldSessions:
+    """All of them, each under an id that cannot be guessed."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._sessions: dict[str, OldSession] = {}
+
+    def begin(self, principal: Principal, version: str, capabilities: Mapping[str, Any]) -> str:
+        self._forget()
+        name = secrets.token_urlsafe(24)
+        self._sessions[name] = OldSession(principal, version, capabilities, self._clock())
+        return name
+
+    def find(self, name: str, principal: Principal) -> OldSession | None:
+        """It, moved to the end of those that may be forgotten."""
+        session = self._sessions.pop(name, None)
+        if session is None:
+            return None
+        self._sessions[name] = session
+        if session.principal != principal or session.used + IDLE < self._clock():
+            # To who did not begin it, it is not there.
+            return None
+        session.used = self._clock()
+        return session
+
+    def end(self, name: str, principal: Principal) -> bool:
+        if self.find(name, principal) is None:
+            return False
+        for attention in self._sessions.pop(name).running.values():
+            attention.give_up()
+        return True
+
+    def _forget(self) -> None:
+        """They are in the order of their use."""
+        idle = self._clock() - IDLE
+        while self._sessions:
+            name, oldest = next(iter(self._sessions.items()))
+            if len(self._sessions) < MOST_SESSIONS and oldest.used >= idle:
+                return
+            del self._sessions[name]

@@ -1,0 +1,44 @@
+"""Why a client's message is not served, as the protocol says it."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from bascule.wire.jsonrpc import write_error
+from bascule.wire.stamp import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+)
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+
+STATUSES: Mapping[int, int] = MappingProxyType(
+    {
+        PARSE_ERROR: 400,
+        INVALID_REQUEST: 400,
+        INVALID_PARAMS: 400,
+        HEADER_MISMATCH: 400,
+        MISSING_CAPABILITY: 400,
+        UNSUPPORTED_VERSION: 400,
+        METHOD_NOT_FOUND: 404,
+    }
+)
+"""The HTTP status that the new era wants for an error. The old one answers what has an id with 200, errors too."""
+
+
+class Rejected(Exception):
+    """A message that is not served. `status` is told where the protocol leaves it open."""
+
+    def __init__(self, code: int, message: str, *, data: Any = None, status: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.status = status or STATUSES.get(code, 200)
+
+    def body(self, request_id: Any) -> bytes:
+        return write_error(request_id, self.code, self.message, self.data)

@@ -1,0 +1,46 @@
+"""What stands at the door for those who are not let in, and for those who only look whether anybody is in."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.core.errors import NotIdentified
+from bascule.gateway.exchange import Send, respond
+from bascule.gateway.rejection import INVALID_REQUEST
+from bascule.identity.challenge import Challenge
+from bascule.identity.resource import metadata_url, resource_metadata
+from bascule.wire.jsonrpc import write_error
+
+LIVE, READY = "/healthz", "/readyz"
+
+
+class Signs:
+    """The pages beside the endpoint. `ready` says whether requests can be served now."""
+
+    def __init__(self, url: str, issuers: tuple[str, ...], ready: Callable[[], bool]) -> None:
+        self._metadata_url = metadata_url(url)
+        self._metadata_path = "/" + self._metadata_url.split("/", 3)[3]
+        self._metadata = resource_metadata(url, issuers)
+        self._issuers = issuers
+        self._ready = ready
+
+    async def show(self, scope: Mapping[str, Any], send: Send) -> None:
+        path = scope["path"]
+        if scope["method"] not in {"GET", "HEAD"}:
+            return await respond(send, 404)
+        if path == LIVE:
+            return await respond(send, 200, b'{"ok":true}')
+        if path == READY:
+            ready = self._ready()
+            return await respond(send, 200 if ready else 503, msgspec.json.encode({"ok": ready}))
+        if self._issuers and path == self._metadata_path:
+            return await respond(send, 200, self._metadata)
+        return await respond(send, 404)
+
+    async def challenge(self, error: NotIdentified, send: Send) -> None:
+        """Where to get a token, for who shows none that is believed. Of the reason only the kind is told."""
+        status = 403 if error.error == "insufficient_scope" else 401
+        shown = Challenge(error=error.error or "", resource_metadata=self._metadata_url if self._issuers else "")
+        headers = [(b"www-authenticate", shown.header().encode("latin-1"))]
+        await respond(send, status, write_error(None, INVALID_REQUEST, error.message), headers)

@@ -1,0 +1,92 @@
+from typing import Any
+
+import pytest
+
+from bascule.core.errors import NotIdentified
+from bascule.core.principal import Principal
+from bascule.gateway import callers
+from bascule.gateway.callers import BELIEVED_FOR, Callers
+from bascule.identity.claims import Identity
+from support.runtime import running
+
+ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
+
+
+class Book:
+    """Believes those who stand in it, and counts how often it is asked."""
+
+    def __init__(self, **known: Identity) -> None:
+        self.known = known
+        self.asked: list[str | None] = []
+        self.closed = False
+
+    async def verify(self, token: str | None) -> Identity:
+        self.asked.append(token)
+        if token not in self.known:
+            raise NotIdentified("who?", rule="token_shown")
+        return self.known[token]
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_a_token_is_verified_once_and_then_for_a_while_believed():
+    book, clock = Book(a=Identity(ALICE, 99_999.0), b=Identity(BOB, 1010.0)), Clock()
+    async with running() as runtime:
+        who = Callers(runtime, book, clock)
+        desk = await who.find("Bearer a")
+        assert desk.session.principal == ALICE
+        assert await who.find("Bearer a") is desk
+        assert (await who.find("bearer  b")).session.principal == BOB
+        clock.now += 11
+        with pytest.raises(AssertionError):
+            assert who.known("bearer  b") is not None
+        clock.now += BELIEVED_FOR
+        assert await who.find("Bearer a") is desk
+        await who.close()
+    assert book.asked == ["a", "b", "a"]
+    assert book.closed
+
+
+@pytest.mark.parametrize("shown", ["", "Bearer x", "Basic a", "a", "Bearer"])
+async def test_nobody_is_anybody(shown: str):
+    async with running() as runtime:
+        who = Callers(runtime, Book(a=Identity(ALICE, 99_999.0)), Clock())
+        for _ in range(2):
+            with pytest.raises(NotIdentified):
+                await who.find(shown)
+            assert who.known(shown) is None
+
+
+async def test_no_more_tokens_are_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(callers, "MOST_KNOWN", 2)
+    clock = Clock()
+    people = {name: Identity(Principal(name, "s"), 99_999.0) for name in "abcd"}
+    book = Book(**people)
+    async with running() as runtime:
+        who = Callers(runtime, book, clock)
+        for name in "abc":
+            await who.find(f"Bearer {name}")
+        assert [who.known(f"Bearer {name}") is not None for name in "abc"] == [True, True, False]
+        clock.now += BELIEVED_FOR + 1
+        await who.find("Bearer d")
+        assert who.known("Bearer d") is not None
+
+
+async def test_one_principal_may_stand_for_everybody_but_not_beside_tokens():
+    async with running() as runtime:
+        who = Callers(runtime, None, Clock(), development=ALICE)
+        assert (await who.find("")).session.principal == ALICE
+        assert (await who.find("Bearer x")) is who.known("")
+        await who.close()
+        wrong: list[Any] = [(None, None), (Book(), ALICE)]
+        for believes, development in wrong:
+            with pytest.raises(ValueError, match="either"):
+                Callers(runtime, believes, Clock(), development=development)

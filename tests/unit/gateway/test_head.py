@@ -1,0 +1,63 @@
+import pytest
+
+from bascule.gateway.head import Head, read_head
+
+
+def test_each_header_is_read_once_and_blanks_around_it_are_none_of_it():
+    head = read_head(
+        [
+            (b"host", b"a"),
+            (b"origin", b"http://b"),
+            (b"authorization", b"Bearer x"),
+            (b"content-type", b"application/json"),
+            (b"content-length", b"7"),
+            (b"accept", b"*/*"),
+            (b"mcp-protocol-version", b"2026-07-28"),
+            (b"mcp-method", b" tools/call\t"),
+            (b"mcp-name", b"act"),
+            (b"mcp-session-id", b"s"),
+            (b"mcp-param-city", b" Bern "),
+            (b"x-other", b"y"),
+        ]
+    )
+    assert (head.hosts, head.origins, head.authorization, head.length) == (["a"], ["http://b"], "Bearer x", "7")
+    assert (head.version, head.method, head.name, head.session) == ("2026-07-28", "tools/call", "act", "s")
+    assert head.params == {"mcp-param-city": "Bern"}
+    assert head.twice == ""
+
+
+@pytest.mark.parametrize(
+    "name", [b"mcp-name", b"mcp-method", b"mcp-protocol-version", b"mcp-param-x", b"authorization"]
+)
+def test_a_header_that_must_be_one_is_told_when_it_comes_twice(name: bytes):
+    assert read_head([(name, b"a"), (name, b"b")]).twice == name.decode()
+
+
+def test_two_requests_share_nothing():
+    one, other = read_head([(b"host", b"a")]), read_head([])
+    assert (one.hosts, other.hosts) == (["a"], [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_json"),
+    [("application/json", True), ("Application/JSON; charset=utf-8", True), ("text/plain", False), ("", False)],
+)
+def test_a_body_is_json_if_its_type_says_so(kind: str, is_json: bool):
+    assert Head(content_type=kind).is_json is is_json
+
+
+@pytest.mark.parametrize(
+    ("accept", "taken"),
+    [
+        ("", (False, False)),
+        ("*/*", (True, True)),
+        ("application/json", (True, False)),
+        ("text/event-stream", (False, True)),
+        ("application/*;q=0.5, text/*", (True, True)),
+        ("Application/JSON, text/event-stream", (True, True)),
+        ("text/html", (False, False)),
+    ],
+)
+def test_what_a_client_takes_is_read_with_its_wildcards(accept: str, taken: tuple[bool, bool]):
+    assert Head(accept=accept).accepts() == taken
+    assert Head(accept=accept).accepts() == taken

@@ -1,0 +1,57 @@
+import pytest
+
+from bascule.core.principal import Principal
+from bascule.gateway import old_sessions
+from bascule.gateway.old_sessions import IDLE, OldSessions
+
+ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def begun(sessions: OldSessions) -> str:
+    return sessions.begin(ALICE, "2025-11-25", {})
+
+
+def test_only_who_began_a_session_goes_on_with_it():
+    sessions = OldSessions(Clock())
+    name = begun(sessions)
+    found = sessions.find(name, ALICE)
+    assert found is not None
+    assert found.version == "2025-11-25"
+    assert sessions.find(name, BOB) is None
+    assert not sessions.end(name, BOB)
+    assert sessions.end(name, ALICE)
+    assert sessions.find(name, ALICE) is None
+
+
+def test_ids_cannot_be_guessed():
+    sessions = OldSessions(Clock())
+    names = {begun(sessions) for _ in range(50)}
+    assert len(names) == 50
+    assert min(map(len, names)) >= 32
+
+
+def test_one_that_nobody_uses_is_forgotten():
+    clock = Clock()
+    sessions = OldSessions(clock)
+    used, idle = begun(sessions), begun(sessions)
+    clock.now += IDLE - 1
+    assert sessions.find(used, ALICE)
+    clock.now += 2
+    assert sessions.find(used, ALICE)
+    assert sessions.find(idle, ALICE) is None
+
+
+def test_of_too_many_the_one_used_longest_ago_is_forgotten_first(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(old_sessions, "MOST_SESSIONS", 2)
+    sessions = OldSessions(Clock())
+    first, second = begun(sessions), begun(sessions)
+    assert sessions.find(first, ALICE)
+    third = begun(sessions)
+    assert [name for name in (first, second, third) if sessions.find(name, ALICE)] == [first, third]

@@ -1,0 +1,17 @@
+import json
+
+import pytest
+
+from bascule.gateway.rejection import Rejected
+
+
+@pytest.mark.parametrize(("code", "status"), [(-32700, 400), (-32601, 404), (-32022, 400), (-32603, 200), (17, 200)])
+def test_the_status_follows_the_code_unless_it_is_told(code: int, status: int):
+    assert Rejected(code, "no").status == status
+    assert Rejected(code, "no", status=418).status == 418
+
+
+def test_its_body_is_an_error_of_the_protocol():
+    said = json.loads(Rejected(-32602, "no", data={"a": 1}).body(7))
+    assert said == {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no", "data": {"a": 1}}}
+    assert json.loads(Rejected(-32600, "no").body(None))["id"] is None
