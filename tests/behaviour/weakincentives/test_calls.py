@@ -30,7 +30,7 @@ from bascule.config import Timeouts
 from support.bridge_matrix import configured
 from support.offers import life
 from support.runtime import a_tool, obeying
-from support.scenarios import listing, scripted
+from support.scenarios import entry, listing, scripted, write_yaml
 from support.weakincentives_runs import (
     ACT,
     BROKEN,
@@ -165,6 +165,48 @@ def test_a_tool_of_the_frameworks_own_is_told_by_the_framework_alone(tmp_path: P
         ran(tmp_path, beside(section, own), section.session, [("own", {})])
 
     assert ([event.name for event in native], ours) == (["own"], [])
+
+
+def test_functions_of_the_program_are_told_as_its_own(tmp_path: Path):
+    def add(one: int, other: int) -> int:
+        """Adds two numbers."""
+        return one + other
+
+    runtime = Runtime.from_servers({})
+    runtime.native("own", [add])
+    with McpIntegrationSection(session=a_session(), runtime=runtime) as section:
+        ours = heard_by(section.session, McpToolInvoked)
+        (shown,) = run(tmp_path, section, ("own_add", {"one": 2, "other": 3})).shown
+
+    assert (shown.success, "5" in shown.text) == (True, True)
+    assert [(event.source, event.mcp_server) for event in ours] == [("native", None)]
+
+
+@pytest.mark.requirement("BRG-1")
+def test_of_many_tools_a_model_is_given_those_that_find_and_call_the_others(tmp_path: Path):
+    tools = json.dumps([a_tool("act", description="Acts as it is told."), a_tool("rest", description="Does nothing.")])
+    config = write_yaml(tmp_path, {"work": entry("obeying", tmp_path / "log", tools)}, catalog={"search_above": 1})
+    with McpIntegrationSection(session=a_session(), runtime=Runtime.from_file(config)) as section:
+        ours = heard_by(section.session, McpToolInvoked)
+        calls = (
+            ("search_tools", {"words": "acts as told"}),
+            ("call_tool", {"name": "work_act", "arguments": {"n": 1}}),
+        )
+        told = run(tmp_path, section, *calls)
+
+    assert list(told.tools) == ["search_tools", "call_tool"]
+    assert "work_act" in told.shown[0].text
+    assert [one.success for one in told.shown] == [True, True]
+    assert [event.mcp_server for event in ours] == [None, "work"]
+    assert sent(tmp_path) == [{"n": 1}]
+
+
+def test_a_section_with_some_of_the_servers_finds_none_of_the_others(tmp_path: Path):
+    servers = {name: entry("obeying", tmp_path / name) for name in ("one", "two")}
+    runtime = Runtime.from_file(write_yaml(tmp_path, servers, catalog={"search_above": 1}))
+    chosen = [runtime.config.servers["two"]]
+    with McpIntegrationSection(servers=chosen, session=a_session(), runtime=runtime) as section:
+        assert [tool.name for tool in section.tools()] == ["two_act"]
 
 
 @pytest.mark.requirement("BRG-3")

@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, f
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn
 
-from bascule.catalog.typed.shape import Either, ListOf, MapOf, Options, Plain, Record, Shape
+from bascule.catalog.typed.shape import Either, ListOf, MapOf, Options, Plain, Shape, Struct
 from bascule.core.jsonvalue import is_array, is_object
 from bascule.core.unset import UNSET
 
@@ -69,10 +69,10 @@ class _Part(NamedTuple):
     rest: bool
 
 
-def fitted(record: Record, missing: Any) -> type[Fitted]:
-    """The dataclass of a record. A member that need not be there is `missing` where it is not: UNSET in arguments, to
+def fitted(struct: Struct, missing: Any) -> type[Fitted]:
+    """The dataclass of a struct. A member that need not be there is `missing` where it is not: UNSET in arguments, to
     tell it from null; None in results, which the framework must be able to write down."""
-    return _Fitter(missing).class_of(record)
+    return _Fitter(missing).class_of(struct)
 
 
 def arguments_of(params: Fitted | None) -> dict[str, Any]:
@@ -107,23 +107,23 @@ class _Fitter:
         self._classes: dict[int, type[Fitted]] = {}
         self._places: dict[int, int] = {}
 
-    def class_of(self, record: Record) -> type[Fitted]:
-        namespace: dict[str, Any] = {"__annotations__": {}, "__doc__": record.description or record.name}
+    def class_of(self, struct: Struct) -> type[Fitted]:
+        namespace: dict[str, Any] = {"__annotations__": {}, "__doc__": struct.description or struct.name}
         left = MAX_PLACES
-        for member in record.members:
+        for member in struct.members:
             names = {} if member.key == member.name else {ALIAS: member.key}
             left -= self._written(member.shape)
             kind = self.kind(member.shape) if left >= 0 else object
             self._add(namespace, member.name, kind, names, required=member.required)
-        if record.rest is not None and record.rest_said:
-            rest = self.kind(record.rest) if left >= self._written(record.rest) else object
-            self._add(namespace, record.rest_name, dict[str, rest], {REST: True}, required=False)
-        plain = type(record.name, (Fitted,), {**namespace, "__module__": __name__})
+        if struct.rest is not None and struct.rest_said:
+            rest = self.kind(struct.rest) if left >= self._written(struct.rest) else object
+            self._add(namespace, struct.rest_name, dict[str, rest], {REST: True}, required=False)
+        plain = type(struct.name, (Fitted,), {**namespace, "__module__": __name__})
         made = dataclass(init=False, repr=False, eq=False)(plain)
         made.plan = tuple(
             _Part(f.name, f.default, f.metadata.get(ALIAS, f.name), REST in f.metadata) for f in fields(made)
         )
-        self._classes[id(record)] = made
+        self._classes[id(struct)] = made
         return made
 
     def _add(
@@ -143,8 +143,8 @@ class _Fitter:
                 return PLAIN[kind]
             case Options(values=values):
                 return _options(values)
-            case Record():
-                return self._record(shape)
+            case Struct():
+                return self._struct(shape)
             case _:
                 return self._compound(shape)
 
@@ -167,9 +167,9 @@ class _Fitter:
         # Of an alternative, the kinds have to do: there is no `|` for a list of values that the framework reads.
         return _either(self.kind(option) if not isinstance(option, Options) else _kinds(option) for option in options)
 
-    def _record(self, record: Record) -> Any:
+    def _struct(self, struct: Struct) -> Any:
         # Never inside itself: that is another shape.
-        return self._classes.get(id(record)) or self.class_of(record)
+        return self._classes.get(id(struct)) or self.class_of(struct)
 
     def _written(self, shape: Shape) -> int:
         """The places of a shape when it is written out, as far as that matters."""
@@ -186,7 +186,7 @@ def _parts(shape: Shape) -> Iterable[Shape]:
             return (inner,)
         case Either(options=options):
             return options
-        case Record(members=members, rest=rest):
+        case Struct(members=members, rest=rest):
             return [member.shape for member in members] + ([rest] if rest is not None else [])
         case _:
             return ()

@@ -19,6 +19,7 @@ from bascule.bridges.weakincentives.sharing import Visit, shared_by
 from bascule.bridges.weakincentives.toolbox import NO_TOOLS
 from bascule.bridges.weakincentives.tools import GovernedTool, Stops, bridged
 from bascule.config.model import ServerConfig
+from bascule.config.transport import NativeTransport
 from bascule.core.errors import BasculeError, ConnectFailed, UsageError
 from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal
@@ -134,7 +135,7 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
     def refresh(self) -> None:
         """See which tools there are now. Each rendering of the prompt does so; those of a run stay as they are."""
         with self._turn:
-            self._adopt(self._open().session.offered())
+            self._adopt(self._open().session)
 
     @override
     def tools(self) -> tuple[Tool[Any, Any], ...]:
@@ -249,7 +250,7 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
             first = troubled[0]
             error = first.error or ConnectFailed(first.reason or f"it is {first.state}")
             raise self._unreachable(first.name, error) from error
-        self._adopt(visit.session.offered())
+        self._adopt(visit.session)
         self._connections = {name: McpConnection(config, visit.session) for name, config in self.servers.items()}
         pool_of(self._session).add(self._connections)
         tell_on(self._session.dispatcher)
@@ -265,14 +266,25 @@ class McpIntegrationSection(Section[McpIntegrationParams]):
             fix=error.fix,
         )
 
-    def _adopt(self, offered: Sequence[ToolSpec]) -> None:
-        if self._given:
-            offered = [spec for spec in offered if spec.key.server in self.servers]
+    def _adopt(self, session: SyncSession) -> None:
+        if self._is_part:
+            # Those that find others would find those of all servers.
+            offered = [spec for spec in session.tools() if spec.key.server in self.servers]
+        else:
+            offered = session.offered()
         self._tools_now = self._tools_now.following(offered, self._tool)
 
+    @property
+    def _is_part(self) -> bool:
+        """Whether it has only some servers of its runtime."""
+        return len(self.servers) < len(self._shared.home.runtime.config.servers)
+
+    def _is_mcp(self, server: str) -> bool:
+        config = self.servers.get(server)
+        return config is not None and not isinstance(config.transport, NativeTransport)
+
     def _tool(self, name: str, spec: ToolSpec) -> Tool[Any, Any]:
-        native = spec.key.server not in self.servers
-        governed = GovernedTool(spec, self._session, self._call, self._stops, native=native)
+        governed = GovernedTool(spec, self._session, self._call, self._stops, self._is_mcp)
         made = bridged(name, spec, governed, accepts_overrides=self.accepts_overrides)
         keep_as_log(self._session, governed.result_type)
         return made

@@ -18,7 +18,7 @@ from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult,
 from bascule.catalog.cost import bound_of
 from bascule.catalog.typed.names import class_name
 from bascule.catalog.typed.reading import read, read_object
-from bascule.catalog.typed.shape import Record
+from bascule.catalog.typed.shape import Struct
 from bascule.core.outcome import Outcome, ToolFailure
 from bascule.core.outcome import ToolResult as Answer
 from bascule.core.reaction import Reaction, reaction
@@ -48,12 +48,12 @@ class Stops:
 class GovernedTool:
     """Carries out the calls of one tool of one section."""
 
-    def __init__(self, spec: ToolSpec, session: Session, call: Call, stops: Stops, *, native: bool) -> None:
+    def __init__(self, spec: ToolSpec, session: Session, call: Call, stops: Stops, mcp: Callable[[str], bool]) -> None:
         self._spec = spec
         self._session = session
         self._call = call
         self._stops = stops
-        self._server = None if native else spec.key.server
+        self._mcp = mcp
         self.result_type = _result_type(spec)
 
     def __call__(self, params: Fitted | None, *, context: ToolContext) -> McpToolResult:
@@ -66,10 +66,15 @@ class GovernedTool:
         arguments = arguments_of(params)
         outcome = self._call(self._spec, arguments, _seconds_left(context), _beating(context))
         if isinstance(outcome, Answer):
-            return succeeded(outcome, self._value(outcome), self._server)
+            return succeeded(outcome, self._value(outcome), self._server(outcome))
         if reaction(outcome) is Reaction.STOP:
             raise self._stopped(outcome, arguments, context)
-        return failed(outcome, self._server)
+        return failed(outcome, self._server(outcome))
+
+    def _server(self, outcome: Outcome) -> str | None:
+        """The MCP server that it came from: of a tool that calls others, where those are."""
+        name = outcome.server or self._spec.key.server
+        return name if self._mcp(name) else None
 
     def _value(self, answer: Answer) -> object:
         if self.result_type is McpToolOutput or answer.structured is None:
@@ -84,9 +89,9 @@ class GovernedTool:
         why = McpRunStopped(failure, self._spec.name)
         self._stops.stop(context, why)
         # The framework tells of calls that come back, and this one does not.
-        result = failed(failure, self._server)
+        result = failed(failure, self._server(failure))
         event = McpToolInvoked(
-            self._spec.name.lower(), arguments, result, result.source, self._server, self._session.session_id
+            self._spec.name.lower(), arguments, result, result.source, result.mcp_server, self._session.session_id
         )
         self._session.dispatcher.dispatch(event)
         return why
@@ -109,7 +114,7 @@ def _params_type(spec: ToolSpec) -> type[Fitted]:
             reason=bound,
         )
     shape = read_object(schema, bound, class_name(spec.name)).shape
-    assert isinstance(shape, Record)
+    assert isinstance(shape, Struct)
     if not shape.members and ("additionalProperties" in schema or "properties" not in schema):
         # It has nothing but members without names, and wants them.
         shape.rest_said = True
@@ -125,7 +130,7 @@ def _result_type(spec: ToolSpec) -> Any:
     if isinstance(bound, str):
         return McpToolOutput
     shape = read(schema, bound, class_name(spec.name)).shape
-    return fitted(shape, None) if isinstance(shape, Record) else McpToolOutput
+    return fitted(shape, None) if isinstance(shape, Struct) else McpToolOutput
 
 
 def _beating(context: ToolContext) -> OnProgress | None:

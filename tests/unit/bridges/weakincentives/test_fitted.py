@@ -7,7 +7,7 @@ from weakincentives.serde import dump, parse, schema
 from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
 from bascule.catalog.cost import Bound, bound_of
 from bascule.catalog.typed.reading import read_object
-from bascule.catalog.typed.shape import Record
+from bascule.catalog.typed.shape import Struct
 from bascule.core.unset import UNSET
 
 
@@ -16,7 +16,7 @@ def params(properties: dict[str, Any], required: tuple[str, ...] = (), missing: 
     bound = bound_of(whole)
     assert isinstance(bound, Bound)
     shape = read_object(whole, bound, "WorkAct").shape
-    assert isinstance(shape, Record)
+    assert isinstance(shape, Struct)
     return fitted(shape, missing)
 
 

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import msgspec
 import pytest
 from weakincentives import Deadline
 from weakincentives.clock import FakeClock
@@ -43,7 +44,7 @@ def a_context(session: Session, **more: Any) -> ToolContext:
 
 def governed(outcome: Outcome, session: Session, spec: ToolSpec = SPEC) -> tuple[GovernedTool, Calling]:
     calling = Calling(outcome)
-    return GovernedTool(spec, session, calling, Stops(), native=False), calling
+    return GovernedTool(spec, session, calling, Stops(), lambda server: server == "work"), calling
 
 
 def test_a_tool_is_called_by_the_name_that_it_is_exposed_by():
@@ -85,6 +86,15 @@ def test_a_schema_that_cannot_be_used_makes_no_tool():
         bridged("t", spec, tool, accepts_overrides=False)
     assert (raised.value.server_name, raised.value.tool_name) == ("work", "t")
     assert raised.value.reason
+
+
+@pytest.mark.parametrize(("server", "source", "told"), [("work", "mcp", "work"), ("ours", "native", None)])
+def test_a_result_tells_which_server_it_came_from(server: str, source: str, told: str | None):
+    session = Session()
+    tool, _ = governed(msgspec.structs.replace(answered(), server=server), session)
+    result = tool(None, context=a_context(session))
+
+    assert (result.source, result.mcp_server) == (source, told)
 
 
 def test_a_run_that_was_ended_makes_no_further_call():
