@@ -26,6 +26,7 @@ ACT = {
         "result": {"type": "object"},
         "error": {"type": "object"},
         "silent": {"type": "boolean"},
+        "exit": {"type": "integer"},
         "progress": {"type": "array", "items": {"type": "number"}},
     },
     "additionalProperties": False,

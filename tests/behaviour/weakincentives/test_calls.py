@@ -252,6 +252,8 @@ def test_what_fails_there_is_raised_in_the_words_of_this_door(tmp_path: Path):
             work.call("act", {"error": refusal})
         with pytest.raises(McpTimeoutError) as late:
             work.call("act", {"silent": True})
+        with pytest.raises(McpConnectionError) as lost:
+            work.call("act", {"exit": 3})
         with pytest.raises(McpSchemaError) as unknown:
             work.call("no_such_tool")
         with pytest.raises(McpConnectionError) as stranger:
@@ -259,6 +261,7 @@ def test_what_fails_there_is_raised_in_the_words_of_this_door(tmp_path: Path):
 
     assert (refused.value.server_name, refused.value.tool_name, refused.value.rpc_error) == ("work", "act", refusal)
     assert refused.value.failure is not None
+    assert (lost.value.server_name, lost.value.transport) == ("work", server.transport)
     assert (late.value.server_name, late.value.timeout) == ("work", 0.3)
     assert (unknown.value.server_name, unknown.value.tool_name) == ("work", "no_such_tool")
     assert (stranger.value.server_name, stranger.value.transport) == ("elsewhere", None)
@@ -291,7 +294,7 @@ def test_progress_of_a_call_beats_for_the_run(tmp_path: Path):
         )
 
     assert shown["success"]
-    # As often as there is time for it: the answer waits for nobody.
+    # At least once: news replaces what was not told yet.
     assert beats
 
 
