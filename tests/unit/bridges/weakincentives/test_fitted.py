@@ -92,6 +92,12 @@ def test_true_does_not_pass_for_one():
     assert given(params({"a": {"enum": [1]}}), a=True)["a"] is True
 
 
+def test_what_the_schema_leaves_open_and_does_not_name_is_refused_by_the_framework():
+    for arguments in ({"other": 1}, {"n": 1.0}):
+        with pytest.raises((TypeError, ValueError)):
+            given(params({"n": INTEGER}), **arguments)
+
+
 def test_names_are_those_of_the_schema():
     kind = params({"class": STRING, "a-b": {"type": "object", "properties": {"x y": INTEGER}}}, ("class",))
 
