@@ -1,7 +1,7 @@
 """Dataclasses as the framework reads them: what a tool takes and gives, in the annotations that its serde understands.
 
-It checks a model's arguments against these before we see them, so they take what the schema names: `1` where a number is
-asked for, names that Python has no room for. The schema itself is checked by the runtime, as for everyone.
+It checks a model's arguments against these before we see them, so they take what the schema names: `1` where a number
+is asked for, names that Python has no room for. The schema itself is checked by the runtime, as for everyone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
