@@ -3,11 +3,15 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
+
+MOST_REMEMBERED = 256
+"""Names and addresses that are taken apart once: clients say the same few with every request."""
 
 
 class Knock(NamedTuple):
@@ -77,6 +81,7 @@ def origin_of(url: str) -> str | None:
     return f"{parts.scheme.lower()}://{parts.hostname.lower()}:{port}"
 
 
+@lru_cache(maxsize=MOST_REMEMBERED)
 def _name_of(host: str) -> str:
     """Without its port and brackets. Nothing for what is no name of a host."""
     try:
@@ -96,6 +101,7 @@ def _is_here(client: object) -> bool:
     return isinstance(client, tuple | list) and bool(client) and is_loopback(str(client[0]))  # pyright: ignore[reportUnknownArgumentType]
 
 
+@lru_cache(maxsize=MOST_REMEMBERED)
 def is_loopback(name: str) -> bool:
     """Whether it is an address of this machine that no other can reach."""
     try:
