@@ -12,7 +12,11 @@ from bascule.core.sensitivity import DataSensitivity
 LOOKS = 400
 """Times it is looked whether the connection is open."""
 
-HOLDING = "exec 3<>/dev/tcp/{}/80 && echo held > /workspace/held.txt && sleep 60"
+HOLDING = (
+    "exec 3<>/dev/tcp/{}/80 && printf 'GET /' >&3 && echo held > /workspace/held.txt && "
+    "while printf x >&3; do sleep 0.05; done"
+)
+"""A request whose first line never ends: the other end reads on, and answers nothing."""
 
 
 async def main(config: str, address: str) -> None:
