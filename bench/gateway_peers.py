@@ -24,8 +24,8 @@ def sdk(port: int) -> None:
     def echo(message: str) -> str:
         return message
 
-    server.run(transport="streamable-http", port=port, json_response=True)
+    server.run(transport="streamable-http", port=port, json_response=sys.argv[1] == "sdk-json")
 
 
 if __name__ == "__main__":
-    {"proxy": proxy, "sdk": sdk}[sys.argv[1]](int(sys.argv[2]))
+    {"proxy": proxy, "sdk": sdk, "sdk-json": sdk}[sys.argv[1]](int(sys.argv[2]))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,10 +84,12 @@ async def test_closing_in_the_middle_of_its_making_leaves_nothing(
     for _ in range(steps):
         await asyncio.sleep(0.002)
 
+    made = opening.done()
     await box.close()
 
     assert box.box.name not in daemon.run("ps", "--all")
-    with pytest.raises(SandboxError, match="was closed"):
+    # A quick machine has made it by then, after the most steps.
+    with nullcontext() if made else pytest.raises(SandboxError, match="was closed"):
         await opening
 
 
