@@ -88,7 +88,8 @@ def _files() -> list[Path]:
 
 def _start_of(path: Path) -> str:
     try:
-        return path.read_bytes()[:4096].hex()
+        with path.open("rb") as file:
+            return file.read(4096).hex()
     except OSError:
         return ""
 
