@@ -48,9 +48,12 @@ exec 3<&0
         kill "$(cat "$FOLDER/pid")"
         sleep 0.05
     done
-    # podman leaves one for each run in a container, for minutes.
-    for each in $(pgrep --exact conmon); do
-        if tr '\\0' ' ' <"/proc/$each/cmdline" | grep --quiet "$FOLDER"; then kill -KILL "$each"; fi
+    # podman leaves one for each run in a container, for minutes; Docker those of an engine that was killed, for ever.
+    for each in $(pgrep --exact conmon; pgrep --exact containerd-shim); do
+        if tr '\\0' ' ' <"/proc/$each/cmdline" | grep --quiet "$FOLDER"; then
+            pkill -KILL --parent "$each"
+            kill -KILL "$each"
+        fi
     done
     while read -r _ place _; do
         case "$place" in "$FOLDER"/*) umount --lazy "$place" ;; esac
