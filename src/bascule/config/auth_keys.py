@@ -1,10 +1,34 @@
 """From what stands in a file under `auth.keys` to keys, those in files of their own among them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bascule.config.auth import LONGEST_PEM, SET_ALGORITHMS, KeySet, PublicKey, SharedSecret, TokenKey, pem_flaw
+from bascule.config.auth import (
+    LONGEST_PEM,
+    SET_ALGORITHMS,
+    KeySet,
+    PublicKey,
+    SharedSecret,
+    TokenKey,
+    auth_flaws,
+    claims_flaws,
+    entry_flaws,
+    pem_flaw,
+)
+from bascule.config.flaws import Flaw
+
+
+def auth_table_flaws(values: Mapping[str, Any], above: str = "") -> Iterator[Flaw]:
+    """What is wrong with an `auth` table, whose keys are in `values` behind `above`. Each begins with the name of its
+    key from `auth` on."""
+    keys = values[f"{above}auth.keys"]
+    for index, entry in enumerate(keys):
+        yield from (Flaw(("auth.keys", index, *flaw.path), flaw.text) for flaw in entry_flaws(entry))
+    for flaw in auth_flaws(keys, values[f"{above}auth.issuer"], values[f"{above}auth.audience"]):
+        yield Flaw((f"auth.{flaw.path[0]}",), flaw.text)
+    for flaw in claims_flaws(values[f"{above}auth.claims.user"], values[f"{above}auth.claims.session"]):
+        yield Flaw((f"auth.claims.{flaw.path[0]}",), flaw.text)
 
 
 def token_key(entry: Mapping[str, Any], folder: Path) -> tuple[TokenKey | None, str | None]:

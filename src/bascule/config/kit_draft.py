@@ -8,11 +8,8 @@ from bascule.config.auth import (
     AuthSettings,
     Claims,
     TokenKey,
-    auth_flaws,
-    claims_flaws,
-    entry_flaws,
 )
-from bascule.config.auth_keys import token_key
+from bascule.config.auth_keys import auth_table_flaws, token_key
 from bascule.config.draft import Draft, is_known, location_of, reason_of
 from bascule.config.entries import fill_entry, read_values
 from bascule.config.flaws import Flaw
@@ -71,13 +68,7 @@ def _is_one(draft: Draft, problems: Problems) -> bool:
 def _flaws_of(values: dict[str, Any]) -> Iterator[Flaw]:
     """What is wrong, each with the whole name of its key as the first part of its path."""
     yield from kit_server_flaws(values["target"], values["port"])
-    keys = values["auth.keys"]
-    for index, entry in enumerate(keys):
-        yield from (Flaw(("auth.keys", index, *flaw.path), flaw.text) for flaw in entry_flaws(entry))
-    for flaw in auth_flaws(keys, values["auth.issuer"], values["auth.audience"]):
-        yield Flaw((f"auth.{flaw.path[0]}",), flaw.text)
-    for flaw in claims_flaws(values["auth.claims.user"], values["auth.claims.session"]):
-        yield Flaw((f"auth.claims.{flaw.path[0]}",), flaw.text)
+    yield from auth_table_flaws(values)
 
 
 def _place(draft: Draft, path: KeyPath) -> KeyPath:

@@ -5,7 +5,6 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from bascule.core.errors import NotIdentified
-from bascule.core.jsonvalue import as_object
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.callers import Callers
 from bascule.gateway.desk import Desk
@@ -136,9 +135,7 @@ class Gateway:
         if asked.id is None:
             raise Rejected(INVALID_REQUEST, "initialize is a request, and has an id")
         result = await desk.serve(asked)
-        assert isinstance(result, dict)
-        capabilities = as_object(asked.params.get("capabilities"))
-        name = self._sessions.begin(desk.session.principal, result["protocolVersion"], capabilities)
+        name = self._sessions.begin(desk.session.principal)
         await respond(send, 200, write_result(asked.id, result), [(SESSION, name.encode())])
 
     def _note(self, asked: Asked, session: OldSession | None) -> None:

@@ -37,7 +37,7 @@ class Exchange:
             except Rejected as rejected:
                 await self._end(rejected.body(self._asked.id), rejected.status)
             else:
-                await self._end(write_result(self._asked.id, result), 200)  # pyright: ignore[reportArgumentType]
+                await self._end(write_result(self._asked.id, result), 200)
         if attention.gone:
             await self._end(b"", 202)
 

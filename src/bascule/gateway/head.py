@@ -4,9 +4,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
-"""Headers that repeat what the body says. Sent twice, two readers could see two different requests."""
-
 PARAM = b"mcp-param-"
 
 BLANK = " \t"
@@ -21,7 +18,6 @@ _FIELDS = {
     b"mcp-method": "method",
     b"mcp-name": "name",
     b"mcp-session-id": "session",
-    b"last-event-id": "last_event",
 }
 
 
@@ -36,7 +32,6 @@ class Head(msgspec.Struct):
     method: str | None = None
     name: str | None = None
     session: str | None = None
-    last_event: str | None = None
     hosts: list[str] = []
     origins: list[str] = []
     params: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Sessions of the old era: what a client and we agreed on when it introduced itself."""
+"""Sessions of the old era: who has introduced themselves, and which of their requests are under way."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,8 +20,6 @@ class OldSession(msgspec.Struct):
     """One of them. Whoever began it, and nobody else, goes on with it."""
 
     principal: Principal
-    version: str
-    capabilities: Mapping[str, Any]
     used: float
     running: dict[Any, Attention] = {}
     """Requests under way, by the ids the client gave them."""
@@ -34,10 +32,10 @@ class OldSessions:
         self._clock = clock
         self._sessions: dict[str, OldSession] = {}
 
-    def begin(self, principal: Principal, version: str, capabilities: Mapping[str, Any]) -> str:
+    def begin(self, principal: Principal) -> str:
         self._forget()
         name = secrets.token_urlsafe(24)
-        self._sessions[name] = OldSession(principal, version, capabilities, self._clock())
+        self._sessions[name] = OldSession(principal, self._clock())
         return name
 
     def find(self, name: str, principal: Principal) -> OldSession | None:

@@ -84,7 +84,7 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
         loopback_only=door.development is not None,
     )
     issuers = (auth.issuer,) if believes is not None and auth.issuer else ()
-    signs = Signs(door.known_as, issuers, lambda: True)
+    signs = Signs(door.known_as, issuers)
     return Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock))
 
 

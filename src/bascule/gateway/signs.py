@@ -1,9 +1,7 @@
 """What stands at the door for those who are not let in, and for those who only look whether anybody is in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import msgspec
 
 from bascule.core.errors import NotIdentified
 from bascule.gateway.exchange import Send, respond
@@ -12,18 +10,17 @@ from bascule.identity.challenge import Challenge
 from bascule.identity.resource import metadata_url, resource_metadata
 from bascule.wire.jsonrpc import write_error
 
-LIVE, READY = "/healthz", "/readyz"
+LIVE = "/healthz"
 
 
 class Signs:
-    """The pages beside the endpoint. `ready` says whether requests can be served now."""
+    """The pages beside the endpoint."""
 
-    def __init__(self, url: str, issuers: tuple[str, ...], ready: Callable[[], bool]) -> None:
+    def __init__(self, url: str, issuers: tuple[str, ...]) -> None:
         self._metadata_url = metadata_url(url)
         self._metadata_path = "/" + self._metadata_url.split("/", 3)[3]
         self._metadata = resource_metadata(url, issuers)
         self._issuers = issuers
-        self._ready = ready
 
     async def show(self, scope: Mapping[str, Any], send: Send) -> None:
         path = scope["path"]
@@ -31,9 +28,6 @@ class Signs:
             return await respond(send, 404)
         if path == LIVE:
             return await respond(send, 200, b'{"ok":true}')
-        if path == READY:
-            ready = self._ready()
-            return await respond(send, 200 if ready else 503, msgspec.json.encode({"ok": ready}))
         if self._issuers and path == self._metadata_path:
             return await respond(send, 200, self._metadata)
         return await respond(send, 404)

@@ -116,7 +116,7 @@ def write_notification(method: str, params: JsonObject | None) -> bytes:
     return _encode(message)
 
 
-def write_result(request_id: Any, result: JsonObject) -> bytes:
+def write_result(request_id: Any, result: JsonObject | msgspec.Raw) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 

@@ -153,7 +153,7 @@ async def test_only_messages_are_taken(line: Line, method: str):
     assert (answer.status, answer.headers["allow"]) == (405, "POST, DELETE")
 
 
-@pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/readyz", 200), ("/", 404), ("/mcp/x", 404)])
+@pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/", 404), ("/mcp/x", 404)])
 async def test_what_stands_beside_the_endpoint(line: Line, path: str, status: int):
     assert (await line.send(ask=f"GET {path} HTTP/1.1")).status == status
 

@@ -32,21 +32,17 @@ async def shown(signs: Signs, path: str, method: str = "GET") -> Heard:
     return heard
 
 
-@pytest.mark.parametrize(("ready", "status"), [(True, 200), (False, 503)])
-async def test_readiness_is_told_apart_from_life(ready: bool, status: int):
-    signs = Signs(URL, (), lambda: ready)
-    assert (await shown(signs, "/healthz")).status == 200
-    heard = await shown(signs, "/readyz")
-    assert (heard.status, json.loads(heard.events[1]["body"])) == (status, {"ok": ready})
-    assert (await shown(signs, "/readyz", "POST")).status == 404
+async def test_whether_it_lives_is_told_to_everybody():
+    assert (await shown(Signs(URL, ()), "/healthz")).status == 200
+    assert (await shown(Signs(URL, ()), "/healthz", "POST")).status == 404
 
 
 async def test_who_issues_tokens_is_told_where_somebody_does():
     path = "/.well-known/oauth-protected-resource/mcp"
-    heard = await shown(Signs(URL, (ISSUER,), lambda: True), path)
+    heard = await shown(Signs(URL, (ISSUER,)), path)
     said = json.loads(heard.events[1]["body"])
     assert (said["resource"], said["authorization_servers"]) == (URL, [ISSUER])
-    assert (await shown(Signs(URL, (), lambda: True), path)).status == 404
+    assert (await shown(Signs(URL, ()), path)).status == 404
 
 
 @pytest.mark.parametrize(
@@ -59,6 +55,6 @@ async def test_who_issues_tokens_is_told_where_somebody_does():
 )
 async def test_whoever_is_not_let_in_learns_where_to_get_a_token(error: str, status: int, words: str):
     heard = Heard()
-    await Signs(URL, (ISSUER,), lambda: True).challenge(NotIdentified("no", rule="token_shown", error=error), heard)
+    await Signs(URL, (ISSUER,)).challenge(NotIdentified("no", rule="token_shown", error=error), heard)
     assert heard.status == status
     assert words in heard.header
