@@ -8,10 +8,10 @@ import msgspec
 from bascule import __version__
 from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.outcome import ToolFailure
-from bascule.core.request import OnProgress
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
 from bascule.gateway.answers import failed_call, failed_request, result_of
+from bascule.gateway.client import Client, progress_to
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.runtime.session import AgentSession
@@ -46,10 +46,10 @@ class Desk:
         self._old = {"initialize": self._initialize, "ping": self._nothing, **shared}
         self._listed: tuple[tuple[str, ...], dict[bool, msgspec.Raw]] = ((), {})
 
-    async def serve(self, asked: Asked, on_progress: OnProgress | None = None) -> Served:
+    async def serve(self, asked: Asked, client: Client | None = None) -> Served:
         """The result. Raises `Rejected`."""
         if asked.method == "tools/call":
-            return await self._call(asked, on_progress)
+            return await self._call(asked, client)
         serve = (self._new if asked.new else self._old).get(asked.method)
         if serve is None:
             unknown = f"Method not found: {asked.method[:100]}"
@@ -59,13 +59,17 @@ class Desk:
             result.setdefault("resultType", "complete")
         return result
 
-    async def _call(self, asked: Asked, on_progress: OnProgress | None) -> JsonObject:
+    async def _call(self, asked: Asked, client: Client | None) -> JsonObject:
         params, headers = asked.params, asked.headers
         name, arguments = _text(params, "name"), params.get("arguments")
         if arguments is not None and not is_object(arguments):
             raise Rejected(INVALID_PARAMS, "arguments must be an object")
         if headers is not None:
             await self._check_headers(name, arguments or {}, headers)
+        token = asked.progress_token
+        on_progress = (
+            progress_to(client, token) if token is not None and client is not None and client.streams else None
+        )
         outcome = await self.session.call(name, arguments, on_progress=on_progress)
         if isinstance(outcome, ToolFailure):
             return failed_call(outcome, new=asked.new)

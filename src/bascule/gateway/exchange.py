@@ -1,4 +1,4 @@
-"""One request and its answer over HTTP: JSON, or, where there is progress to tell of, a stream of events."""
+"""One request and its answer over HTTP: JSON, or, where there is something to say before it, a stream of events."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,14 +26,13 @@ class Exchange:
     def __init__(self, send: Send, asked: Asked, *, streams: bool) -> None:
         self._send = send
         self._asked = asked
-        self._token = asked.progress_token if streams else None
+        self.streams = streams
         self._streaming = False
 
     async def serve(self, desk: Desk, attention: Attention) -> None:
-        on_progress = self._tell if self._token is not None else None
         with attention:
             try:
-                result = await desk.serve(self._asked, on_progress)
+                result = await desk.serve(self._asked, self)
             except Rejected as rejected:
                 await self._end(rejected.body(self._asked.id), rejected.status)
             else:
@@ -41,17 +40,12 @@ class Exchange:
         if attention.gone:
             await self._end(b"", 202)
 
-    async def _tell(self, progress: float, total: float | None, message: str | None) -> None:
-        """Waits for a client that reads slowly; what comes meanwhile is told as one, the newest."""
-        params: JsonObject = {"progressToken": self._token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
+    async def tell(self, method: str, params: JsonObject) -> None:
+        """Waits for a client that reads slowly."""
         if not self._streaming:
             self._streaming = True
             await self._send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
-        await self._event(write_notification("notifications/progress", params), more=True)
+        await self._event(write_notification(method, params), more=True)
 
     async def _end(self, body: bytes, status: int) -> None:
         """Without a body, where an answer is no longer wanted."""

@@ -1,0 +1,33 @@
+"""Who asked, as far as something can be said to them before the answer."""
+
+from typing import Protocol
+
+from bascule.core.jsonvalue import JsonObject
+from bascule.core.request import OnProgress
+
+
+class Client(Protocol):
+    """The other end of one request, over whatever connection it came."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether it takes anything but the answer."""
+        ...
+
+    async def tell(self, method: str, params: JsonObject) -> None:
+        """A notification that belongs to this request. Waits for a client that reads slowly."""
+        ...
+
+
+def progress_to(client: Client, token: str | int) -> OnProgress:
+    """Tells a client how far its request is; what comes while it still reads is told as one, the newest."""
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        params: JsonObject = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        await client.tell("notifications/progress", params)
+
+    return tell
