@@ -1,9 +1,11 @@
 """Who asked, as far as something can be said to them before the answer."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.request import OnProgress
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class Client(Protocol):
@@ -19,7 +21,7 @@ class Client(Protocol):
         ...
 
 
-def progress_to(client: Client, token: str | int) -> OnProgress:
+def progress_to(client: Client, token: str | int) -> Progress:
     """Tells a client how far its request is; what comes while it still reads is told as one, the newest."""
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
