@@ -26,6 +26,9 @@ from bascule.transports.dispatcher import Response
 from bascule.wire.input_required import Question
 from bascule.wire.stamp import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 
+INVALID_REQUEST = -32600
+"""What clients answer that are asked for what they do not have."""
+
 StandingOf = Callable[[Principal], Standing | None]
 
 EVERYTHING: JsonObject = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
@@ -120,9 +123,7 @@ class Answering:
         return answered.result
 
     def _not_offered(self, method: str) -> PeerRefused:
-        words = (
-            "can be asked of nobody: no request under way has a client that answers it"
-            if self._for_clients
-            else "is not offered by this client"
-        )
-        return PeerRefused(f"{method[:80]} {words}", rpc_code=METHOD_NOT_FOUND)
+        if not self._for_clients:
+            return PeerRefused(f"{method[:80]} is not offered by this client", rpc_code=METHOD_NOT_FOUND)
+        words = "can be asked of nobody: no request under way has a client that answers it"
+        return PeerRefused(f"{method[:80]} {words}", rpc_code=INVALID_REQUEST)
