@@ -44,11 +44,12 @@ class Rounds:
         """Serve a request whose client can be asked something, or that goes on with answers. Raises `Rejected`."""
         if not asked.new:
             return await carry(asked, client, respondent_of(client.capabilities, client.ask, new=False))
-        state, answers = asked.params.get("requestState"), asked.params.get("inputResponses")
-        if state is None and answers is None:
+        state = asked.params.get("requestState")
+        if state is None:
+            # Answers without it are to nothing that was asked here: whoever wants them asks again.
             return await self._begin(asked, client, carry)
         kept = self._known(asked, state)
-        answers = _answers(answers)
+        answers = _answers(asked.params.get("inputResponses"))
         if "parked" in kept:
             parked = self._parking.take(kept["parked"])
             if parked is None:
