@@ -53,3 +53,13 @@ def test_of_too_many_the_one_used_longest_ago_is_forgotten_first(monkeypatch: py
     assert sessions.find(first, ALICE)
     third = begun(sessions)
     assert [name for name in (first, second, third) if sessions.find(name, ALICE)] == [first, third]
+
+
+def test_a_session_knows_what_its_client_offers_and_shares_nothing_with_others():
+    sessions = OldSessions(Clock())
+    able, plain = sessions.begin(ALICE, {"roots": {}}), begun(sessions)
+    first, second = sessions.find(able, ALICE), sessions.find(plain, ALICE)
+    assert first is not None
+    assert second is not None
+    assert (first.capabilities, second.capabilities) == ({"roots": {}}, {})
+    assert first.asked is not second.asked
