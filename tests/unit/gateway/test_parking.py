@@ -170,8 +170,9 @@ async def test_only_so_many_are_parked():
     lot = Parking()
     questions = [Scene(lot).ask() for _ in range(MOST_PARKED)]
     await steps()
-    with pytest.raises(NotAnswered, match="wait for answers already"):
-        await Scene(lot).ask()
+    async with fail_after(10, "a refusal"):
+        with pytest.raises(NotAnswered, match="wait for answers already"):
+            await Scene(lot).ask()
     for question in questions:
         question.cancel()
 
