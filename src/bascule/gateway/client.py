@@ -16,6 +16,11 @@ class Client(Protocol):
         """Whether it takes anything but the answer."""
         ...
 
+    @property
+    def level(self) -> str:
+        """From which level on it hears what servers remark in the course of the request. Empty: not at all."""
+        ...
+
     async def tell(self, method: str, params: JsonObject) -> None:
         """A notification that belongs to this request. Waits for a client that reads slowly."""
         ...

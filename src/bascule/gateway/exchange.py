@@ -1,64 +1,72 @@
 """One request and its answer over HTTP: JSON, or, where there is something to say before it, a stream of events."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Protocol
+
+import msgspec
 
 from bascule.core.jsonvalue import JsonObject
 from bascule.gateway.attention import Attention
-from bascule.gateway.desk import Desk
+from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
+from bascule.gateway.steady import EVENT_HEADERS, Send, Steady, event
 from bascule.wire.jsonrpc import write_notification, write_result
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
 JSON_HEADERS = [(b"content-type", b"application/json")]
-EVENT_HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
+
+
+class Serves(Protocol):
+    """Who answers a request."""
+
+    async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject | msgspec.Raw:
+        """The result. Raises `Rejected`."""
+        ...
 
 
 class Exchange:
     """The answer to one request, which begins to be sent with the first that there is to tell."""
 
-    def __init__(self, send: Send, asked: Asked, *, streams: bool) -> None:
+    def __init__(self, send: Send, asked: Asked, *, streams: bool, level: str = "") -> None:
         self._send = send
+        self.level = level
         self._asked = asked
         self.streams = streams
-        self._streaming = False
+        self._steady: Steady | None = None
+        """Set once events are sent."""
 
-    async def serve(self, desk: Desk, attention: Attention) -> None:
-        with attention:
-            try:
-                result = await desk.serve(self._asked, self)
-            except Rejected as rejected:
-                await self._end(rejected.body(self._asked.id), rejected.status)
-            else:
-                await self._end(write_result(self._asked.id, result), 200)
-        if attention.gone:
-            await self._end(b"", 202)
+    async def serve(self, desk: Serves, attention: Attention) -> None:
+        try:
+            with attention:
+                try:
+                    result = await desk.serve(self._asked, self)
+                except Rejected as rejected:
+                    await self._end(rejected.body(self._asked.id), rejected.status)
+                else:
+                    await self._end(write_result(self._asked.id, result), 200)
+            if attention.gone:
+                await self._end(b"", 202)
+        finally:
+            if self._steady is not None:
+                self._steady.stop()
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Waits for a client that reads slowly."""
-        if not self._streaming:
-            self._streaming = True
+        if self._steady is None:
+            self._send = self._steady = Steady(self._send)
             await self._send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
         await self._event(write_notification(method, params), more=True)
 
     async def _end(self, body: bytes, status: int) -> None:
         """Without a body, where an answer is no longer wanted."""
-        if self._streaming and not body:
+        if self._steady is not None and not body:
             await self._send({"type": "http.response.body", "body": b""})
-        elif self._streaming:
+        elif self._steady is not None:
             await self._event(body, more=False)
         else:
             await respond(self._send, status, body)
 
     async def _event(self, data: bytes, *, more: bool) -> None:
-        event = b"event: message\r\ndata: " + data + b"\r\n\r\n"
-        await self._send({"type": "http.response.body", "body": event, "more_body": more})
+        await self._send({"type": "http.response.body", "body": event(data), "more_body": more})
 
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: list[tuple[bytes, bytes]] | None = None) -> None:

@@ -38,6 +38,8 @@ class Outlet:
         self.asked = ""
         """From which level on the client has asked to hear remarks."""
         self._default = DEFAULT_LEVEL if subscription is None else ""
+        self.resources: dict[str, Callable[[], None]] = {}
+        """The resources that a client of the old era has subscribed to, each with how to give it up."""
         self.delivering = False
         self._kinds = frozenset(kinds)
         self._meta: JsonObject = {} if subscription is None else {"_meta": {SUBSCRIPTION_KEY: subscription}}
@@ -89,7 +91,7 @@ class Outlet:
         if not self._over.is_set():
             self._over.set()
             self._news.set()
-            for do in self._on_close:
+            for do in (*self.resources.values(), *self._on_close):
                 do()
 
     @property
