@@ -86,6 +86,9 @@ class Shelf:
     async def _offers(self, server: str, *, refresh: bool) -> ServerOffers:
         async with self._turns.setdefault(server, asyncio.Lock()):
             held = self._held.get(server)
+            if held is not None and held.moves != self._moves(server):
+                # Whoever was told of a change and looks must not be shown what was there before.
+                await asyncio.sleep(held.since + SHORTEST_PAUSE - asyncio.get_running_loop().time())
             if held is None or refresh or not self._good(server, held):
                 self._held[server] = held = await self._list(server)
             return held.offers
