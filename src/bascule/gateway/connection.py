@@ -213,13 +213,6 @@ class Connection:
             self.give_up()
             await self._idle.wait()
 
-    async def drain(self) -> None:
-        """Wait until all that was said has been handed over."""
-        while not self._flowing.is_set():
-            await self._flowing.wait()
-        # What was said last is gathered, and goes in the next step.
-        await asyncio.sleep(0)
-
     def give_up(self) -> None:
         """Take back everything that is under way, and take nothing more."""
         self._ending = self._over = True

@@ -53,7 +53,6 @@ async def _open(connection: Connection, ends: Ends) -> AsyncGenerator[asyncio.Fu
         yield stdin.ended
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_MOMENT):
-                await connection.drain()
                 # Sends what is left first, if it is read.
                 writing.close()
                 await connection.gone

@@ -26,12 +26,18 @@ class SlowDesk:
         self.begun: list[Any] = []
         self.taken_back: list[Any] = []
         self.open = asyncio.Event()
+        self.chatted = 0
 
     async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject:
         self.begun.append(asked.id)
         if asked.method == "tell":
             assert client is not None
             await client.tell("notifications/told", {"of": asked.id})
+        if asked.method == "chat":
+            assert client is not None
+            for _ in range(1000):
+                await client.tell("notifications/told", {})
+                self.chatted += 1
         if asked.method == "break":
             raise ZeroDivisionError
         if asked.method == "refuse":
@@ -148,6 +154,17 @@ async def test_to_who_does_not_read_no_more_is_begun_and_nothing_is_written():
         connection.resume_output()
         await connection.finish(5)
         assert {message.get("id") for message in pipe.said[1:]} == {1, 2, 3, None}
+
+
+async def test_who_does_not_read_is_told_no_more():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1, "chat"))
+        connection.pause_output()
+        await settled()
+        assert (desk.chatted, bytes(pipe.written)) == (0, b"")
+        connection.resume_output()
+        await settled()
+        assert desk.chatted == 1000
 
 
 async def test_no_more_is_read_than_may_wait(monkeypatch: pytest.MonkeyPatch):
