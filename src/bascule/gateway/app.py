@@ -5,6 +5,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from bascule.core.errors import NotIdentified
+from bascule.core.jsonvalue import as_object
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.callers import Callers
 from bascule.gateway.desk import Desk
@@ -16,7 +17,7 @@ from bascule.gateway.old_sessions import OldSession, OldSessions
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
 from bascule.gateway.signs import Signs
 from bascule.identity.house_rules import HouseRules, Knock
-from bascule.wire.jsonrpc import write_error, write_result
+from bascule.wire.jsonrpc import Message, write_error, write_result
 from bascule.wire.stamp import INTERNAL_ERROR, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
@@ -93,7 +94,11 @@ class Gateway:
         body = await self._intake.take(receive, head.length)
         asked = None
         try:
-            asked = check_shape(read_body(body), head)
+            message = read_body(body)
+            if message.method is None and head.session is not None:
+                self._take_answer(self._session(desk, head.session), message)
+                return await respond(send, 202)
+            asked = check_shape(message, head)
             if asked.new:
                 return await self._new(desk, head, asked, (receive, send), streams=streams)
             return await self._old(desk, head, asked, (receive, send), streams=streams)
@@ -114,11 +119,7 @@ class Gateway:
             return await self._initialize(desk, asked, send)
         if head.version is not None and head.version not in OLD_VERSIONS:
             raise Rejected(INVALID_REQUEST, f"the protocol version {head.version[:40]!r} is not spoken here")
-        session = None
-        if head.session is not None:
-            session = self._sessions.find(head.session, desk.session.principal)
-            if session is None:
-                raise Rejected(INVALID_REQUEST, "there is no such session; begin a new one", status=404)
+        session = None if head.session is None else self._session(desk, head.session)
         if asked.id is None:
             self._note(asked, session)
             return await respond(send, 202)
@@ -127,7 +128,7 @@ class Gateway:
             return await Exchange(send, asked, streams=streams).serve(desk, attention)
         session.running[asked.id] = attention
         try:
-            return await Exchange(send, asked, streams=streams).serve(desk, attention)
+            return await Exchange(send, asked, streams=streams, session=session).serve(desk, attention)
         finally:
             session.running.pop(asked.id, None)
 
@@ -135,8 +136,22 @@ class Gateway:
         if asked.id is None:
             raise Rejected(INVALID_REQUEST, "initialize is a request, and has an id")
         result = await desk.serve(asked)
-        name = self._sessions.begin(desk.session.principal)
+        name = self._sessions.begin(desk.session.principal, as_object(asked.params.get("capabilities")))
         await respond(send, 200, write_result(asked.id, result), [(SESSION, name.encode())])
+
+    def _session(self, desk: Desk, name: str) -> OldSession:
+        session = self._sessions.find(name, desk.session.principal)
+        if session is None:
+            raise Rejected(INVALID_REQUEST, "there is no such session; begin a new one", status=404)
+        return session
+
+    def _take_answer(self, session: OldSession, message: Message) -> None:
+        """What a client was asked on the stream of a request of its. What it was not asked is let be."""
+        if message.jsonrpc != "2.0" or not isinstance(message.id, str | int) or message.result is message.error:
+            raise Rejected(INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message")
+        answer = session.asked.get(str(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
     def _note(self, asked: Asked, session: OldSession | None) -> None:
         """A notification. Only one says something that matters here: that an answer is no longer wanted."""

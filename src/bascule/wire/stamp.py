@@ -44,9 +44,15 @@ class Stamp(msgspec.Struct, frozen=True):
     version: str
     envelope: Mapping[str, Any]
 
-    def params(self, params: Mapping[str, Any] | None, trace: str) -> JsonObject:
-        """The parameters to send, in our trace context. They are never changed in place: the caller may hold them."""
-        meta = {**self.envelope, "traceparent": trace}
+    def params(
+        self, params: Mapping[str, Any] | None, trace: str, capabilities: Mapping[str, Any] | None = None
+    ) -> JsonObject:
+        """The parameters to send, in our trace context, and with capabilities of their own if they have such. They are
+        never changed in place: the caller may hold them."""
+        envelope = self.envelope
+        meta = {**envelope, "traceparent": trace}
+        if capabilities is not None and envelope:
+            meta[CAPABILITIES_KEY] = capabilities
         return {**params, "_meta": meta} if params else {"_meta": meta}
 
     def headers(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, str]:
