@@ -28,12 +28,12 @@ async def run(options: argparse.Namespace) -> int:
         user, session = acting_for(options, SESSION)
         stop = asyncio.Event()
         with until_stopped(stop.set):
-            made = Runtime(config, sinks=(tell_raised,))
+            made = Runtime(config, sinks=(tell_raised,), for_clients=True)
             if config.path is not None:
                 made.watch()
             async with made as runtime:
                 _announce(user, session, len(config.servers))
-                desk = Desk(runtime.session(user, session))
+                desk = Desk(runtime.session(user, session), runtime.seal)
                 await serve_stdio(desk, ends, config.message_max, stop)
     return exit_codes.OK
 

@@ -1,21 +1,24 @@
 """One client on a byte stream: what it sends is served side by side, and it is told as much as it reads."""
 
 import asyncio
+import itertools
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.gateway.asking import NotAnswered
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.gateway.turn import Turn
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.wire.framing import as_line
-from bascule.wire.jsonrpc import Message, write_error, write_notification, write_result
+from bascule.wire.jsonrpc import Message, write_error, write_notification, write_request, write_result
 from bascule.wire.long_lines import LongLines, TooLong
 from bascule.wire.stamp import INTERNAL_ERROR
 
@@ -51,8 +54,6 @@ class Due(msgspec.Struct, frozen=True):
 class Connection:
     """The conversation with one client, who may be of either era, from the first byte to the last."""
 
-    streams = True
-
     def __init__(self, desk: Desk, max_message: int) -> None:
         self._desk = desk
         self._max_message = max_message
@@ -66,6 +67,13 @@ class Connection:
         self._full = False
         """Whether no more is read, until fewer wait."""
         self._running: dict[Any, asyncio.Task[None]] = {}
+        self._aside: dict[Any, asyncio.Task[None]] = {}
+        """Those that go on although they were answered: their client is away to find out what it was asked."""
+        self._asked: dict[str, asyncio.Future[Message]] = {}
+        """What the client was asked, by the ids that we gave."""
+        self._numbers = itertools.count(1)
+        self.capabilities: Mapping[str, Any] = {}
+        """What a client of the old era said that it can be asked."""
         self._ending = self._over = False
         self._flowing = asyncio.Event()
         """Whether the client reads what it is sent."""
@@ -94,8 +102,7 @@ class Connection:
         except Rejected as rejected:
             return self._owe(Due(None, len(line), rejected=rejected))
         if _is_reply(message):
-            # We have asked nothing.
-            return None
+            return self._take_answer(message)
         try:
             asked = _checked(message)
         except Rejected as rejected:
@@ -104,6 +111,12 @@ class Connection:
                 self._owe(Due(_plain(message.id), len(line), rejected=rejected))
             return None
         return self._note(asked) if asked.id is None else self._owe(Due(asked.id, len(line), asked))
+
+    def _take_answer(self, message: Message) -> None:
+        """What it was not asked is let be."""
+        answer = self._asked.get(str(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
     def _owe(self, due: Due) -> None:
         if self._ending and due.asked is not None:
@@ -131,8 +144,9 @@ class Connection:
         while self._waiting and len(self._running) < UNDER_WAY and self._flowing.is_set():
             key, due = self._waiting.popitem(last=False)
             self._size -= due.size + OVERHEAD
-            self._running[key] = task = asyncio.create_task(self._serve(due))
-            task.add_done_callback(partial(self._served, key))
+            turn = None if due.asked is None else Turn(self, key, due.asked)
+            self._running[key] = task = asyncio.create_task(self._serve(due, turn))
+            task.add_done_callback(partial(self._served, key, turn))
         if not self._waiting and not self._running:
             self._idle.set()
         if self._source is None:
@@ -144,22 +158,63 @@ class Connection:
             self._full = False
             self._source.resume_reading()
 
-    async def _serve(self, due: Due) -> None:
+    async def _serve(self, due: Due, turn: Turn | None) -> None:
         try:
-            if due.asked is None:
+            if turn is None:
                 assert due.rejected is not None
                 raise due.rejected
-            answer = write_result(due.id, await self._desk.serve(due.asked, self))
+            if turn.asked.method == "initialize":
+                self.capabilities = as_object(turn.asked.params.get("capabilities"))
+            answer = write_result(due.id, await self._desk.serve(turn.asked, turn))
         except Rejected as rejected:
             answer = rejected.body(due.id)
-        await self._say(answer)
+        if turn is None or not turn.answered:
+            await self._say(answer)
 
-    def _served(self, key: Any, task: asyncio.Task[None]) -> None:
-        del self._running[key]
+    def _served(self, key: Any, turn: Turn | None, task: asyncio.Task[None]) -> None:
+        if turn is not None and turn.answered:
+            self._aside.pop(turn.key, None)
+        else:
+            del self._running[key]
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a request could not be answered", exc_info=error)
-            self._put(write_error(_plain(key), INTERNAL_ERROR, "an error of the gateway; its log says more"))
+            if turn is None or not turn.answered:
+                self._put(write_error(_plain(key), INTERNAL_ERROR, "an error of the gateway; its log says more"))
         self._go_on()
+
+    # What a request needs
+
+    async def tell(self, method: str, params: JsonObject) -> None:
+        """Waits for a client that reads slowly."""
+        await self._say(write_notification(method, params))
+
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """A request of ours to a client of the old era. Raises `NotAnswered`."""
+        name = f"bascule-{next(self._numbers)}"
+        self._asked[name] = answer = asyncio.get_running_loop().create_future()
+        try:
+            await self._say(write_request(name, method, params))
+            return _answer_of(await answer)
+        except asyncio.CancelledError:
+            # It is of no use any more, so nobody needs to think about it.
+            taken_back = {"requestId": name, "reason": "nobody waits for it"}
+            self._put(write_notification("notifications/cancelled", taken_back))
+            raise
+        finally:
+            del self._asked[name]
+
+    async def put_aside(self, turn: Turn, result: JsonObject) -> None:
+        """Answer a request that goes on. Its id is free then, and its client need not wait for its end."""
+        answered, task = turn.key, self._running.pop(turn.key)
+        turn.key = object()
+        self._aside[turn.key] = task
+        await self._say(write_result(_plain(answered), result))
+        self._go_on()
+
+    def take_back(self, turn: Turn) -> None:
+        task = self._aside.get(turn.key) or self._running.get(turn.key)
+        if task is not None:
+            task.cancel()
 
     # What goes out
 
@@ -186,10 +241,6 @@ class Connection:
         self._outbox = None
         self.give_up()
 
-    async def tell(self, method: str, params: JsonObject) -> None:
-        """Waits for a client that reads slowly."""
-        await self._say(write_notification(method, params))
-
     async def _say(self, message: bytes) -> None:
         # Those who waited all wake at once, and the first of them may fill the pipe again.
         while not self._flowing.is_set():
@@ -212,13 +263,16 @@ class Connection:
         except TimeoutError:
             self.give_up()
             await self._idle.wait()
+        for task in self._aside.values():
+            task.cancel()
+        await asyncio.gather(*self._aside.values(), return_exceptions=True)
 
     def give_up(self) -> None:
         """Take back everything that is under way, and take nothing more."""
         self._ending = self._over = True
         self._waiting.clear()
         self._size = 0
-        for task in self._running.values():
+        for task in (*self._running.values(), *self._aside.values()):
             task.cancel()
         self._go_on()
 
@@ -228,6 +282,12 @@ def _checked(message: Message) -> Asked:
     if asked.new and asked.id is not None:
         check_new(asked, None)
     return asked
+
+
+def _answer_of(message: Message) -> Any:
+    if message.error is not msgspec.UNSET:
+        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
+    return message.result
 
 
 def _is_reply(message: Message) -> bool:

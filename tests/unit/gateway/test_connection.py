@@ -29,25 +29,40 @@ class SlowDesk:
         self.chatted = 0
 
     async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject:
+        assert client is not None
         self.begun.append(asked.id)
-        if asked.method == "tell":
-            assert client is not None
-            await client.tell("notifications/told", {"of": asked.id})
-        if asked.method == "chat":
-            assert client is not None
-            for _ in range(1000):
-                await client.tell("notifications/told", {})
-                self.chatted += 1
-        if asked.method == "break":
-            raise ZeroDivisionError
-        if asked.method == "refuse":
-            raise Rejected(-32602, "no")
-        if asked.method != "now":
-            try:
-                await self.open.wait()
-            except asyncio.CancelledError:
-                self.taken_back.append(asked.id)
-                raise
+        match asked.method:
+            case "now":
+                return {"id": asked.id}
+            case "ask":
+                return {"answer": await client.ask("roots/list", {}), "offered": [*client.capabilities]}
+            case "break":
+                raise ZeroDivisionError
+            case "refuse":
+                raise Rejected(-32602, "no")
+            case _:
+                await self._say(asked, client)
+                return await self._wait(asked)
+
+    async def _say(self, asked: Asked, client: Client) -> None:
+        match asked.method:
+            case "tell":
+                await client.tell("notifications/told", {"of": asked.id})
+            case "chat":
+                for _ in range(1000):
+                    await client.tell("notifications/told", {})
+                    self.chatted += 1
+            case "aside":
+                await client.let_go({"resultType": "input_required"})
+            case _:
+                pass
+
+    async def _wait(self, asked: Asked) -> JsonObject:
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.taken_back.append(asked.id)
+            raise
         return {"id": asked.id}
 
 
@@ -215,3 +230,44 @@ async def test_replies_and_notifications_are_not_answered_whatever_they_say():
         connection.feed(request(1, "now"))
         await connection.finish(5)
         assert len(pipe.said) == 1
+
+
+async def test_a_client_of_the_old_era_is_asked_and_its_answer_goes_to_who_wanted_it():
+    async with connected() as (connection, desk, pipe):
+        desk.open.set()
+        connection.feed(request(0, "initialize", capabilities={"roots": {}}))
+        await settled()
+        connection.feed(request(1, "ask") + request(2, "ask"))
+        await settled()
+        first, second = pipe.said[1:]
+        assert first["method"] == second["method"] == "roots/list"
+        refused = {"jsonrpc": "2.0", "id": second["id"], "result": {"roots": []}}
+        strange = {"jsonrpc": "2.0", "id": [1], "result": 5}
+        connection.feed(json.dumps(strange).encode() + b"\n" + json.dumps(refused).encode() + b"\n")
+        await settled()
+        assert pipe.said[3] == {"jsonrpc": "2.0", "id": 2, "result": {"answer": {"roots": []}, "offered": ["roots"]}}
+        connection.feed(unwanted(1))
+        await settled()
+        assert pipe.said[4]["params"]["requestId"] == first["id"]
+
+
+async def test_a_client_that_answers_with_an_error_has_not_answered(caplog: pytest.LogCaptureFixture):
+    async with connected() as (connection, _, pipe):
+        connection.feed(request(1, "ask"))
+        await settled()
+        connection.feed(json.dumps({"jsonrpc": "2.0", "id": pipe.said[0]["id"], "error": {"message": "no"}}).encode())
+        connection.feed(b"\n")
+        await settled()
+    assert "NotAnswered" in caplog.text
+
+
+async def test_one_that_was_answered_and_goes_on_frees_its_id_and_keeps_nobody_from_ending():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1, "aside"))
+        await settled()
+        connection.feed(request(1, "now"))
+        await settled()
+        assert [message["result"] for message in pipe.said] == [{"resultType": "input_required"}, {"id": 1}]
+        await connection.finish(60)
+        assert desk.taken_back == [1]
+        assert len(pipe.said) == 2

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import pytest
 from bascule.gateway import stdio as module
 from bascule.gateway.desk import Desk
 from bascule.gateway.stdio import Ends, serve_stdio
+from bascule.identity.seal import Seal
 from support.runtime import at_work, obeying
 from support.servers import methods
 from support.waiting import fail_after, until
@@ -46,7 +48,9 @@ async def served(tmp_path: Path) -> AsyncGenerator[Far]:
     async with at_work(obeying(tmp_path / "log")) as session, fail_after(15, "a conversation"):
         await session.tools()
         stop = asyncio.Event()
-        serving = asyncio.ensure_future(serve_stdio(Desk(session), Ends(ours, theirs), 10_000, stop))
+        serving = asyncio.ensure_future(
+            serve_stdio(Desk(session, Seal(tmp_path, time.time)), Ends(ours, theirs), 10_000, stop)
+        )
         yield Far(reading, writing, stop, serving)
         await serving
 
