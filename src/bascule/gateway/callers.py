@@ -7,6 +7,7 @@ import msgspec
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
+from bascule.gateway.strangers import Strangers
 from bascule.identity.verifier import Believes
 from bascule.runtime.runtime import Runtime
 
@@ -25,6 +26,8 @@ class Known(msgspec.Struct, frozen=True):
 
     desk: Desk
     until: float
+    """How long it is believed without another look."""
+    expires_at: float
 
 
 class Callers:
@@ -46,6 +49,7 @@ class Callers:
         self._development = development
         self._known: dict[str, Known] = {}
         self._desks: dict[Principal, Desk] = {}
+        self.strangers = Strangers(clock)
 
     def known(self, authorization: str) -> Desk | None:
         """The desk of a token that was shown before, if that still counts."""
@@ -54,30 +58,44 @@ class Callers:
         known = self._known.get(authorization)
         return known.desk if known is not None and self._clock() < known.until else None
 
-    async def find(self, authorization: str) -> Desk:
-        """Raises `NotIdentified` for nobody, and for anybody who cannot prove it."""
+    async def find(self, authorization: str, address: str = "") -> Desk:
+        """Raises `NotIdentified` for nobody, and for anybody who cannot prove it; `TooMuch` where so many from this
+        address could not that no other is asked. Who has proved it before is asked all the same."""
         desk = self.known(authorization)
         if desk is not None:
             return desk
         assert self._believes is not None
-        identity = await self._believes.verify(_token(authorization))
+        token = _token(authorization)
+        if token and not self._was_believed(authorization):
+            self.strangers.check(address)
+        identity = await self._believes.verify(token)
         desk = self._desk(identity.principal)
         now = self._clock()
         if len(self._known) >= MOST_KNOWN:
             self._known = {token: known for token, known in self._known.items() if now < known.until}
         if len(self._known) < MOST_KNOWN:
-            self._known[authorization] = Known(desk, min(identity.expires_at, now + BELIEVED_FOR))
+            self._known[authorization] = Known(desk, min(identity.expires_at, now + BELIEVED_FOR), identity.expires_at)
         return desk
+
+    def admit(self, desk: Desk) -> None:
+        """Count a request as under way. Raises `TooMuch`."""
+        desk.allowance.enter(self._clock())
 
     async def close(self) -> None:
         if self._believes is not None:
             await self._believes.aclose()
+
+    def _was_believed(self, authorization: str) -> bool:
+        known = self._known.get(authorization)
+        return known is not None and self._clock() < known.expires_at
 
     def _desk(self, principal: Principal) -> Desk:
         desk = self._desks.get(principal)
         if desk is None:
             session = self._runtime.session(principal.user_id, principal.session_id)
             desk = self._desks[principal] = Desk(session)
+            if self._development is not None:
+                desk.allowance.per_second = None
         return desk
 
 

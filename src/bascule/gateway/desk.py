@@ -10,6 +10,7 @@ from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.outcome import ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.answers import failed_call, failed_request, result_of
 from bascule.gateway.client import Client, progress_to
 from bascule.gateway.envelope import Asked
@@ -33,6 +34,7 @@ class Desk:
 
     def __init__(self, session: AgentSession) -> None:
         self.session = session
+        self.allowance = Allowance()
         shared: dict[str, Callable[[Asked], Awaitable[Served]]] = {
             "tools/list": self._tools,
             "resources/list": self._resources,
