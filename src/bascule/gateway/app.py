@@ -19,7 +19,7 @@ from bascule.gateway.signs import Signs
 from bascule.gateway.strangers import address_of
 from bascule.identity.house_rules import HouseRules, Knock
 from bascule.wire.jsonrpc import write_error, write_result
-from bascule.wire.stamp import INTERNAL_ERROR, OLD_VERSIONS
+from bascule.wire.stamp import HEADER_MISMATCH, INTERNAL_ERROR, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
 
@@ -82,6 +82,10 @@ class Gateway:
         return None
 
     async def _message(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
+        if head.twice:
+            # Whoever stands before us may have read the other one.
+            words = f"the header {head.twice} came twice"
+            return await respond(send, 400, write_error(None, HEADER_MISMATCH, words))
         desk = self._callers.known(head.authorization)
         if desk is None:
             desk = await self._callers.find(head.authorization, address_of(scope.get("client")))
@@ -89,7 +93,7 @@ class Gateway:
         # For who has to choose whose connection is closed.
         scope["holder"] = desk.session.principal
         try:
-            await self._served(scope["method"], desk, head, (receive, send))
+            return await self._served(scope["method"], desk, head, (receive, send))
         finally:
             desk.allowance.leave()
 
