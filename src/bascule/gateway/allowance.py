@@ -6,9 +6,9 @@ MOST_UNDER_WAY = 256
 """Requests of one principal that may be under way, streams included. An agent has a handful, and each server takes 16
 of its calls at a time. More would only wait here, in memory that is everybody's."""
 
-PER_SECOND = 1000
-"""Requests of one principal that are taken within one second. No agent asks so often. One worker answers some
-thousands, so others are served beside whoever does."""
+PER_SECOND = 2000
+"""Requests of one principal that are taken within one second. Who asks for one thing after the other comes to half of
+it; a worker answers some thousands, so others are served beside whoever asks for all it can."""
 
 
 class TooMuch(BasculeError):

@@ -144,6 +144,10 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         self._hall.rests(self)
+        if self._stage is Stage.BODY:
+            # The rest of it is not wanted any more, and not waited for as long.
+            self._be_in_time()
+            self._late = self.loop.call_later(HEAD_WITHIN, self._is_late)
         super().on_response_complete()
 
     def pause_writing(self) -> None:

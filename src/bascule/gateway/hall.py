@@ -7,7 +7,7 @@ from typing import Any, Protocol
 MOST_CONNECTIONS = 4096
 """Connections that may be open at once. Each takes some 15 KiB before it has asked for anything."""
 
-MOST_UNREAD = 128 * 1024 * 1024
+MOST_UNREAD = 64 * 1024 * 1024
 """Bytes of answers that may wait for clients to read them. Beyond it, who has most waiting is hung up on."""
 
 

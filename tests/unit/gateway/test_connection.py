@@ -136,6 +136,13 @@ async def test_a_body_that_nobody_wants_is_not_read_for_ever(served: Served):
         assert await client.statuses() == [404]
 
 
+async def test_nor_is_it_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connection, "HEAD_WITHIN", SOON)
+    async with raw_to(served.port) as client:
+        client.send(request(served.port).replace(b"Content-Length: ", b"Content-Length: 99999999"))
+        assert await client.statuses() == [413]
+
+
 async def test_a_short_one_is_thrown_away_and_the_connection_goes_on(served: Served):
     async with line_to(served.port) as line:
         assert (await line.send(b"x" * 100_000, ask="POST /nowhere HTTP/1.1")).status == 404
