@@ -7,7 +7,7 @@ from statistics import median
 
 from bench.gateways import ROUNDS, UNLIMITED, gateway
 from bench.http_calls import echo_server
-from bench.open_loop import open_loop
+from bench.open_loop import OpenLoop
 from bench.result import Goal, Report, Row
 from bench.wrk import calling
 
@@ -26,8 +26,8 @@ async def run(report: Report) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bare = await enter(echo_server())
         ours = (await enter(gateway(folder, {"echo": {"url": bare, "era": "new", **UNLIMITED}}))).url
-        direct = await enter(open_loop(bare, calling("echo")))
-        through = await enter(open_loop(ours, calling("echo_echo")))
+        direct = OpenLoop(bare, calling("echo"))
+        through = OpenLoop(ours, calling("echo_echo"))
         taken = [(await direct.asked(RATE, SECONDS), await through.asked(RATE, SECONDS)) for _ in range(ROUNDS + 1)]
     # The first round warms everybody up.
     rounds = taken[1:]

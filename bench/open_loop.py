@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 from bench.wrk import ID, Request
@@ -78,16 +76,9 @@ class OpenLoop:
         for number in range(int(rate * seconds)):
             await asyncio.sleep(begun + number / rate - loop.time())
             under_way.append(asyncio.create_task(self._one()))
-        return sorted(await asyncio.gather(*under_way))
-
-    async def close(self) -> None:
-        await asyncio.gather(*(line.close() for line in self._idle))
-
-
-@asynccontextmanager
-async def open_loop(url: str, request: Request) -> AsyncGenerator[OpenLoop]:
-    made = OpenLoop(url, request)
-    try:
-        yield made
-    finally:
-        await made.close()
+        try:
+            return sorted(await asyncio.gather(*under_way))
+        finally:
+            # By the next time they would have been idle for so long that they are hung up on.
+            await asyncio.gather(*(line.close() for line in self._idle))
+            self._idle.clear()
