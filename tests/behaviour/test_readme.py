@@ -122,6 +122,32 @@ async def test_the_gateway_that_a_command_shown_is_answers(folder: Path):
     assert "notes_add" in [tool["name"] for tool in listed]
 
 
+async def test_make_run_serves_the_built_in_servers(tmp_path: Path):
+    port = free_port()
+    env = {**os.environ, **PATH, "BASCULE_HOME": str(tmp_path)}
+    process = await asyncio.create_subprocess_exec(
+        *("make", "run", f"OPTIONS=--port {port}"),
+        cwd=ROOT,
+        env=env,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    try:
+        async with fail_after(60):
+            while b"are served at" not in (line := await process.stderr.readline()):
+                assert line, "it ended"
+            async with line_to(port) as client:
+                call = {"name": "notes_add", "arguments": {"text": "The bridge is down."}}
+                answered = (await ask(client, "tools/call", call)).message["result"]
+    finally:
+        # As a terminal does it: make, and what it runs.
+        os.killpg(process.pid, signal.SIGINT)
+        await process.communicate()
+
+    assert "isError" not in answered or not answered["isError"], answered
+
+
 async def test_the_server_that_a_command_shown_is_answers(folder: Path):
     (words,) = (words for words in commands() if words[1:3] == SPEAKING)
     process = await asyncio.create_subprocess_exec(
