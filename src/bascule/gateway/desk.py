@@ -11,10 +11,12 @@ from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.answers import failed_call, failed_request, result_of
 from bascule.gateway.client import Client, Listener, progress_to
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
+from bascule.gateway.remarks import heard
 from bascule.gateway.rounds import Carry, Rounds
 from bascule.identity.seal import Seal
 from bascule.runtime.session import AgentSession
@@ -23,7 +25,16 @@ from bascule.wire.stamp import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, O
 SERVER_INFO = {"name": "bascule", "title": "Bascule", "version": __version__}
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
-CAPABILITIES: JsonObject = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+CAPABILITIES: JsonObject = {
+    "tools": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "prompts": {"listChanged": True},
+    "completions": {},
+    "logging": {},
+}
+
+REACHING = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""Requests in whose course a server may remark something."""
 
 FRESH: JsonObject = {"ttlMs": 0, "cacheScope": "private"}
 """Lists are each principal's own, and follow what servers change: nobody may keep them."""
@@ -36,6 +47,7 @@ class Desk:
 
     def __init__(self, session: AgentSession, seal: Seal) -> None:
         self.session = session
+        self.allowance = Allowance()
         self._rounds = Rounds(session.principal, seal)
         self._carried: dict[str, Carry] = {
             "tools/call": self._call,
@@ -55,6 +67,11 @@ class Desk:
 
     async def serve(self, asked: Asked, client: Client | None = None) -> Served:
         """The result. Raises `Rejected`."""
+        if client is not None and client.level and client.streams and asked.method in REACHING:
+            return await heard(self.session, client, self._serve(asked, client))
+        return await self._serve(asked, client)
+
+    async def _serve(self, asked: Asked, client: Client | None) -> Served:
         carry = self._carried.get(asked.method)
         if carry is not None:
             if client is None or not (client.capabilities or "requestState" in asked.params):
