@@ -144,6 +144,20 @@ async def test_who_comes_back_and_hangs_up_takes_the_parked_call_back(tmp_path: 
         await asyncio.gather(waiting, return_exceptions=True)
 
 
+@pytest.mark.parametrize("server", ["old", "new"])
+async def test_a_client_may_come_back_by_another_connection(tmp_path: Path, server: str):
+    passed = offering(tmp_path, name="new", scenario={"tools/call": [required("s", q=ELICIT), DONE]})
+    name, given = ("it_ask", WHO) if server == "old" else ("new_act", {"n": 1})
+    async with serving(asking(tmp_path / "it"), passed) as served:
+        async with line_to(served.port) as line:
+            wanted = (await call(line, name, given)).message["result"]
+        (key,) = wanted["inputRequests"]
+        answers = {key: {"action": "accept", "content": {"n": 3}}}
+        async with line_to(served.port) as line:
+            result = await call(line, name, given, requestState=wanted["requestState"], inputResponses=answers)
+    assert result.message["result"]["resultType"] == "complete"
+
+
 @pytest.mark.parametrize("kind", ["parked", "passed on"])
 async def test_a_state_that_is_forged_replayed_or_anothers_is_turned_away(tmp_path: Path, kind: str):
     passed = offering(tmp_path, name="new", scenario={"tools/call": [required("s", q=ELICIT), DONE]})
@@ -247,8 +261,7 @@ async def test_what_a_client_does_not_offer_it_is_not_asked(tmp_path: Path, offe
     assert first["result"]["structuredContent"]["error"]["code"] == -32600
 
 
-async def test_of_two_clients_on_one_link_the_one_that_can_is_asked(tmp_path: Path):
-    """The first waits in a call, and offers nothing; both are of one principal, and share the server."""
+async def test_of_two_clients_on_one_link_only_the_one_that_can_is_asked(tmp_path: Path):
     async with (
         serving(asking(tmp_path / "log")) as served,
         old_client(served.port, {}) as mute,
