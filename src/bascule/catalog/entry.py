@@ -56,6 +56,7 @@ def make_entry(definition: JsonObject, key: ToolKey, name: str, judge: Judge = a
         notes=mended.notes,
         # Nobody is shown a hidden tool.
         findings=() if hidden else screened_definition(definition),
+        flat_schema=None if isinstance(checks, str) else _other(checks[0].schema, mended.input_schema),
     )
     # One that is kept back has no validator, so that no way to a call is left, whatever a rule may say.
     if isinstance(checks, str):
@@ -85,6 +86,10 @@ def _checks(schema: JsonObject, output: JsonObject | None) -> tuple[Validator, V
     if isinstance(results, str):
         return f"its output schema cannot be used: {results}"
     return arguments, results, headers
+
+
+def _other(flat: JsonObject, schema: JsonObject) -> JsonObject | None:
+    return None if flat is schema else flat
 
 
 def _why_hidden(definition: JsonObject, *, exposed: bool) -> str:

@@ -174,7 +174,7 @@ def test_a_schema_can_have_its_own_rules_inside():
     assert not compile_schema({**schema, "$defs": {}}).is_valid({"a": 1})
 
 
-def resources(levels: int, make: Callable[[str], Schema]) -> Schema:
+def chapters(levels: int, make: Callable[[str], Schema]) -> Schema:
     """Parts with URIs of their own, each made of a reference to the next."""
     parts = {f"d{level}": {"$id": f"a{level}", **make(f"a{level + 1}")} for level in range(levels)}
     return {
@@ -195,8 +195,8 @@ DOUBLING: dict[str, Callable[[str], Schema]] = {
 
 @pytest.mark.parametrize("make", DOUBLING.values(), ids=DOUBLING.keys())
 def test_references_that_double_from_one_part_to_the_next_are_refused(make: Callable[[str], Schema]):
-    assert "alternatives multiply" in str(validator_of(resources(22, make)))
-    assert isinstance(validator_of(resources(4, make)), Validator)
+    assert "alternatives multiply" in str(validator_of(chapters(22, make)))
+    assert isinstance(validator_of(chapters(4, make)), Validator)
 
 
 @pytest.mark.parametrize("word", ["$ref", "$dynamicRef"])

@@ -104,7 +104,7 @@ def bridged(name: str, spec: ToolSpec, governed: GovernedTool, *, accepts_overri
 
 
 def _params_type(spec: ToolSpec) -> type[Fitted]:
-    checked = validator_of(dict(spec.input_schema))
+    checked = validator_of(dict(spec.plain_schema))
     if isinstance(checked, str):
         raise McpSchemaError(
             f"the input schema of {spec.key} cannot be used",

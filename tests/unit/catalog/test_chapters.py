@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from bascule.catalog.chapters import MAX_CHAPTERS, MAX_CONTESTED, MAX_READ, MAX_URI, Chapter, Chapters
 from bascule.catalog.drafts import DRAFT7, DRAFT201909, DRAFT202012
 from bascule.catalog.references import SchemaRefused
-from bascule.catalog.resources import MAX_CONTESTED, MAX_READ, MAX_RESOURCES, MAX_URI, Resource, Resources
 
 Schema = dict[str, Any]
 
@@ -25,9 +25,9 @@ ROOT = "https://example.test/root/"
 
 
 def looked_up(reference: str, base: str = "main.json", schema: Schema = SCHEMA) -> Any:
-    resources = Resources(schema)
-    start = resources.target(f"{ROOT}{base}" if ":" not in base else base, resources.first).resource
-    return resources.target(reference, start).place
+    chapters = Chapters(schema)
+    start = chapters.target(f"{ROOT}{base}" if ":" not in base else base, chapters.first).chapter
+    return chapters.target(reference, start).place
 
 
 @pytest.mark.parametrize(
@@ -57,68 +57,68 @@ def test_a_reference_means_what_its_base_makes_of_it(base: str, reference: str, 
 @pytest.mark.parametrize(
     "reference", ["https://example.test/value", "https://example.test/unknown", "other.json", "urn:example:far2"]
 )
-def test_what_is_no_resource_of_the_document_is_outside_of_it(reference: str):
+def test_what_is_no_chapter_of_the_document_is_outside_of_it(reference: str):
     with pytest.raises(SchemaRefused, match="nothing outside"):
         looked_up(reference)
 
 
 @pytest.mark.parametrize("reference", ["near.json#old", "urn:example:far#/$defs/deep", "#/properties/none"])
-def test_names_of_one_resource_are_not_those_of_another(reference: str):
+def test_names_of_one_chapter_are_not_those_of_another(reference: str):
     with pytest.raises(SchemaRefused, match="does not have"):
         looked_up(reference)
 
 
-def entered(resources: Resources, place: Any) -> Resource:
-    return resources.entered(place, resources.first)
+def entered(chapters: Chapters, place: Any) -> Chapter:
+    return chapters.entered(place, chapters.first)
 
 
-def test_a_place_is_in_the_resource_around_it_or_begins_one():
-    resources = Resources(SCHEMA)
+def test_a_place_is_in_the_chapter_around_it_or_begins_one():
+    chapters = Chapters(SCHEMA)
 
-    assert entered(resources, SCHEMA["$defs"]["plain"]) is resources.first
-    assert entered(resources, SCHEMA["properties"]["near"]).uri == f"{ROOT}near.json"
-    assert entered(resources, SCHEMA["$defs"]["old"]) is resources.first
+    assert entered(chapters, SCHEMA["$defs"]["plain"]) is chapters.first
+    assert entered(chapters, SCHEMA["properties"]["near"]).uri == f"{ROOT}near.json"
+    assert entered(chapters, SCHEMA["$defs"]["old"]) is chapters.first
 
 
 def test_an_identity_where_no_schema_stands_is_not_entered():
     with pytest.raises(SchemaRefused, match="no schema is expected"):
-        entered(Resources(SCHEMA), SCHEMA["x-other"]["y"])
+        entered(Chapters(SCHEMA), SCHEMA["x-other"]["y"])
 
 
 def test_one_that_only_says_that_it_is_another_is_not_entered():
     schema = {"$defs": {"a": {"$id": "urn:a"}}, "x-other": {"$id": "urn:a", "const": 1}}
 
     with pytest.raises(SchemaRefused, match="no schema is expected"):
-        entered(Resources(schema), schema["x-other"])
+        entered(Chapters(schema), schema["x-other"])
 
 
 def test_two_parts_with_one_identity_are_refused():
     schema = {"$defs": {"a": {"$id": "urn:a", "const": 1}, "b": {"$id": "urn:a", "const": True}}}
 
     with pytest.raises(SchemaRefused, match="are not the same"):
-        Resources(schema)
+        Chapters(schema)
 
 
 def test_one_part_may_stand_twice_word_for_word():
     schema = {"$defs": {n: {"$id": "urn:a", "$defs": {"x": {"$anchor": "x"}}} for n in "ab"}}
-    resources = Resources(schema)
+    chapters = Chapters(schema)
 
-    assert resources.target("urn:a#x", resources.first).place is not None
-    assert entered(resources, schema["$defs"]["a"]) is entered(resources, schema["$defs"]["b"])
+    assert chapters.target("urn:a#x", chapters.first).place is not None
+    assert entered(chapters, schema["$defs"]["a"]) is entered(chapters, schema["$defs"]["b"])
 
 
 def test_a_name_given_twice_is_refused_if_it_is_used():
-    resources = Resources({"$defs": {"a": {"$anchor": "x"}, "b": {"$anchor": "x"}, "c": {"$anchor": "y"}}})
+    chapters = Chapters({"$defs": {"a": {"$anchor": "x"}, "b": {"$anchor": "x"}, "c": {"$anchor": "y"}}})
 
-    assert resources.target("#y", resources.first)
+    assert chapters.target("#y", chapters.first)
     with pytest.raises(SchemaRefused, match="names two"):
-        resources.target("#x", resources.first)
+        chapters.target("#x", chapters.first)
 
 
 def test_up_to_draft_7_nothing_counts_beside_a_reference():
     part = {"$id": "urn:a", "$ref": "#/definitions/b"}
-    old = Resources({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": part}})
-    new = Resources({"$defs": {"a": part}})
+    old = Chapters({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": part}})
+    new = Chapters({"$defs": {"a": part}})
 
     assert entered(old, part) is old.first
     assert entered(new, part) is not new.first
@@ -135,10 +135,10 @@ def test_up_to_draft_7_nothing_counts_beside_a_reference():
     ],
 )
 def test_the_draft_is_the_one_it_names_or_the_one_it_is_written_like(schema: Schema, draft: str):
-    assert Resources(schema).draft == draft
+    assert Chapters(schema).draft == draft
 
 
-def test_a_dynamic_name_is_contested_if_two_resources_have_it():
+def test_a_dynamic_name_is_contested_if_two_chapters_have_it():
     schema: Schema = {
         "$dynamicAnchor": "both",
         "$defs": {
@@ -146,22 +146,22 @@ def test_a_dynamic_name_is_contested_if_two_resources_have_it():
             "b": {"$dynamicAnchor": "one too"},
         },
     }
-    resources = Resources(schema)
+    chapters = Chapters(schema)
 
-    assert resources.contested == {"both"}
-    assert resources.dynamic_name("#both", resources.target("#both", resources.first)) == "both"
-    assert resources.dynamic_name("#/$defs/a", resources.target("#/$defs/a", resources.first)) is None
-    assert resources.by_dynamic_name("both", "urn:a").place is schema["$defs"]["a"]
-    assert Resources({"$schema": "https://json-schema.org/draft/2019-09/schema", **schema}).contested == set()
+    assert chapters.contested == {"both"}
+    assert chapters.dynamic_name("#both", chapters.target("#both", chapters.first)) == "both"
+    assert chapters.dynamic_name("#/$defs/a", chapters.target("#/$defs/a", chapters.first)) is None
+    assert chapters.by_dynamic_name("both", "urn:a").place is schema["$defs"]["a"]
+    assert Chapters({"$schema": "https://json-schema.org/draft/2019-09/schema", **schema}).contested == set()
 
 
 def test_the_recursive_name_is_of_2019_09():
     schema = {"$recursiveAnchor": True, "$defs": {"a": {"$id": "urn:a", "$recursiveAnchor": True}}}
-    resources = Resources({"$schema": "https://json-schema.org/draft/2019-09/schema", **schema})
+    chapters = Chapters({"$schema": "https://json-schema.org/draft/2019-09/schema", **schema})
 
-    assert len(resources.contested) == 1
-    assert resources.recursive_name(resources.first) is not None
-    assert Resources(schema).contested == set()
+    assert len(chapters.contested) == 1
+    assert chapters.recursive_name(chapters.first) is not None
+    assert Chapters(schema).contested == set()
 
 
 def test_the_documents_of_the_draft_are_there_for_who_refers_to_them():
@@ -176,39 +176,39 @@ RULES = "https://example.test/rules"
 VOCABULARY = "https://json-schema.org/draft/2020-12/vocab/"
 
 
-def ruled(vocabularies: Any, rules: str = RULES) -> Resources:
-    return Resources({"$schema": rules, "$defs": {"rules": {"$id": RULES, "$vocabulary": vocabularies}}})
+def ruled(vocabularies: Any, rules: str = RULES) -> Chapters:
+    return Chapters({"$schema": rules, "$defs": {"rules": {"$id": RULES, "$vocabulary": vocabularies}}})
 
 
 def test_words_that_the_rules_do_not_know_say_nothing():
-    resources = ruled({f"{VOCABULARY}applicator": True})
+    chapters = ruled({f"{VOCABULARY}applicator": True})
 
-    assert "minimum" in resources.unsaid({}, resources.first)
-    assert "properties" not in resources.unsaid({}, resources.first)
+    assert "minimum" in chapters.unsaid({}, chapters.first)
+    assert "properties" not in chapters.unsaid({}, chapters.first)
 
 
 @pytest.mark.parametrize(
     ("vocabularies", "rules"), [({}, "https://example.test/elsewhere"), (None, RULES), ([1], RULES)]
 )
 def test_all_words_count_by_rules_that_are_elsewhere_or_name_no_vocabulary(vocabularies: Any, rules: str):
-    resources = ruled(vocabularies, rules)
+    chapters = ruled(vocabularies, rules)
 
-    assert resources.unsaid({}, resources.first) == set()
+    assert chapters.unsaid({}, chapters.first) == set()
 
 
 def test_rules_that_cannot_be_held_are_refused():
-    resources = ruled({"https://example.test/vocabulary": True})
+    chapters = ruled({"https://example.test/vocabulary": True})
 
     with pytest.raises(SchemaRefused, match="not known"):
-        resources.unsaid({}, resources.first)
+        chapters.unsaid({}, chapters.first)
 
 
 def test_a_part_in_another_draft_is_refused():
-    resources = Resources({})
+    chapters = Chapters({})
 
     with pytest.raises(SchemaRefused, match="another draft"):
-        resources.unsaid({"$schema": "http://json-schema.org/draft-07/schema#"}, resources.first)
-    assert resources.unsaid({"$schema": "https://json-schema.org/draft/2020-12/schema"}, resources.first) == set()
+        chapters.unsaid({"$schema": "http://json-schema.org/draft-07/schema#"}, chapters.first)
+    assert chapters.unsaid({"$schema": "https://json-schema.org/draft/2020-12/schema"}, chapters.first) == set()
 
 
 HOSTILE: dict[str, tuple[Schema, str]] = {
@@ -219,7 +219,7 @@ HOSTILE: dict[str, tuple[Schema, str]] = {
         {"$id": "http://a/", "not": {"$id": f"{'b' * (MAX_URI - 20)}/", "not": {"$id": "c" * 20}}},
         "characters",
     ),
-    "many parts": ({"$defs": {str(n): {"$id": f"urn:{n}"} for n in range(MAX_RESOURCES)}}, "parts with an"),
+    "many parts": ({"$defs": {str(n): {"$id": f"urn:{n}"} for n in range(MAX_CHAPTERS)}}, "parts with an"),
     "many places": ({"$defs": {str(n): {} for n in range(MAX_READ)}}, "places"),
     "many names": (
         {
@@ -236,4 +236,4 @@ HOSTILE: dict[str, tuple[Schema, str]] = {
 @pytest.mark.parametrize(("schema", "reason"), HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_document_is_refused_with_its_reason(schema: Schema, reason: str):
     with pytest.raises(SchemaRefused, match=reason):
-        Resources(schema)
+        Chapters(schema)
