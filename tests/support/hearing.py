@@ -13,7 +13,9 @@ from mcp_types import EmptyResult, SetLevelRequest, SubscribeRequest
 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
 from servers.telling import Telling
+from support.gateways import META
 from support.http_servers import sdk_server
+from support.kit_http import NEW
 from support.runtime import TIMEOUTS
 from support.servers import SERVERS
 from support.waiting import fail_after, until
@@ -21,6 +23,7 @@ from support.waiting import fail_after, until
 Era = Literal["old", "new"]
 MODES: dict[Era, Any] = {"old": "legacy", "new": "2026-07-28"}
 URI = "notes://one"
+LISTEN = "subscriptions/listen"
 
 
 @asynccontextmanager
@@ -153,6 +156,16 @@ async def stream(port: int, ask: str, headers: dict[str, str], body: bytes = b""
         yield made
     finally:
         writer.close()
+
+
+@asynccontextmanager
+async def listened(port: int, headers: dict[str, str] | None = None, **wanted: Any) -> AsyncGenerator[EventStream]:
+    """The long request of the new era, made by hand."""
+    params = {"notifications": wanted, "_meta": META}
+    body = json.dumps({"jsonrpc": "2.0", "id": "l-1", "method": LISTEN, "params": params}).encode()
+    usual = {"Content-Type": "application/json", "MCP-Protocol-Version": NEW, "Mcp-Method": LISTEN}
+    async with stream(port, "POST", {**usual, **(headers or {})}, body) as opened:
+        yield opened
 
 
 async def told(what: Callable[[], bool]) -> None:
