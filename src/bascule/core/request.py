@@ -48,6 +48,9 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Whether the server is told when we stop waiting. The protocol forbids it for `initialize`."""
     tally: Tally | None = None
     """Where the bytes that go and come are counted, if anybody wants to know."""
+    capabilities: Mapping[str, Any] | None = None
+    """What the server may ask for its sake, where that is not the same for all requests of a link. The old era says so
+    when a link is opened, and not again."""
     ear: Ear | None = None
     """Who hears what the server remarks while it is at this request."""
     on_notice: OnNotice | None = None

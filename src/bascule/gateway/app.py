@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from bascule.core.errors import NotIdentified
+from bascule.core.jsonvalue import as_object
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.callers import Callers
 from bascule.gateway.desk import Desk
@@ -23,7 +24,7 @@ from bascule.gateway.streams import Streams
 from bascule.gateway.wishes import WISHES, Wishes, opened
 from bascule.identity.house_rules import HouseRules, Knock
 from bascule.links.following import LISTEN
-from bascule.wire.jsonrpc import write_error, write_result
+from bascule.wire.jsonrpc import Message, write_error, write_result
 from bascule.wire.stamp import INTERNAL_ERROR, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
@@ -120,7 +121,11 @@ class Gateway:
         body = await self._intake.take(receive, head.length)
         asked = None
         try:
-            asked = check_shape(read_body(body), head)
+            message = read_body(body)
+            if message.method is None and head.session is not None:
+                self._take_answer(self._session(desk, head), message)
+                return await respond(send, 202)
+            asked = check_shape(message, head)
             if asked.new:
                 return await self._new(desk, head, asked, (receive, send), streams=streams)
             return await self._old(desk, head, asked, (receive, send), streams=streams)
@@ -151,7 +156,8 @@ class Gateway:
             return await respond(send, 202)
         attention = Attention(receive)
         outlet = session.outlet if session is not None else None
-        exchange = Exchange(send, asked, streams=streams, level=outlet.level if outlet is not None else DEFAULT_LEVEL)
+        level = outlet.level if outlet is not None else DEFAULT_LEVEL
+        exchange = Exchange(send, asked, streams=streams, level=level, session=session)
         served = Wishes(desk.session, outlet) if asked.method in WISHES else desk
         if session is None:
             return await exchange.serve(served, attention)
@@ -165,8 +171,17 @@ class Gateway:
         if asked.id is None:
             raise Rejected(INVALID_REQUEST, "initialize is a request, and has an id")
         result = await desk.serve(asked)
-        name = self._sessions.begin(desk.session.principal, opened(desk.session))
+        capabilities = as_object(asked.params.get("capabilities"))
+        name = self._sessions.begin(desk.session.principal, capabilities, opened(desk.session))
         await respond(send, 200, write_result(asked.id, result), [(SESSION, name.encode())])
+
+    def _take_answer(self, session: OldSession, message: Message) -> None:
+        """What a client was asked on the stream of a request of its. What it was not asked is let be."""
+        if message.jsonrpc != "2.0" or not isinstance(message.id, str | int) or message.result is message.error:
+            raise Rejected(INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message")
+        answer = session.asked.get(str(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
     def _note(self, asked: Asked, session: OldSession | None) -> None:
         """A notification. Only one says something that matters here: that an answer is no longer wanted."""

@@ -95,7 +95,7 @@ class Callers:
         desk = self._desks.get(principal)
         if desk is None:
             session = self._runtime.session(principal.user_id, principal.session_id)
-            desk = self._desks[principal] = Desk(session)
+            desk = self._desks[principal] = Desk(session, self._runtime.seal)
         return desk
 
 

@@ -1,14 +1,17 @@
 """Sessions of the old era: who has introduced themselves, and which of their requests are under way."""
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
 from bascule.gateway.attention import Attention
 from bascule.gateway.outlet import Outlet
+from bascule.wire.jsonrpc import Message
 
 MOST_SESSIONS = 10_000
 """Sessions that are remembered. The one that was used longest ago is forgotten first; its client begins anew."""
@@ -22,6 +25,10 @@ class OldSession(msgspec.Struct):
 
     principal: Principal
     used: float
+    capabilities: JsonObject = {}
+    """What the client said that it can be asked."""
+    asked: dict[str, "asyncio.Future[Message]"] = {}
+    """What it was asked and has not answered, by the ids that we gave."""
     running: dict[Any, Attention] = {}
     """Requests under way, by the ids the client gave them."""
     outlet: Outlet = msgspec.field(default_factory=Outlet)
@@ -35,10 +42,10 @@ class OldSessions:
         self._clock = clock
         self._sessions: dict[str, OldSession] = {}
 
-    def begin(self, principal: Principal, outlet: Outlet | None = None) -> str:
+    def begin(self, principal: Principal, capabilities: JsonObject | None = None, outlet: Outlet | None = None) -> str:
         self._forget()
         name = secrets.token_urlsafe(24)
-        self._sessions[name] = OldSession(principal, self._clock(), outlet=outlet or Outlet())
+        self._sessions[name] = OldSession(principal, self._clock(), capabilities or {}, outlet=outlet or Outlet())
         return name
 
     def find(self, name: str, principal: Principal) -> OldSession | None:

@@ -161,7 +161,7 @@ class Link:
         return dispatcher.send(
             Request(
                 request.method,
-                stamp.params(request.params, traceparent(randbytes)),
+                stamp.params(request.params, traceparent(randbytes), request.capabilities),
                 request.timeout,
                 request.phase,
                 request.permit,
@@ -325,7 +325,7 @@ class Link:
         """Only servers of the old era send requests of their own; those of the new one ask in their results."""
         assert self._dispatcher is not None
         if self._plan.answer is not None:
-            self._dispatcher.on_request = partial(self._plan.answer, self.key)
+            self._dispatcher.on_request = partial(self._plan.answer, self)
 
     async def _listen_for_changes(self, agreement: Agreement) -> None:
         if self._plan.on_change is not None:

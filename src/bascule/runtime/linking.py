@@ -80,6 +80,8 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         lifetime=server.lifetime,
         client_info=CLIENT_INFO,
         capabilities=reception.capabilities,
+        # On a link that everyone uses nobody could tell for whose sake a question is asked.
+        offered={} if server.lifetime == "shared" else reception.offered,
         log_level=wanted_level(server.name),
     )
     told = {"introducing": introducing, "mask": mask, "max_message": max_message, "environ": os.environ}

@@ -13,6 +13,7 @@ from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.compliance.dataset import check_dataset
 from bascule.config.model import ServerConfig
+from bascule.core.answer import Respondent
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.ear import EAR, Ear
 from bascule.core.errors import BasculeError
@@ -232,10 +233,12 @@ class AgentSession:
         *,
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        respondent: Respondent | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """Call a tool by its exposed name, with a mapping or an instance of the dataclass of its arguments. Every
-        failure of the tool, its server or the rules is an outcome."""
-        call = ToolCall(name, own_arguments(arguments), timeout, on_progress)
+        failure of the tool, its server or the rules is an outcome. `respondent` answers what servers ask in its course,
+        in the place of whoever answers for the whole runtime."""
+        call = ToolCall(name, own_arguments(arguments), timeout, on_progress, respondent)
         if self._searching is not None and name in PAIR:
             return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
@@ -259,10 +262,16 @@ class AgentSession:
         return await self._shelf.library(refresh=refresh)
 
     def read(
-        self, uri: str, *, server: str | None = None, timeout: float | None = None
+        self,
+        uri: str,
+        *,
+        server: str | None = None,
+        timeout: float | None = None,
+        respondent: Respondent | None = None,
     ) -> Coroutine[Any, Any, ResourceResult | ToolFailure]:
         """Read a resource of the server that lists it, or whose template it fits, or of the one that is named."""
-        return self._executor.carry(self._standing, self._shelf.reading, Inquiry(uri, {}, timeout, server=server))
+        inquiry = Inquiry(uri, {}, timeout, server=server, respondent=respondent)
+        return self._executor.carry(self._standing, self._shelf.reading, inquiry)
 
     async def subscribe(self, uri: str, listener: Listener) -> ToolFailure | None:
         """Have a listener told when a resource changes, for as long as it listens. Governed like reading it; why it
@@ -302,12 +311,16 @@ class AgentSession:
             EAR.reset(token)
 
     def prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = None,
+        respondent: Respondent | None = None,
     ) -> Coroutine[Any, Any, PromptResult | ToolFailure]:
         """Fill in a prompt by its exposed name."""
-        return self._executor.carry(
-            self._standing, self._shelf.prompting, Inquiry(name, dict(arguments or {}), timeout)
-        )
+        inquiry = Inquiry(name, dict(arguments or {}), timeout, respondent=respondent)
+        return self._executor.carry(self._standing, self._shelf.prompting, inquiry)
 
     def complete(
         self,

@@ -54,9 +54,15 @@ class Stamp(msgspec.Struct, frozen=True):
         wanted = most_talkative(level, str(self.envelope.get(LOG_LEVEL_KEY, "")))
         return Stamp(self.version, {**self.envelope, LOG_LEVEL_KEY: wanted}) if wanted else self
 
-    def params(self, params: Mapping[str, Any] | None, trace: str) -> JsonObject:
-        """The parameters to send, in our trace context. They are never changed in place: the caller may hold them."""
-        meta = {**self.envelope, "traceparent": trace}
+    def params(
+        self, params: Mapping[str, Any] | None, trace: str, capabilities: Mapping[str, Any] | None = None
+    ) -> JsonObject:
+        """The parameters to send, in our trace context, and with capabilities of their own if they have such. They are
+        never changed in place: the caller may hold them."""
+        envelope = self.envelope
+        meta = {**envelope, "traceparent": trace}
+        if capabilities is not None and envelope:
+            meta[CAPABILITIES_KEY] = capabilities
         return {**params, "_meta": meta} if params else {"_meta": meta}
 
     def headers(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, str]:
