@@ -2,18 +2,23 @@
 
 import os
 import signal
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from mcp import StdioServerParameters
 
 from bascule.core.sensitivity import DataSensitivity
+from support.command import BASCULE, environment
 from support.gateways import AUTH, ask, introduced, line_to, serving
 from support.hearing import URI, Era, hearing, listened, stream, telling, told
 from support.kit_http import bearer
 from support.runtime import QUICKLY, twinned
-from support.servers import pids, received
+from support.scenarios import write_yaml
+from support.servers import SERVERS, pids, received
+from support.survivors import end_all, survivors
 from support.waiting import until
 
 PAIRS = [
@@ -81,6 +86,29 @@ async def test_what_a_server_remarks_reaches_the_client_that_asked(tmp_path: Pat
         said = [(each.level, each.logger, each.data) for each in heard.logs]
         assert said == [("info", "work", "this is info"), ("error", "work", "this is error")]
         assert not other.logs
+
+
+@pytest.mark.requirement("GTW-3")
+@pytest.mark.parametrize("server", get_args(Era))
+@pytest.mark.parametrize("client", get_args(Era))
+async def test_the_client_of_a_command_is_told_the_same(tmp_path: Path, client: Era, server: Era):
+    marker = f"told-{tmp_path.name}-{os.getpid()}"
+    script = {"command": sys.executable, "args": [str(SERVERS / "telling.py"), str(tmp_path / "log")], "era": server}
+    path = write_yaml(tmp_path, {"work": script})
+    env = {**environment(tmp_path), "BASCULE_MARKER": marker}
+    args = ["serve", "--stdio", "--config", str(path)]
+    command = StdioServerParameters(command=str(BASCULE), args=args, env=env)
+    try:
+        async with hearing(command, client, uris=(URI,), log_level="info") as heard:
+            await heard.client.call_tool("work_learn", {"kind": "tools", "name": "more"})
+            await told(lambda: heard.changed == ["tools"])
+            await heard.client.call_tool("work_touch", {"uri": URI})
+            await told(lambda: heard.updated == [URI])
+            await heard.client.call_tool("work_say", {"level": "error", "text": "this"})
+            await told(lambda: [each.data for each in heard.logs] == ["this"])
+        assert await survivors(marker) == []
+    finally:
+        end_all(marker)
 
 
 # Subscriptions

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp_types import EmptyResult, SetLevelRequest, SubscribeRequest
 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
@@ -43,14 +43,14 @@ async def telling(
 class Heard:
     """A client of the official SDK, and all that it was told."""
 
-    def __init__(self, port: int, era: Era, log_level: Any = None) -> None:
+    def __init__(self, where: int | StdioServerParameters, era: Era, log_level: Any = None) -> None:
         self.era = era
         self.messages: list[Any] = []
         self.events: list[Any] = []
         self.logs: list[Any] = []
         self._stack = AsyncExitStack()
         self.client = Client(
-            f"http://127.0.0.1:{port}/mcp",
+            f"http://127.0.0.1:{where}/mcp" if isinstance(where, int) else where,
             mode=MODES[era],
             message_handler=self._hear,
             logging_callback=self._log,
@@ -85,9 +85,11 @@ class Heard:
 
 
 @asynccontextmanager
-async def hearing(port: int, era: Era, *, uris: tuple[str, ...] = (), log_level: Any = None) -> AsyncGenerator[Heard]:
-    """A client that has looked at everything, and listens from then on."""
-    heard = Heard(port, era, log_level)
+async def hearing(
+    where: int | StdioServerParameters, era: Era, *, uris: tuple[str, ...] = (), log_level: Any = None
+) -> AsyncGenerator[Heard]:
+    """A client that has looked at everything, and listens from then on: at a port, or of a command."""
+    heard = Heard(where, era, log_level)
     async with fail_after(60, "a client that listens"), AsyncExitStack() as stack:
         client = await stack.enter_async_context(heard.client)
         await client.list_tools()

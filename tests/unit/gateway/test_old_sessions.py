@@ -59,8 +59,8 @@ def test_of_too_many_the_one_used_longest_ago_is_forgotten_first(monkeypatch: py
 async def test_the_client_of_a_session_that_is_over_is_told_nothing_more(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(old_sessions, "MOST_SESSIONS", 1)
     sessions, first, second = OldSessions(Clock()), Outlet(), Outlet()
-    sessions.begin(ALICE, first)
-    name = sessions.begin(ALICE, second)
+    sessions.begin(ALICE, outlet=first)
+    name = sessions.begin(ALICE, outlet=second)
     assert (first.closed, second.closed) == (True, False)
     sessions.end(name, ALICE)
     assert second.closed
@@ -69,7 +69,7 @@ async def test_the_client_of_a_session_that_is_over_is_told_nothing_more(monkeyp
 async def test_a_client_that_listens_uses_its_session():
     clock = Clock()
     sessions, outlet = OldSessions(clock), Outlet()
-    name, other = sessions.begin(ALICE, outlet), begun(sessions)
+    name, other = sessions.begin(ALICE, outlet=outlet), begun(sessions)
     outlet.delivering = True
     clock.now += IDLE + 1
     begun(sessions)
