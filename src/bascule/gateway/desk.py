@@ -11,6 +11,7 @@ from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.answers import failed_call, failed_request, result_of
 from bascule.gateway.client import Client, Listener, progress_to
 from bascule.gateway.envelope import Asked
@@ -46,6 +47,7 @@ class Desk:
 
     def __init__(self, session: AgentSession, seal: Seal) -> None:
         self.session = session
+        self.allowance = Allowance()
         self._rounds = Rounds(session.principal, seal)
         self._carried: dict[str, Carry] = {
             "tools/call": self._call,

@@ -30,6 +30,7 @@ class Turn:
     """One of them, from the moment it is begun."""
 
     streams = True
+    level = ""
 
     def __init__(self, line: Line, key: Any, asked: Asked) -> None:
         self._line = line

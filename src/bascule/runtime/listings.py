@@ -203,6 +203,7 @@ class Listings:
     def forget(self, server: str) -> None:
         """All that was known of a server says nothing any more."""
         self.editions[server] += 1
+        self.version += 1
         self._latest.pop(server, None)
         self._quarantine.forget(server)
         self.memory.changes.pop(server, None)
