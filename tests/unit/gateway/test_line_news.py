@@ -39,13 +39,13 @@ async def line(folder: Path, living: Living) -> AsyncGenerator[tuple[LineNews, T
 async def test_a_client_of_the_old_era_is_told_from_its_introduction_on_to_its_end(tmp_path: Path):
     living = Living("act")
     async with line(tmp_path, living) as (news, told, session):
-        assert not session._roster.news._audiences
+        assert not session._roster.news._circles
         news.begin()
         news.begin()
         await living.become("look")
         await until(lambda: told.methods == ["notifications/tools/list_changed"])
         news.end()
-        assert not session._roster.news._audiences
+        assert not session._roster.news._circles
         assert news._telling is not None
         await asyncio.wait((news._telling,))
 

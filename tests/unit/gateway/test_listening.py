@@ -43,8 +43,8 @@ def session_stream(port: int, name: str, **headers: str) -> Any:
 def change(served: Served) -> None:
     """Have Alice's tools be others, without asking her servers."""
     news = served.runtime.session("alice", "s-1")._roster.news
-    for audience in news._audiences.values():
-        for listener in audience.listeners:
+    for circle in news._circles.values():
+        for listener in circle.listeners:
             listener.changed("tools")
 
 
@@ -114,7 +114,7 @@ async def test_a_client_that_hangs_up_leaves_nothing(served: Served):
         await events.next()
         assert len(served.app.streams) == 1
     await until(lambda: not len(served.app.streams))
-    assert not served.runtime.session("alice", "s-1")._roster.news._audiences
+    assert not served.runtime.session("alice", "s-1")._roster.news._circles
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ def news_of(session: AgentSession) -> News:
 
 async def settled(session: AgentSession) -> None:
     """Wait until all lists were looked at that may have changed."""
-    audiences = news_of(session)._audiences
-    await until(lambda: all(audience.due is None for audience in audiences.values()))
+    circles = news_of(session)._circles
+    await until(lambda: all(circle.due is None for circle in circles.values()))
 
 
 # Lists
@@ -152,7 +152,7 @@ async def test_who_left_is_told_nothing():
         assert not told.lists
         session.leave(other)
         session.leave(other)
-        assert not news_of(session)._audiences
+        assert not news_of(session)._circles
 
 
 async def test_what_changes_for_one_is_told_to_no_other(tmp_path: Path):
