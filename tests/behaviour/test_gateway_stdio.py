@@ -97,7 +97,7 @@ async def test_whoever_starts_it_is_the_user_and_that_is_said_on_stderr(tmp_path
 
 
 async def test_its_agent_session_can_be_named_and_is_still_private_when_it_is_started_anew(tmp_path: Path):
-    label = {"result": {"content": [], "_meta": {"dev.bascule/labels": {"sensitivity": "secret"}}}}
+    label = {"result": {"content": [], "_meta": {"dev.bascule/labels": ["secret"]}}}
     work = entry("obeying", tmp_path / "log", trust=["labels"], sandbox="none")
     for refused in (False, True):
         async with talking(tmp_path, "--user", "eve", "--session", "e-1", servers={"work": work}) as talk:
