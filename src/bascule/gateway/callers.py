@@ -1,10 +1,11 @@
 """Who asks: from the token a client shows to the desk of its agent session."""
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
 
-from bascule.core.errors import NotIdentified
+from bascule.core.errors import BasculeError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
 from bascule.identity.verifier import Believes
@@ -57,17 +58,34 @@ class Callers:
     async def find(self, authorization: str) -> Desk:
         """Raises `NotIdentified` for nobody, and for anybody who cannot prove it."""
         desk = self.known(authorization)
-        if desk is not None:
-            return desk
+        return desk if desk is not None else (await self._verified(authorization)).desk
+
+    async def lasts(self, authorization: str) -> None:
+        """Returns once a token that was believed is no longer. It is looked at again as if it were shown again."""
+        if self._development is not None:
+            await asyncio.get_running_loop().create_future()
+        while True:
+            known = self._known.get(authorization)
+            if known is None or known.until <= self._clock():
+                try:
+                    known = await self._verified(authorization)
+                except BasculeError:
+                    return
+            left = known.until - self._clock()
+            if left <= 0:
+                return
+            await asyncio.sleep(left)
+
+    async def _verified(self, authorization: str) -> Known:
         assert self._believes is not None
         identity = await self._believes.verify(_token(authorization))
-        desk = self._desk(identity.principal)
         now = self._clock()
+        known = Known(self._desk(identity.principal), min(identity.expires_at, now + BELIEVED_FOR))
         if len(self._known) >= MOST_KNOWN:
             self._known = {token: known for token, known in self._known.items() if now < known.until}
         if len(self._known) < MOST_KNOWN:
-            self._known[authorization] = Known(desk, min(identity.expires_at, now + BELIEVED_FOR))
-        return desk
+            self._known[authorization] = known
+        return known
 
     async def close(self) -> None:
         if self._believes is not None:

@@ -25,6 +25,11 @@ class Client(Listener, Protocol):
     """The other end of one request, over whatever connection it came."""
 
     @property
+    def level(self) -> str:
+        """From which level on it hears what servers remark in the course of the request. Empty: not at all."""
+        ...
+
+    @property
     def capabilities(self) -> Mapping[str, Any]:
         """What it says that it can be asked, in the protocol's words. Empty for one that cannot be reached."""
         ...

@@ -15,6 +15,7 @@ from bascule.gateway.answers import failed_call, failed_request, result_of
 from bascule.gateway.client import Client, Listener, progress_to
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
+from bascule.gateway.remarks import heard
 from bascule.gateway.rounds import Carry, Rounds
 from bascule.gateway.tasks import Tasks
 from bascule.identity.seal import Seal
@@ -24,7 +25,16 @@ from bascule.wire.stamp import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, O
 SERVER_INFO = {"name": "bascule", "title": "Bascule", "version": __version__}
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
-CAPABILITIES: JsonObject = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+CAPABILITIES: JsonObject = {
+    "tools": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "prompts": {"listChanged": True},
+    "completions": {},
+    "logging": {},
+}
+
+REACHING = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""Requests in whose course a server may remark something."""
 
 FRESH: JsonObject = {"ttlMs": 0, "cacheScope": "private"}
 """Lists are each principal's own, and follow what servers change: nobody may keep them."""
@@ -57,6 +67,11 @@ class Desk:
 
     async def serve(self, asked: Asked, client: Client | None = None) -> Served:
         """The result. Raises `Rejected`."""
+        if client is not None and client.level and client.streams and asked.method in REACHING:
+            return await heard(self.session, client, self._serve(asked, client))
+        return await self._serve(asked, client)
+
+    async def _serve(self, asked: Asked, client: Client | None) -> Served:
         carry = self._carried.get(asked.method)
         if carry is not None:
             if client is None or not (client.capabilities or "requestState" in asked.params):

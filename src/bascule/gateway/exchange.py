@@ -2,29 +2,32 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.attention import Attention
-from bascule.gateway.desk import Desk
+from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
 from bascule.gateway.old_sessions import OldSession
 from bascule.gateway.rejection import Rejected
+from bascule.gateway.steady import EVENT_HEADERS, Send, Steady, event
 from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
 from bascule.wire.stamp import CAPABILITIES_KEY
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
 JSON_HEADERS = [(b"content-type", b"application/json")]
-EVENT_HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
+
+
+class Serves(Protocol):
+    """Who answers a request."""
+
+    async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject | msgspec.Raw:
+        """The result. Raises `Rejected`."""
+        ...
+
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -35,13 +38,17 @@ FAREWELL = 1.0
 class Exchange:
     """The answer to one request, which begins to be sent with the first that there is to tell."""
 
-    def __init__(self, send: Send, asked: Asked, *, streams: bool, session: OldSession | None = None) -> None:
+    def __init__(
+        self, send: Send, asked: Asked, *, streams: bool, level: str = "", session: OldSession | None = None
+    ) -> None:
         self._send = send
+        self.level = level
         self._asked = asked
         self._session = session
         self._attention: Attention | None = None
         self.streams = streams
-        self._streaming = False
+        self._steady: Steady | None = None
+        """Set once events are sent."""
         self._ended = False
 
     @property
@@ -51,17 +58,21 @@ class Exchange:
             return as_object(self._asked.meta.get(CAPABILITIES_KEY))
         return self._session.capabilities if self._session is not None and self.streams else NOTHING
 
-    async def serve(self, desk: Desk, attention: Attention) -> None:
+    async def serve(self, desk: Serves, attention: Attention) -> None:
         self._attention = attention
-        with attention:
-            try:
-                result = await desk.serve(self._asked, self)
-            except Rejected as rejected:
-                await self._end(rejected.body(self._asked.id), rejected.status)
-            else:
-                await self._end(write_result(self._asked.id, result), 200)
-        if attention.gone:
-            await self._end(b"", 202)
+        try:
+            with attention:
+                try:
+                    result = await desk.serve(self._asked, self)
+                except Rejected as rejected:
+                    await self._end(rejected.body(self._asked.id), rejected.status)
+                else:
+                    await self._end(write_result(self._asked.id, result), 200)
+            if attention.gone:
+                await self._end(b"", 202)
+        finally:
+            if self._steady is not None:
+                self._steady.stop()
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Waits for a client that reads slowly."""
@@ -101,8 +112,8 @@ class Exchange:
             pass
 
     async def _say(self, message: bytes) -> None:
-        if not self._streaming and not self._ended:
-            self._streaming = True
+        if self._steady is None and not self._ended:
+            self._send = self._steady = Steady(self._send)
             await self._send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
         # Its request may have been answered meanwhile.
         if not self._ended:
@@ -113,16 +124,15 @@ class Exchange:
         if self._ended:
             return
         self._ended = True
-        if self._streaming and not body:
+        if self._steady is not None and not body:
             await self._send({"type": "http.response.body", "body": b""})
-        elif self._streaming:
+        elif self._steady is not None:
             await self._event(body, more=False)
         else:
             await respond(self._send, status, body)
 
     async def _event(self, data: bytes, *, more: bool) -> None:
-        event = b"event: message\r\ndata: " + data + b"\r\n\r\n"
-        await self._send({"type": "http.response.body", "body": event, "more_body": more})
+        await self._send({"type": "http.response.body", "body": event(data), "more_body": more})
 
 
 def _answer(message: Message) -> Any:

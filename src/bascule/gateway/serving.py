@@ -91,7 +91,13 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
     """Until what `on_ready` was given is called. Requests under way are answered first."""
     server = _quiet_server(app)
-    on_ready(lambda: setattr(server, "should_exit", True))
+
+    def stop() -> None:
+        # Streams last for as long as their clients want, and nobody waits for that.
+        app.streams.close()
+        server.should_exit = True
+
+    on_ready(stop)
     try:
         await server.serve(sockets=[listening])
     finally:

@@ -249,7 +249,8 @@ class HttpDispatcher:
 
     def _take(self, message: Message, exchange: Exchange) -> None:
         self.vitals.hear()
-        self._inbound.take(message, exchange.request.permit, exchange.key)
+        request = exchange.request
+        self._inbound.take(message, request.permit, exchange.key, request.on_notice)
 
     async def _settle_progress(self, relay: ProgressRelay, exchange: Exchange) -> None:
         left = min(exchange.left(), SETTLE_TIMEOUT)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from bascule.core.ear import most_talkative
 from bascule.core.jsonvalue import JsonObject
 
 NEW_VERSIONS = ("2026-07-28",)
@@ -25,6 +26,7 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
@@ -49,6 +51,14 @@ class Stamp(msgspec.Struct, frozen=True):
 
     version: str
     envelope: Mapping[str, Any]
+
+    def heard_from(self, level: str) -> "Stamp":
+        """The same for a request for which somebody wants to hear remarks from this level on, beside what is wanted
+        anyway."""
+        if not self.envelope:
+            return self
+        wanted = most_talkative(level, str(self.envelope.get(LOG_LEVEL_KEY, "")))
+        return Stamp(self.version, {**self.envelope, LOG_LEVEL_KEY: wanted}) if wanted else self
 
     def params(
         self, params: Mapping[str, Any] | None, trace: str, capabilities: Mapping[str, Any] | None = None
