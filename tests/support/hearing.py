@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp_types import EmptyResult, SetLevelRequest, SubscribeRequest
 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
@@ -40,14 +40,14 @@ async def telling(
 class Heard:
     """A client of the official SDK, and all that it was told."""
 
-    def __init__(self, port: int, era: Era, log_level: Any = None) -> None:
+    def __init__(self, gateway: int | StdioServerParameters, era: Era, log_level: Any = None) -> None:
         self.era = era
         self.messages: list[Any] = []
         self.events: list[Any] = []
         self.logs: list[Any] = []
         self._stack = AsyncExitStack()
         self.client = Client(
-            f"http://127.0.0.1:{port}/mcp",
+            f"http://127.0.0.1:{gateway}/mcp" if isinstance(gateway, int) else gateway,
             mode=MODES[era],
             message_handler=self._hear,
             logging_callback=self._log,
@@ -82,9 +82,12 @@ class Heard:
 
 
 @asynccontextmanager
-async def hearing(port: int, era: Era, *, uris: tuple[str, ...] = (), log_level: Any = None) -> AsyncGenerator[Heard]:
-    """A client that has looked at everything, and listens from then on."""
-    heard = Heard(port, era, log_level)
+async def hearing(
+    gateway: int | StdioServerParameters, era: Era, *, uris: tuple[str, ...] = (), log_level: Any = None
+) -> AsyncGenerator[Heard]:
+    """A client that has looked at everything, and listens from then on: to a gateway at a port, or one that it
+    starts."""
+    heard = Heard(gateway, era, log_level)
     async with fail_after(60, "a client that listens"), AsyncExitStack() as stack:
         client = await stack.enter_async_context(heard.client)
         await client.list_tools()

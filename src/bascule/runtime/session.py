@@ -36,8 +36,8 @@ from bascule.runtime.searching import PAIR, Searching, found
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
-from bascule.runtime.task_calls import TaskRef, following
 from bascule.runtime.subscriptions import Subscriptions
+from bascule.runtime.task_calls import TaskRef, following
 from bascule.runtime.tool_call import TOOL_CALL
 from bascule.sandbox.boxing import Boxing
 from bascule.workspace.workspace import Workspace
