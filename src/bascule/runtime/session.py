@@ -17,7 +17,7 @@ from bascule.core.answer import Respondent
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.ear import EAR, Ear
 from bascule.core.errors import BasculeError
-from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure
+from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, TaskResult, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.prompt import PromptSpec
 from bascule.core.receipt import Cause, Receipt
@@ -37,6 +37,7 @@ from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
 from bascule.runtime.subscriptions import Subscriptions
+from bascule.runtime.task_calls import TaskRef, following
 from bascule.runtime.tool_call import TOOL_CALL
 from bascule.sandbox.boxing import Boxing
 from bascule.workspace.workspace import Workspace
@@ -242,6 +243,14 @@ class AgentSession:
         if self._searching is not None and name in PAIR:
             return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
+
+    def follow(
+        self, method: str, ref: TaskRef, answers: Mapping[str, Any] | None, respondent: Respondent
+    ) -> Coroutine[Any, Any, TaskResult | ToolFailure]:
+        """Ask after a task that a call has led to, by one of the methods of its protocol."""
+        given = {} if answers is None else {"inputResponses": dict(answers)}
+        inquiry = Inquiry(ref.name, given, server=ref.key.server, respondent=respondent)
+        return self._executor.carry(self._standing, following(method, ref), inquiry)
 
     async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
         """The resources, and templates of such, of all servers that can be reached. A `required` one that cannot

@@ -40,8 +40,8 @@ def test_the_error_codes_are_those_of_the_sdk():
     assert stamp.INTERNAL_ERROR == jsonrpc.INTERNAL_ERROR
 
 
-def test_the_methods_that_bear_a_name_are_those_of_the_sdk():
-    assert inbound.NAME_BEARING_METHODS == stamp._NAMED_BY
+def test_the_methods_that_bear_a_name_are_those_of_the_sdk_and_of_tasks():
+    assert {**inbound.NAME_BEARING_METHODS, **dict.fromkeys(stamp._TASKS, "taskId")} == stamp._NAMED_BY
 
 
 @settings(deadline=None)
