@@ -345,7 +345,9 @@ class Roster:
         raise_for_required(report for report in reports if not self._awaits_login(report))
 
     def _awaits_login(self, report: ServerReport) -> bool:
-        return isinstance(report.error, LoginNeeded) and target_of(self.servers[report.name]) is not None
+        server = self.servers[report.name]
+        known_later = server.headers_command is not None or target_of(server) is not None
+        return isinstance(report.error, LoginNeeded) and known_later
 
     def report(self, principal: Principal, server: str) -> ServerReport:
         config = self.servers.get(server)
