@@ -186,7 +186,10 @@ def claims_in(text: str) -> list[str]:
 
 
 @pytest.mark.requirement("GTW-2")
-async def test_a_callers_token_reaches_no_server_in_any_way(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+async def test_a_callers_token_reaches_no_server_in_any_way(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BASCULE_SANDBOX", "bubblewrap")
     caplog.set_level("DEBUG")
     events = Events()
     token, signs = canary_token("alice")
@@ -195,9 +198,9 @@ async def test_a_callers_token_reaches_no_server_in_any_way(tmp_path: Path, capl
         login = await stack.enter_async_context(fake_login())
         served = await stack.enter_async_context(
             serving(
-                obeying(tmp_path / "log"),
-                stand_in("seen", "mirror"),
-                stand_in("kit", "mirror", kit=True),
+                obeying(tmp_path / "log", sandbox="none"),
+                stand_in("seen", "mirror", sandbox="none"),
+                stand_in("kit", "mirror", kit=True, sandbox="none"),
                 ServerConfig(
                     "box",
                     StdioTransport(str(BASCULE), ("sandbox", "serve")),
