@@ -229,7 +229,7 @@ def test_a_text_has_no_items():
     ],
 )
 def test_a_program_that_prints_headers_is_one_for_each_principal(command: Any, more: dict[str, Any], told: list[str]):
-    given = {"kind": "http", "lifetime": "session", "kit": False, **more}
+    given: dict[str, Any] = {"kind": "http", "lifetime": "session", "kit": False, **more}
     found = [str(flaw) for flaw in headers_command_flaws(command=command, **given)]
     assert len(found) == len(told)
     assert all(flaw.startswith("headers_command") and words in flaw for flaw, words in zip(found, told, strict=True))
