@@ -33,6 +33,9 @@ AT_ONCE = 1.0
 
 SCHEME = "bearer "
 
+TOKEN_SHOWN = "token_shown"  # noqa: S105 -- the name of a rule
+"""The rule by which who shows no token at all is turned away. Nothing had to be looked at for it."""
+
 
 class Known(msgspec.Struct, frozen=True):
     """A token that was verified."""
@@ -144,7 +147,7 @@ def _token(authorization: str) -> str | None:
     if authorization[: len(SCHEME)].lower() != SCHEME:
         raise NotIdentified(
             "the Authorization header is not of the kind Bearer",
-            rule="token_shown",
+            rule=TOKEN_SHOWN,
             fix="send the header `Authorization: Bearer …` with a token",
         )
     return authorization[len(SCHEME) :].strip()

@@ -100,19 +100,19 @@ async def test_who_was_believed_before_is_asked_again_however_many_were_not(monk
     async with running() as runtime:
         who = Callers(runtime, book, clock)
         await who.find("Bearer a", "here")
-        await who.strangers.turn_away("here")
+        await who.strangers.turn_away("here", token=True)
         clock.now += 0.01
         for token in ("Bearer b", "Bearer x"):
             with pytest.raises(TooMuch):
                 await who.find(token, "here")
         assert await who.find("Bearer b", "there")
         clock.now += BELIEVED_FOR + 1
-        await who.strangers.turn_away("here")
-        await who.strangers.turn_away("here")
+        await who.strangers.turn_away("here", token=True)
+        await who.strangers.turn_away("here", token=True)
         assert (await who.find("Bearer a", "here")).session.principal == ALICE
         clock.now = 2000.0
-        await who.strangers.turn_away("here")
-        await who.strangers.turn_away("here")
+        await who.strangers.turn_away("here", token=True)
+        await who.strangers.turn_away("here", token=True)
         with pytest.raises(TooMuch):
             await who.find("Bearer a", "here")
     assert book.asked == ["a", "b", "a"]
