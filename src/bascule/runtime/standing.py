@@ -11,6 +11,7 @@ from weakref import ref
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import ServerConfig
+from bascule.core.ear import EAR
 from bascule.core.errors import (
     BasculeError,
     ConnectFailed,
@@ -241,6 +242,9 @@ class Standing:
             limit = rounds.deadline - perf_counter()
         else:
             limit = prepared.timeout if prepared.timeout is not None else server.timeouts.call
+        ear = EAR.get()
+        if ear is not None:
+            ear.at(prepared.server)
         return Request(
             prepared.method,
             prepared.params,
@@ -250,6 +254,7 @@ class Standing:
             prepared.on_progress,
             prepared.headers,
             tally=meter.tally if meter is not None and server.limits.bytes_per_minute is not None else None,
+            ear=ear,
         )
 
     def _removed(self, name: str) -> UnknownTool | None:
