@@ -44,21 +44,29 @@ def changing(mcp: FastMCP[Any]) -> tuple[Callable[[], str], ...]:
 
     @READS
     def passing() -> str:
-        """Is there, and soon not."""
+        """Is there now and then."""
         return "here"
+
+    there = set[str]()
 
     @READS
     def test_trigger_tool_change() -> str:
-        """A tool comes and goes."""
-        mcp.tool(passing, name=PASSING)
-        mcp.local_provider.remove_tool(PASSING)
+        """A tool comes, or goes."""
+        if "tool" in there:
+            mcp.local_provider.remove_tool(PASSING)
+        else:
+            mcp.tool(passing, name=PASSING)
+        there.symmetric_difference_update(("tool",))
         return "changed"
 
     @READS
     def test_trigger_prompt_change() -> str:
-        """A prompt comes and goes."""
-        mcp.prompt(passing, name=PASSING)
-        mcp.local_provider.remove_prompt(PASSING)
+        """A prompt comes, or goes."""
+        if "prompt" in there:
+            mcp.local_provider.remove_prompt(PASSING)
+        else:
+            mcp.prompt(passing, name=PASSING)
+        there.symmetric_difference_update(("prompt",))
         return "changed"
 
     return test_trigger_tool_change, test_trigger_prompt_change

@@ -10,7 +10,7 @@ from fastmcp import Context as FastContext
 from fastmcp import FastMCP
 from fastmcp.prompts import Message
 from fastmcp.server.event_store import EventStore
-from furnished import BACK_IN, serve_app
+from furnished import BACK_IN, PASSING, serve_app
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -78,14 +78,29 @@ def test_error() -> str:
     raise ToolError("This tool intentionally returns an error for testing")
 
 
+def passing() -> str:
+    """Is there now and then."""
+    return "here"
+
+
 async def test_trigger_tool_change(ctx: Context[Any, Any]) -> str:
-    """Says that a tool came or went."""
+    """A tool comes, or goes."""
+    server = ctx.mcp_server
+    if any(tool.name == PASSING for tool in await server.list_tools()):
+        server.remove_tool(PASSING)
+    else:
+        server.add_tool(passing, PASSING, structured_output=False)
     await ctx.notify_tools_changed()
     return "changed"
 
 
 async def test_trigger_prompt_change(ctx: Context[Any, Any]) -> str:
-    """Says that a prompt came or went."""
+    """A prompt comes, or goes."""
+    server = ctx.mcp_server
+    if any(prompt.name == PASSING for prompt in await server.list_prompts()):
+        server.remove_prompt(PASSING)
+    else:
+        server.prompt(PASSING)(passing)
     await ctx.notify_prompts_changed()
     return "changed"
 

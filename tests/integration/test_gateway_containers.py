@@ -101,7 +101,7 @@ class Deployment:
             time.sleep(0.2)
 
     def state(self, service: str, shown: str) -> str:
-        return self.engine.run("inspect", "--format", shown, self.compose("ps", "--quiet", service))
+        return self.engine.run("inspect", "--format", shown, f"deployed_{service}_1")
 
     def ask(self, gateway: str, tool: str, *, user: str | None = "alice", **arguments: Any) -> dict[str, Any]:
         """What a client of the gateway is told that has this user's token, or none."""

@@ -172,7 +172,7 @@ class Desk:
         """What is no failure yet, because its server only asks something first."""
         if failure.kind is FailureKind.INPUT_REQUIRED:
             return self._rounds.passed_on(asked, failure, respondent)
-        raise failed_request(failure, new=asked.new)
+        raise failed_request(failure, new=asked.new, uri=asked.params.get("uri"))
 
     async def _complete(self, asked: Asked) -> JsonObject:
         ref, argument = asked.params.get("ref"), asked.params.get("argument")
