@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from bascule.core.tally import Tally
+from bascule.core.trace import TraceContext
 
 
 class Permit(Protocol):
@@ -43,3 +44,5 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Whether the server is told when we stop waiting. The protocol forbids it for `initialize`."""
     tally: Tally | None = None
     """Where the bytes that go and come are counted, if anybody wants to know."""
+    trace: TraceContext | None = None
+    """The trace it belongs to, as its server is told. None: one of its own."""

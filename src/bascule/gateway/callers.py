@@ -1,6 +1,7 @@
 """Who asks: from the token a client shows to the desk of its agent session."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -9,6 +10,10 @@ from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
 from bascule.identity.verifier import Believes
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.session import AgentSession
+
+if TYPE_CHECKING:
+    from bascule.records.telemetry.telemetry import Telemetry
 
 BELIEVED_FOR = 60.0
 """Seconds for which a token that was verified is believed without another look: so long a key that was taken back still
@@ -77,8 +82,16 @@ class Callers:
         desk = self._desks.get(principal)
         if desk is None:
             session = self._runtime.session(principal.user_id, principal.session_id)
-            desk = self._desks[principal] = Desk(session)
+            desk = self._desks[principal] = _desk_of(session, self._runtime.telemetry)
         return desk
+
+
+def _desk_of(session: AgentSession, telemetry: "Telemetry | None") -> Desk:
+    if telemetry is None:
+        return Desk(session)
+    from bascule.gateway.traced import TracedDesk  # noqa: PLC0415 -- most gateways are not watched
+
+    return TracedDesk(session, telemetry)
 
 
 def _token(authorization: str) -> str | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 PARAM = b"mcp-param-"
+TRACE = b"trace"
 
 BLANK = " \t"
 """What may stand around a value without being a part of it. Not every web server takes it away."""
@@ -35,6 +36,8 @@ class Head(msgspec.Struct):
     hosts: list[str] = []
     origins: list[str] = []
     params: dict[str, str] = {}
+    traceparent: str | None = None
+    tracestate: str = ""
     twice: str = ""
 
     @property
@@ -60,12 +63,22 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             head.hosts.append(value.decode("latin-1"))
         elif name == b"origin":
             head.origins.append(value.decode("latin-1"))
-        elif name.startswith(PARAM):
-            key = name.decode("latin-1")
-            if key in head.params:
-                head.twice = key
-            head.params[key] = value.decode("latin-1").strip(BLANK)
+        elif name.startswith((PARAM, TRACE)):
+            _read_more(head, name, value.decode("latin-1").strip(BLANK))
     return head
+
+
+def _read_more(head: Head, name: bytes, value: str) -> None:
+    """Of two parents neither is believed. A trace's state may come in several parts."""
+    if name == b"traceparent":
+        head.traceparent = value if head.traceparent is None else ""
+    elif name == b"tracestate":
+        head.tracestate = f"{head.tracestate},{value}" if head.tracestate else value
+    elif name.startswith(PARAM):
+        key = name.decode("latin-1")
+        if key in head.params:
+            head.twice = key
+        head.params[key] = value
 
 
 _KNOWN: dict[str, tuple[bool, bool]] = {}

@@ -21,6 +21,7 @@ class OldSession(msgspec.Struct):
 
     principal: Principal
     used: float
+    began: float
     running: dict[Any, Attention] = {}
     """Requests under way, by the ids the client gave them."""
 
@@ -28,14 +29,17 @@ class OldSession(msgspec.Struct):
 class OldSessions:
     """All of them, each under an id that cannot be guessed."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], ended: Callable[[float], None] | None = None) -> None:
+        """`ended` is told of each session that is over how many seconds it was used."""
         self._clock = clock
+        self._ended = ended
         self._sessions: dict[str, OldSession] = {}
 
     def begin(self, principal: Principal) -> str:
         self._forget()
         name = secrets.token_urlsafe(24)
-        self._sessions[name] = OldSession(principal, self._clock())
+        now = self._clock()
+        self._sessions[name] = OldSession(principal, now, now)
         return name
 
     def find(self, name: str, principal: Principal) -> OldSession | None:
@@ -53,8 +57,10 @@ class OldSessions:
     def end(self, name: str, principal: Principal) -> bool:
         if self.find(name, principal) is None:
             return False
-        for attention in self._sessions.pop(name).running.values():
+        session = self._sessions.pop(name)
+        for attention in session.running.values():
             attention.give_up()
+        self._over(session)
         return True
 
     def _forget(self) -> None:
@@ -64,4 +70,8 @@ class OldSessions:
             name, oldest = next(iter(self._sessions.items()))
             if len(self._sessions) < MOST_SESSIONS and oldest.used >= idle:
                 return
-            del self._sessions[name]
+            self._over(self._sessions.pop(name))
+
+    def _over(self, session: OldSession) -> None:
+        if self._ended is not None:
+            self._ended(session.used - session.began)

@@ -84,14 +84,24 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
         loopback_only=door.development is not None,
     )
     issuers = (auth.issuer,) if believes is not None and auth.issuer else ()
-    signs = Signs(door.known_as, issuers)
-    return Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock))
+    signs = Signs(door.known_as, issuers, runtime.unready)
+    telemetry = runtime.telemetry
+    ended = None if telemetry is None else telemetry.counts.session_ended
+    app = Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock, ended))
+    if telemetry is not None:
+        app.responded = telemetry.counts.responded
+    return app
 
 
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
     """Until what `on_ready` was given is called. Requests under way are answered first."""
     server = _quiet_server(app)
-    on_ready(lambda: setattr(server, "should_exit", True))
+
+    def stop() -> None:
+        app.drain()
+        server.should_exit = True
+
+    on_ready(stop)
     try:
         await server.serve(sockets=[listening])
     finally:

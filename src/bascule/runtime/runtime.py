@@ -26,6 +26,7 @@ from bascule.runtime.boxes import Boxes
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.native import native_server, natives_of, with_natives
+from bascule.runtime.observing import Observing
 from bascule.runtime.raising import Raising
 from bascule.runtime.reloading import Reloading
 from bascule.runtime.respondent import Respondent
@@ -44,6 +45,7 @@ from bascule.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from bascule.identity.minting import Mint
+    from bascule.records.telemetry.telemetry import Telemetry
     from bascule.runtime.wrapping import Wrapper, Wrapping
 
 
@@ -80,7 +82,9 @@ class Runtime:
         self._on_login = on_login
         self._log = ServerLog(time.time)
         self._audit = Audit(time.time)
-        self._recorder = Recorder(sinks, self._log, self._audit)
+        self._observing = Observing(config)
+        told = sinks if self._observing.telemetry is None else (self._observing.note, *sinks)
+        self._recorder = Recorder(told, self._log, self._audit)
         self._prove_required = prove_required
         self._store: Store | None = None
         self._roster: Roster | None = None
@@ -150,6 +154,7 @@ class Runtime:
         self._workspaces = Workspaces.at(self.config.workspace_root, folder, quota=self.config.workspace_quota)
         self._store = store_at(self.config.store, folder)
         try:
+            await self._observing.open()
             await self._store.open()
             whole = self.config.audit_arguments == "full"
             await self._audit.open(folder, self._store.anchors, every=self.config.anchor_every, whole=whole)
@@ -178,9 +183,11 @@ class Runtime:
         self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, introducing, *within)
         self._roster.listings.locking.watch(self._roster.listings.follow_lock)
         raising.gates = self._roster
-        terms = Terms(raising, self._asking)
-        self._executor = Executor(self._roster.links, self._recorder, time.time, answering, terms)
+        self._executor = Executor(
+            self._roster.links, self._recorder, time.time, answering, Terms(raising, self._asking)
+        )
         self._executor.natives, self._executor.wrapping = natives_of(self.config), self._wrapping
+        self._observing.begin(self._roster, self._executor, self._recorder, raising.fence.lease)
 
         def trial(config: RuntimeConfig) -> Roster:
             """For servers that may not come to stay: their links are logged, and nothing else is kept or told."""
@@ -210,6 +217,7 @@ class Runtime:
             self._watching.cancel()
             await asyncio.wait((self._watching,))
             self._watching = None
+        await self._observing.stop()
         if self._roster is not None:
             await self._roster.close()
             if self._executor is not None:
@@ -233,11 +241,22 @@ class Runtime:
         if self._store is not None:
             await self._store.close()
             self._store = None
+        await self._observing.close()
 
     @property
     def config(self) -> RuntimeConfig:
         """What runs. The settings beside the servers are those of the start."""
         return self._reloading.config if self._reloading is not None else self._config
+
+    @property
+    def telemetry(self) -> "Telemetry | None":
+        """What it counts and traces, if the config asks for that."""
+        return self._observing.telemetry
+
+    def unready(self) -> tuple[str, ...]:
+        """Why requests had better go elsewhere now: `store`, `audit`, `required-server` or `not-running`. Empty where
+        nothing is in the way."""
+        return self._observing.unready()
 
     def watch(self) -> None:
         """Apply edits of the config's file from the start of the runtime on. An event tells what became of each."""

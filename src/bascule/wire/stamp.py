@@ -44,9 +44,11 @@ class Stamp(msgspec.Struct, frozen=True):
     version: str
     envelope: Mapping[str, Any]
 
-    def params(self, params: Mapping[str, Any] | None, trace: str) -> JsonObject:
+    def params(self, params: Mapping[str, Any] | None, trace: str, state: str = "") -> JsonObject:
         """The parameters to send, in our trace context. They are never changed in place: the caller may hold them."""
         meta = {**self.envelope, "traceparent": trace}
+        if state:
+            meta["tracestate"] = state
         return {**params, "_meta": meta} if params else {"_meta": meta}
 
     def headers(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, str]:
@@ -77,7 +79,8 @@ def old_stamp(version: str) -> Stamp:
 
 
 def traceparent(random: Callable[[int], bytes]) -> str:
-    """A W3C trace context of our own. The caller's never travels upstream: it may carry their data."""
+    """A W3C trace context of our own, for what belongs to no other trace. Baggage never travels upstream: it may carry
+    the caller's data."""
     digits = random(23).hex()
     # The last digit of each id is ours: one of all zeros would mean none.
     return f"00-{digits[:31]}1-{digits[31:]}1-01"

@@ -53,3 +53,17 @@ def test_of_too_many_the_one_used_longest_ago_is_forgotten_first(monkeypatch: py
     assert sessions.find(first, ALICE)
     third = begun(sessions)
     assert [name for name in (first, second, third) if sessions.find(name, ALICE)] == [first, third]
+
+
+def test_it_is_told_how_long_each_was_used():
+    clock, told = Clock(), list[float]()
+    sessions = OldSessions(clock, told.append)
+    ended, forgotten = begun(sessions), begun(sessions)
+    clock.now += 5
+    assert sessions.find(forgotten, ALICE) is not None
+    clock.now += 2
+    assert sessions.end(ended, ALICE)
+    assert told == [7.0]
+    clock.now += IDLE + 1
+    begun(sessions)
+    assert told == [7.0, 5.0]

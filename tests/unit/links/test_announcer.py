@@ -43,3 +43,14 @@ async def test_the_whole_life_of_a_link_is_told():
     assert {(event.server, event.lane, event.principal, event.at) for event in told} == {
         ("files", Lane.PROXIED, BOB, 7.0)
     }
+
+
+async def test_of_a_link_that_has_ended_it_is_told_how_long_it_was_of_use():
+    told: list[LinkChanged] = []
+    link = announced(told, lambda: stdio("echo"))
+    async with fail_after(20):
+        link.start()
+        await link.opened()
+        await link.close()
+    assert [event.lived is not None and event.lived > 0 for event in told] == [False, False, True]
+    assert told[1].lived is None

@@ -123,3 +123,8 @@ def test_remarks_are_asked_for_from_a_level_on_or_not_at_all():
 
     assert asked[stamp.LOG_LEVEL_KEY] == "warning"
     assert stamp.LOG_LEVEL_KEY not in NEW.params(None, "t")["_meta"]
+
+
+def test_the_state_of_a_trace_goes_with_it_where_there_is_one():
+    assert OLD.params(None, TRACE, "a=1") == {"_meta": {"traceparent": TRACE, "tracestate": "a=1"}}
+    assert NEW.params({"x": 1}, TRACE, "a=1")["_meta"] == {**NEW.envelope, "traceparent": TRACE, "tracestate": "a=1"}
