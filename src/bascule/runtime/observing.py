@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bascule.compliance.lease import Lease
 from bascule.config.model import RuntimeConfig
+from bascule.config.telemetry import TelemetrySettings
 from bascule.core.events import Event
 from bascule.records.recorder import Recorder
 from bascule.runtime.executor import Executor
@@ -21,8 +22,10 @@ NOT_RUNNING = "not-running"
 class Observing:
     """Of one runtime, from before its start to after its end."""
 
-    def __init__(self, config: RuntimeConfig) -> None:
-        self.telemetry = _telemetry_of(config)
+    def __init__(self, config: RuntimeConfig, *, page: bool = True) -> None:
+        """Without a page, metrics are not served although the config says where: another program does that."""
+        settings = config.telemetry
+        self.telemetry = _telemetry_of(settings if page else TelemetrySettings(settings.otlp))
         self._readiness: Readiness | None = None
 
     def note(self, event: Event) -> None:
@@ -57,13 +60,13 @@ class Observing:
             await self.telemetry.close()
 
 
-def _telemetry_of(config: RuntimeConfig) -> "Telemetry | None":
-    if not config.telemetry:
+def _telemetry_of(settings: TelemetrySettings) -> "Telemetry | None":
+    if not settings:
         return None
     from bascule import __version__  # noqa: PLC0415 -- the package's own root
     from bascule.records.telemetry.telemetry import Telemetry  # noqa: PLC0415 -- most runtimes have none
 
-    return Telemetry(config.telemetry, __version__)
+    return Telemetry(settings, __version__)
 
 
 def _links_of(roster: Roster) -> list[tuple[str, str, str]]:

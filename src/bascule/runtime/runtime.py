@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
+from bascule.config.secrets_in import secrets_in
 from bascule.config.state import state_folder, surroundings
 from bascule.core.answer import OnAsk, OnElicit, OnSample
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
+from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.identity.redirect import OnLogin
 from bascule.records.audit import Audit
@@ -71,6 +73,7 @@ class Runtime:
         on_login: OnLogin | None = None,
         on_ask: OnAsk | None = None,
         prove_required: bool = True,
+        metrics_page: bool = True,
     ) -> None:
         self._config = config
         self._natives: dict[str, ServerConfig] = {}
@@ -82,7 +85,7 @@ class Runtime:
         self._on_login = on_login
         self._log = ServerLog(time.time)
         self._audit = Audit(time.time)
-        self._observing = Observing(config)
+        self._observing = Observing(config, page=metrics_page)
         told = sinks if self._observing.telemetry is None else (self._observing.note, *sinks)
         self._recorder = Recorder(told, self._log, self._audit)
         self._prove_required = prove_required
@@ -257,6 +260,13 @@ class Runtime:
         """Why requests had better go elsewhere now: `store`, `audit`, `required-server` or `not-running`. Empty where
         nothing is in the way."""
         return self._observing.unready()
+
+    def masked(self, text: str) -> str:
+        """The text without any secret that is known here: of the config, and what servers were logged in with."""
+        masks = () if self._roster is None else tuple(self._roster.masks.values())
+        for mask in (Mask(secrets_in(self.config)), *masks):
+            text = mask.text(text)
+        return text
 
     def watch(self) -> None:
         """Apply edits of the config's file from the start of the runtime on. An event tells what became of each."""
