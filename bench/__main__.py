@@ -21,6 +21,7 @@ SUITES = (
     "bridge_plain",
     "deciding",
     "auditing",
+    "telemetry",
     "raises",
     "starting",
     "resync",

@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": self._told(record.getMessage()[:LONGEST]),
+            "message": self._told(record.getMessage())[:LONGEST],
         }
         span = CURRENT_SPAN.get()
         if span is not None and span.context is not None:
@@ -40,7 +40,7 @@ class JsonLines(logging.Formatter):
         if isinstance(server, str):
             line["server"] = server
         if record.exc_info:
-            line["error"] = self._told(self.formatException(record.exc_info)[-LONGEST:])
+            line["error"] = self._told(self.formatException(record.exc_info))[-LONGEST:]
         return _encode(line).decode()
 
     def _told(self, text: str) -> str:

@@ -122,7 +122,9 @@ class Executor:
             told = await self._terms.learn(standing, error, trail)
             if isinstance(told, OutcomeWithheld):
                 trail.withholding = None
-            outcome = trail.failure(standing.mask_of(trail.server).error(told))
+            mask = standing.mask_of(trail.server)
+            # A reply that was not believed is kept beside it, and may say anything.
+            outcome = mask.failure(trail.failure(mask.error(told)))
         if trail.withholding is not None:
             await trail.withholding.release()
         return outcome
