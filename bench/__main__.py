@@ -24,6 +24,7 @@ SUITES = (
     "bridge_plain",
     "deciding",
     "auditing",
+    "telemetry",
     "raises",
     "starting",
     "resync",

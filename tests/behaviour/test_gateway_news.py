@@ -213,7 +213,7 @@ EVERYTHING = {f"{kind}ListChanged": True for kind in ("tools", "resources", "pro
 @pytest.mark.requirement("GTW-3")
 @pytest.mark.parametrize("new", [True, False])
 async def test_nobody_is_told_what_changes_for_somebody_else(tmp_path: Path, new: bool):
-    tokens = {who: {"Authorization": bearer(who)} for who in ("alice", "bob")}
+    tokens: dict[str, dict[str, Any]] = {who: {"Authorization": bearer(who)} for who in ("alice", "bob")}
     async with (
         telling("stdio", "old", tmp_path / "log") as config,
         serving(config, auth=AUTH, within=60) as gateway,

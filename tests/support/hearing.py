@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mcp import Client, StdioServerParameters
-from mcp_types import EmptyResult, SetLevelRequest, SubscribeRequest
+from mcp_types import EmptyResult, SetLevelRequest, SetLevelRequestParams, SubscribeRequest, SubscribeRequestParams
 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
 from servers.telling import Telling
@@ -65,7 +65,7 @@ class Heard:
 
     async def ask_for(self, level: Any) -> None:
         """Say, in the old era's way, how much is wanted of what servers remark."""
-        await self.client.session.send_request(SetLevelRequest(params={"level": level}), EmptyResult)
+        await self.client.session.send_request(SetLevelRequest(params=SetLevelRequestParams(level=level)), EmptyResult)
 
     @property
     def changed(self) -> list[str]:
@@ -97,7 +97,7 @@ async def hearing(
         await client.list_prompts()
         if era == "old":
             for uri in uris:
-                await client.session.send_request(SubscribeRequest(params={"uri": uri}), EmptyResult)
+                await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
         else:
             wanted = {f"{kind}_list_changed": True for kind in ("tools", "resources", "prompts")}
             stream = await stack.enter_async_context(client.listen(**wanted, resource_subscriptions=uris))

@@ -68,7 +68,7 @@ async def examine(options: argparse.Namespace) -> list[Check]:
         if any(check.status == "fail" for check in kept):
             # Without its level no agent session begins, and nothing more can be looked at.
             return checks
-        async with Runtime(config, prove_required=False) as runtime:
+        async with Runtime(config, prove_required=False, metrics_page=False) as runtime:
             session = runtime.session(user, session_id)
             checks += await engine_checks(config, session.boxing)
             reports = [report async for report in session.connecting()]

@@ -4,7 +4,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import import_module
+from types import ModuleType
 
 from bascule.cli.parser import build_parser
 
@@ -66,13 +68,27 @@ def _module_of(options: argparse.Namespace) -> str:
 
 def run(options: argparse.Namespace) -> int:
     """Run one command. What goes wrong is told once, in full, and never as a traceback."""
+    from bascule.cli import exit_codes  # noqa: PLC0415 -- only now is it known that it is needed
+    from bascule.cli.explain import explain  # noqa: PLC0415
+    from bascule.core.errors import BasculeError  # noqa: PLC0415
+
+    command = import_module(_module_of(options))
+    try:
+        # A command that serves says in its own way what it says.
+        with getattr(command, "words", nullcontext)(options):
+            return _run(command, options)
+    except BasculeError as error:
+        print(explain(error), file=sys.stderr)
+        return exit_codes.of_error(error)
+
+
+def _run(command: ModuleType, options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 -- only now is it known that it is needed
 
     from bascule.cli import exit_codes  # noqa: PLC0415
     from bascule.cli.explain import as_json, explain  # noqa: PLC0415
     from bascule.core.errors import BasculeError  # noqa: PLC0415
 
-    command = import_module(_module_of(options))
     try:
         # A command that serves many chooses a faster loop, where there is one.
         with asyncio.Runner(loop_factory=getattr(command, "LOOP_FACTORY", None)) as runner:

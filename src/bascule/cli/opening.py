@@ -36,7 +36,9 @@ async def agent_session(
     """The agent session a command works in. With `watch`, it follows edits of the config."""
     config = config or read_config(options)
     # A command shows how every server stands, also when a required one fails, so it does not prove them beforehand.
-    made = Runtime(config, sinks=(*sinks, tell_raised), prove_required=False, **_person(watch=watch))
+    # Nor does it serve metrics: what does may run beside it, at the same address.
+    unlike = {"prove_required": False, "metrics_page": False}
+    made = Runtime(config, sinks=(*sinks, tell_raised), **unlike, **_person(watch=watch))
     if watch:
         made.watch()
     async with made as runtime:

@@ -184,6 +184,9 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: `gateway.host`")
     command.add_argument("--port", metavar="NUMBER", type=int, help="and at this port; default: `gateway.port`")
     command.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
+    command.add_argument(
+        "--log", choices=("text", "json"), help="how it says what happens; default: $BASCULE_LOG, else text"
+    )
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:

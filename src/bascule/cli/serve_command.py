@@ -3,16 +3,20 @@
 import argparse
 import sys
 from asyncio import AbstractEventLoop
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import acting_for, read_config, tell_raised
+from bascule.cli.speaking import Masking, speaking, wanted
 from bascule.cli.up_command import until_stopped
 from bascule.config.model import RuntimeConfig
+from bascule.config.secrets_in import secrets_in
 from bascule.config.urls import url_flaw
 from bascule.core.errors import UsageError
+from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.gateway.serving import Door, check_door, gateway_of, listen, serve
 from bascule.runtime.runtime import Runtime
@@ -47,8 +51,17 @@ class Stopping:
             stop()
 
 
+@contextmanager
+def words(options: argparse.Namespace) -> Generator[None]:
+    """How it says all that it says, from the first to the last."""
+    options.masking = Masking()
+    with speaking(wanted(options), options.masking):
+        yield
+
+
 async def run(options: argparse.Namespace) -> int:
     config = read_config(options)
+    options.masking.mask = Mask(secrets_in(config)).text
     door = door_of(options, config)
     check_door(door)
     # Before any server is started: that the address is taken is known at once.
@@ -57,6 +70,7 @@ async def run(options: argparse.Namespace) -> int:
         if config.path is not None:
             made.watch()
         async with made as runtime:
+            options.masking.mask = runtime.masked
             app = gateway_of(runtime, door)
             stopping = Stopping()
             with until_stopped(stopping):

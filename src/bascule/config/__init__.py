@@ -11,6 +11,7 @@ from bascule.config.oauth import OAuthSettings
 from bascule.config.presets import PRESETS, Preset
 from bascule.config.sandbox import HostPath, Sandbox
 from bascule.config.secret import Secret
+from bascule.config.telemetry import TelemetrySettings
 from bascule.config.transport import (
     ContainerTransport,
     InProcessTransport,
@@ -48,6 +49,7 @@ __all__ = [
     "SseTransport",
     "StdioTransport",
     "StreamableHttpTransport",
+    "TelemetrySettings",
     "Timeouts",
     "UnixSocketTransport",
     "WebSocketTransport",

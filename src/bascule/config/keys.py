@@ -163,8 +163,8 @@ TOP_KEYS = _by_name(
     Key("gateway.auth.claims.user", Kind.TEXT, "sub"),
     Key("gateway.auth.claims.session", Kind.TEXT, "session_id"),
     _later("gateway.workers", Kind.COUNT, 1),
-    _later("telemetry.otlp", Kind.TEXT),
-    _later("telemetry.prometheus", Kind.TEXT),
+    Key("telemetry.otlp", Kind.TEXT),
+    Key("telemetry.prometheus", Kind.TEXT),
     _later("dashboard.enabled", Kind.FLAG, default=True),
     _later("dashboard.token", Kind.TEXT, "auto"),
 )

@@ -20,6 +20,7 @@ from bascule.config.model import RuntimeConfig
 from bascule.config.presets import Preset, preset_map, presets_flaws
 from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.shapes import SHAPES, Shape, shape_of
+from bascule.config.telemetry import TelemetrySettings, telemetry_flaws
 from bascule.core.jsonvalue import JsonObject, is_object
 
 _FIELDS = {
@@ -106,17 +107,31 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
         problems.add((*entry[key].path, *flaw.path[1:]) if key in entry else (*path, key), flaw.text)
     egress = _egress(values, entry, path, problems)
     gateway = read_gateway(values, entry, path, problems)
-    return settings | {"presets": _presets(settings["presets"], flaws), "egress": egress, "gateway": gateway}
+    telemetry = _telemetry(values, entry, path, problems)
+    read = {"egress": egress, "gateway": gateway, "telemetry": telemetry}
+    return settings | read | {"presets": _presets(settings["presets"], flaws)}
 
 
 def _egress(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> Egress:
     flaws = [*egress_flaws(values["egress.allow"], values["egress.ports"])]
+    _blame("egress", flaws, entry, path, problems)
+    return Egress() if flaws else Egress(values["egress.allow"], values["egress.ports"])
+
+
+def _telemetry(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> TelemetrySettings:
+    given = (values["telemetry.otlp"], values["telemetry.prometheus"])
+    flaws = [*telemetry_flaws(*given)]
+    _blame("telemetry", flaws, entry, path, problems)
+    return TelemetrySettings() if flaws else TelemetrySettings(*given)
+
+
+def _blame(table: str, flaws: Iterable[Flaw], entry: Entry, path: KeyPath, problems: Problems) -> None:
+    """Tell flaws of what stands in one table where it stands."""
     for flaw in flaws:
-        key = f"egress.{flaw.path[0]}"
+        key = f"{table}.{flaw.path[0]}"
         place = (*entry[key].path, *flaw.path[1:]) if key in entry else (*path, key)
         if not problems.touch(place):
             problems.add(place, flaw.text)
-    return Egress() if flaws else Egress(values["egress.allow"], values["egress.ports"])
 
 
 def _presets(given: Mapping[str, Any], flaws: Iterable[Flaw]) -> Mapping[str, Preset]:

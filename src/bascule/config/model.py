@@ -27,6 +27,7 @@ from bascule.config.kit_server import KitServer, told_flaws
 from bascule.config.oauth import OAuthSettings
 from bascule.config.presets import Preset, preset_map, presets_flaws
 from bascule.config.sandbox import NONE, Sandbox
+from bascule.config.telemetry import TelemetrySettings
 from bascule.config.transport import NoTransport, RemoteTransport, StdioTransport, Transport
 from bascule.config.upkeep import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
 from bascule.config.word import (
@@ -245,6 +246,7 @@ class RuntimeConfig:
     egress: Egress = field(default_factory=Egress)
     """Who may receive what is private."""
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()

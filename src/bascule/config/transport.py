@@ -18,7 +18,7 @@ from bascule.config.flaws import (
     ws_flaws,
 )
 from bascule.config.secret import Secret, conceal_all, reveal_all
-from bascule.config.urls import shown_url, socket_and_path
+from bascule.config.urls import secrets_in_url, shown_url, socket_and_path
 
 HTTP_CHOICES = ("auto", "http")
 
@@ -194,7 +194,7 @@ def secrets_of(transport: Transport) -> tuple[str, ...]:
     if isinstance(transport, StdioTransport | ContainerTransport):
         return tuple(reveal_all(transport.env).values())
     if isinstance(transport, RemoteTransport):
-        return tuple(reveal_all(transport.headers).values())
+        return (*reveal_all(transport.headers).values(), *secrets_in_url(transport.url))
     return ()
 
 

@@ -1,7 +1,7 @@
 """Addresses of remote servers: which we can reach, and how one is shown without what is secret in it."""
 
 import re
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from bascule.config.credentials import credentials_in, names_credential
 from bascule.config.secret import MASK
@@ -146,3 +146,15 @@ def _split(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
+
+
+def secrets_in_url(url: str) -> tuple[str, ...]:
+    """What of an address is a secret by its name or its looks, as it is written and as it is meant."""
+    parts = _split(url)
+    if parts is None:
+        return ()
+    named = [value for name, value in parse_qsl(parts.query) if names_credential(name) or any(credentials_in((value,)))]
+    bare = [parts.query] if parts.query and "=" not in parts.query else []
+    keys = [segment for segment in parts.path.split("/") if _LONG_SEGMENT.fullmatch(segment)]
+    found = (*named, *bare, *keys)
+    return tuple(dict.fromkeys((*found, *map(quote, found), *map(quote_plus, found))))

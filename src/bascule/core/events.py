@@ -11,6 +11,7 @@ from bascule.core.outcome import Outcome, Result, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.trace import Span
 from bascule.core.transaction import Ending, Remote
 
 
@@ -40,6 +41,8 @@ class ToolInvoked(msgspec.Struct, frozen=True, gc=False):
     noted: int = 0
     """The number of the record in the audit log that was written before it was sent, if one was."""
     source: Literal["mcp", "native"] = "mcp"
+    span: Span | None = None
+    """Its place in a trace, where there is telemetry."""
 
 
 class RequestEnded(msgspec.Struct, frozen=True):
@@ -62,6 +65,7 @@ class RequestEnded(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     rule: str = ""
     noted: int = 0
+    span: Span | None = None
 
 
 class CallUndone(msgspec.Struct, frozen=True):
@@ -137,6 +141,8 @@ class LinkChanged(msgspec.Struct, frozen=True):
     at: float
     code: str = ""
     """That of the failure, if it ended by one."""
+    lived: float | None = None
+    """Seconds for which it was of use, once it has ended. None: it never was, or still is."""
 
 
 class CatalogChanged(msgspec.Struct, frozen=True):

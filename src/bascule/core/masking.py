@@ -15,6 +15,9 @@ everywhere would make messages unreadable."""
 
 SHOWN = "***"
 
+CUT = "…"
+"""What stands at the end of a text of which there was more."""
+
 MOST_LEARNED = 64
 """Learned secrets that are kept. A token lives for minutes; a program that runs for a year sees a hundred thousand."""
 
@@ -57,6 +60,7 @@ class Mask:
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, SHOWN)
+            text = _without_beginning(text, secret)
         return text
 
     def value(self, value: Any) -> Any:
@@ -84,6 +88,12 @@ class Mask:
             return failure
         message, cause, code = self.text(failure.message), self.value(failure.cause), self.value(failure.tool_code)
         return msgspec.structs.replace(failure, message=message, cause=cause, tool_code=code)
+
+
+def _without_beginning(text: str, secret: str) -> str:
+    """Texts are cut to a length before they come here, perhaps in the middle of a secret."""
+    at = text.rfind(secret[:LEAST], max(0, len(text) - len(secret)))
+    return text[:at] + SHOWN if at >= 0 and secret.startswith(text[at:].rstrip(CUT)) else text
 
 
 def _parts(secrets: Iterable[str]) -> set[str]:

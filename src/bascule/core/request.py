@@ -7,6 +7,7 @@ import msgspec
 
 from bascule.core.ear import Ear
 from bascule.core.tally import Tally
+from bascule.core.trace import TraceContext
 
 
 class Permit(Protocol):
@@ -56,3 +57,5 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     on_notice: OnNotice | None = None
     """Takes the notifications that belong to this request, where the connection shows that they do. Without it they are
     taken like all others."""
+    trace: TraceContext | None = None
+    """The trace it belongs to, as its server is told. None: one of its own."""

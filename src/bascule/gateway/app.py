@@ -1,7 +1,7 @@
 """The gateway as an ASGI app: one endpoint for every MCP client, in front of all servers of a runtime."""
 
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -50,14 +50,20 @@ class Gateway:
         self._signs = signs
         self._sessions = sessions
         self.streams = Streams()
+        self.responded: Callable[[int], None] | None = None
+        """Told the status of every answer, if anybody wants to know."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _live(receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            await self._answer(scope, receive, send if self.responded is None else _told(send, self.responded))
         else:
             await send({"type": "websocket.close", "code": 1008})
+
+    def drain(self) -> None:
+        """Say to whoever asks that requests had better go elsewhere. Those that come are served all the same."""
+        self._signs.draining = True
 
     async def close(self) -> None:
         await self._callers.close()
@@ -213,6 +219,15 @@ class Gateway:
             attention = session.running.get(asked.params.get("requestId"))
             if attention is not None:
                 attention.give_up()
+
+
+def _told(send: Send, responded: Callable[[int], None]) -> Send:
+    async def tell(event: dict[str, Any]) -> None:
+        if event["type"] == "http.response.start":
+            responded(event["status"])
+        await send(event)
+
+    return tell
 
 
 async def _live(receive: Receive, send: Send) -> None:

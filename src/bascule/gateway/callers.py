@@ -11,6 +11,7 @@ from bascule.gateway.desk import Desk
 from bascule.gateway.strangers import Strangers
 from bascule.identity.verifier import Believes
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.session import AgentSession
 
 BELIEVED_FOR = 60.0
 """Seconds for which a token that was verified is believed without another look: so long a key that was taken back still
@@ -130,7 +131,7 @@ class Callers:
         if desk is None:
             self._forget()
             session = self._runtime.session(principal.user_id, principal.session_id)
-            desk = self._desks[principal] = Desk(session, self._runtime.seal)
+            desk = self._desks[principal] = _desk_of(session, self._runtime)
             if self._development is not None:
                 desk.allowance.per_second = None
         return desk
@@ -158,6 +159,14 @@ class Callers:
             self._known = {
                 token: known for token, known in self._known.items() if known.desk.session.principal not in gone
             }
+
+
+def _desk_of(session: AgentSession, runtime: Runtime) -> Desk:
+    if runtime.telemetry is None:
+        return Desk(session, runtime.seal)
+    from bascule.gateway.traced import TracedDesk  # noqa: PLC0415 -- most gateways are not watched
+
+    return TracedDesk(session, runtime.seal, runtime.telemetry)
 
 
 def _token(authorization: str) -> str | None:

@@ -21,13 +21,17 @@ class Listener(Protocol):
         ...
 
 
-class Client(Listener, Protocol):
-    """The other end of one request, over whatever connection it came."""
+class Hearer(Listener, Protocol):
+    """The same, as far as it hears what servers remark."""
 
     @property
     def level(self) -> str:
-        """From which level on it hears what servers remark in the course of the request. Empty: not at all."""
+        """From which level on, in the course of the request. Empty: not at all."""
         ...
+
+
+class Client(Hearer, Protocol):
+    """The other end of one request, over whatever connection it came."""
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

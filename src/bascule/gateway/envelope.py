@@ -45,6 +45,8 @@ class Asked(msgspec.Struct, frozen=True):
     """Whether it is of the new era."""
     headers: Mapping[str, str] | None = None
     """Arguments that came as headers too. None where there are no headers that could say so."""
+    head: Head | None = None
+    """All that its headers say, where it has any."""
 
     @property
     def progress_token(self) -> str | int | None:
@@ -88,7 +90,7 @@ def check_shape(message: Message, head: Head | None) -> Asked:
     version = None if head is None else head.version
     new = VERSION_KEY in said or version in NEW_VERSIONS or message.method == "server/discover"
     headers = head.params if head is not None and new else None
-    return Asked(message.method, params, message.id, said, new, headers)
+    return Asked(message.method, params, message.id, said, new, headers, head)
 
 
 def check_new(asked: Asked, head: Head | None) -> None:

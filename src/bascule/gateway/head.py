@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 PARAM = b"mcp-param-"
+TRACE = b"trace"
 
 BLANK = " \t"
 """What may stand around a value without being a part of it. Not every web server takes it away."""
@@ -38,6 +39,8 @@ class Head(msgspec.Struct):
     hosts: list[str] = []
     origins: list[str] = []
     params: dict[str, str] = {}
+    traceparent: str | None = None
+    tracestate: str = ""
     twice: str = ""
 
     @property
@@ -63,12 +66,23 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             setattr(head, field, value.decode("latin-1").strip(BLANK))
         elif name.startswith(PARAM):
             head.params[name.decode("latin-1")] = value.decode("latin-1").strip(BLANK)
+        elif name.startswith(TRACE):
+            _read_trace(head, name, value.decode("latin-1").strip(BLANK))
+            continue
         else:
             continue
         if name in seen:
             head.twice = name.decode("latin-1")
         seen.add(name)
     return head
+
+
+def _read_trace(head: Head, name: bytes, value: str) -> None:
+    """Of two parents neither is believed. A trace's state may come in several parts."""
+    if name == b"traceparent":
+        head.traceparent = value if head.traceparent is None else ""
+    elif name == b"tracestate":
+        head.tracestate = f"{head.tracestate},{value}" if head.tracestate else value
 
 
 _KNOWN: dict[str, tuple[bool, bool]] = {}

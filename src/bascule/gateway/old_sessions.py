@@ -25,6 +25,7 @@ class OldSession(msgspec.Struct):
 
     principal: Principal
     used: float
+    began: float
     capabilities: JsonObject = {}
     """What the client said that it can be asked."""
     asked: dict[str, "asyncio.Future[Message]"] = {}
@@ -38,14 +39,17 @@ class OldSession(msgspec.Struct):
 class OldSessions:
     """All of them, each under an id that cannot be guessed."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], ended: Callable[[float], None] | None = None) -> None:
+        """`ended` is told of each session that is over how many seconds it was used."""
         self._clock = clock
+        self._ended = ended
         self._sessions: dict[str, OldSession] = {}
 
     def begin(self, principal: Principal, capabilities: JsonObject | None = None, outlet: Outlet | None = None) -> str:
         self._forget()
         name = secrets.token_urlsafe(24)
-        self._sessions[name] = OldSession(principal, self._clock(), capabilities or {}, outlet=outlet or Outlet())
+        now = self._clock()
+        self._sessions[name] = OldSession(principal, now, now, capabilities or {}, outlet=outlet or Outlet())
         return name
 
     def find(self, name: str, principal: Principal) -> OldSession | None:
@@ -67,7 +71,7 @@ class OldSessions:
         session = self._sessions.pop(name)
         for attention in session.running.values():
             attention.give_up()
-        session.outlet.close()
+        self._over(session)
         return True
 
     def _forget(self) -> None:
@@ -83,4 +87,9 @@ class OldSessions:
                 oldest.used = self._clock()
                 self._sessions[name] = oldest
             else:
-                oldest.outlet.close()
+                self._over(oldest)
+
+    def _over(self, session: OldSession) -> None:
+        session.outlet.close()
+        if self._ended is not None:
+            self._ended(session.used - session.began)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from bascule.core.ear import LEVELS
 from bascule.core.jsonvalue import JsonObject
-from bascule.gateway.client import Client
+from bascule.gateway.client import Hearer
 from bascule.gateway.envelope import Asked
 from bascule.gateway.outlet import left_out
 from bascule.gateway.rejection import Rejected
@@ -37,9 +37,9 @@ def level_of(asked: Asked) -> str:
 class RequestEar:
     """The ear of one request. It holds few remarks, and tells them as the client reads."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Hearer) -> None:
         self.level = client.level
-        self._client: Client | None = client
+        self._client: Hearer | None = client
         self._servers = set[str]()
         self._waiting: deque[JsonObject] = deque()
         self._told = 0
@@ -78,13 +78,13 @@ class RequestEar:
         if self._telling is not None:
             self._telling.cancel()
 
-    async def _tell(self, client: Client) -> None:
+    async def _tell(self, client: Hearer) -> None:
         while self._waiting:
             await client.tell(REMARK, self._waiting.popleft())
         self._telling = None
 
 
-async def heard(session: AgentSession, client: Client, served: Awaitable[Result]) -> Result:
+async def heard(session: AgentSession, client: Hearer, served: Awaitable[Result]) -> Result:
     """Serve a request, its client hearing what servers remark meanwhile."""
     ear = RequestEar(client)
     with session.heard_by(ear):

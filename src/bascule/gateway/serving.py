@@ -90,8 +90,13 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
         loopback_only=door.development is not None,
     )
     issuers = (auth.issuer,) if believes is not None and auth.issuer else ()
-    signs = Signs(door.known_as, issuers)
-    return Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock))
+    signs = Signs(door.known_as, issuers, runtime.unready)
+    telemetry = runtime.telemetry
+    ended = None if telemetry is None else telemetry.counts.session_ended
+    app = Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock, ended))
+    if telemetry is not None:
+        app.responded = telemetry.counts.responded
+    return app
 
 
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
@@ -99,6 +104,7 @@ async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Call
     server = _quiet_server(app)
 
     def stop() -> None:
+        app.drain()
         # Streams last for as long as their clients want, and nobody waits for that.
         app.streams.close()
         server.should_exit = True

@@ -23,7 +23,7 @@ class Announcer:
     def __call__(self, link: Link) -> None:
         key, condition = link.key, link.condition
         code = condition.error.code if condition.error is not None else ""
-        told = (condition.state, condition.reason, self._clock(), code)
+        told = (condition.state, condition.reason, self._clock(), code, link.lived)
         self._tell(LinkChanged(key.server, key.lane, key.principal, *told))
         if self._then is not None:
             self._then(link)

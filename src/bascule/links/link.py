@@ -118,6 +118,13 @@ class Link:
         return self._dispatcher.kind if self._dispatcher is not None else ""
 
     @property
+    def lived(self) -> float | None:
+        """Seconds for which it was of use, once it no longer is."""
+        if self.ready_at is None or self._in_use:
+            return None
+        return asyncio.get_running_loop().time() - self.ready_at
+
+    @property
     def learned(self) -> Learned:
         """What the link has shown about its server."""
         # Servers of the new era are asked first anyway; only the old era's answer saves a question.
@@ -158,10 +165,15 @@ class Link:
         if stamp.envelope and dispatcher.carries_headers:
             marked = stamp.headers(request.method, request.params)
             headers = {**marked, **headers} if headers else marked
+        trace = request.trace
+        if trace is None:
+            params = stamp.params(request.params, traceparent(randbytes), request.capabilities)
+        else:
+            params = stamp.params(request.params, trace.traceparent, request.capabilities, trace.state)
         return dispatcher.send(
             Request(
                 request.method,
-                stamp.params(request.params, traceparent(randbytes), request.capabilities),
+                params,
                 request.timeout,
                 request.phase,
                 request.permit,

@@ -232,6 +232,12 @@ class Audit:
 
     # What is written down when it has happened
 
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing can be written down now."""
+        opened = self._open
+        return opened is not None and (opened.writer.trouble or opened.sync.trouble) is not None
+
     def note(self, event: object) -> None:
         """Write an event down, if it is one of those that are. Never raises: what cannot be written is kept."""
         opened = self._open

@@ -9,6 +9,7 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.records.audit import Audit
+from bascule.records.failing import Failing
 from bascule.records.remarks import Remarks
 from bascule.records.server_log import ServerLog
 
@@ -24,17 +25,23 @@ class Recorder:
         self._servers = log
         self.audit = audit
         self._remarks = Remarks(time.monotonic)
+        self.failing = Failing()
 
     def record(self, event: Event) -> None:
         if self.audit is not None:
             self.audit.note(event)
-        if type(event) is LinkChanged and self._servers is not None:
-            self._servers.note(event)
+        if type(event) is LinkChanged:
+            self._link(event)
         for sink in self._sinks:
             try:
                 sink(event)
             except Exception:  # noqa: BLE001 -- a user's code: its mistake must not fail the call it only watches
                 _log.exception("an event sink raised")
+
+    def _link(self, event: LinkChanged) -> None:
+        if self._servers is not None:
+            self._servers.note(event)
+        self.failing.note(event)
 
     def remarked(self, server: str, principal: Principal, mask: Mask, params: JsonObject) -> None:
         """Take what a server remarks in the course of its work."""

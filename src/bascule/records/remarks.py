@@ -88,8 +88,9 @@ def _json(data: Any) -> str:
 
 
 def _shown(params: JsonObject, mask: Mask) -> str:
-    words = _words_of(params.get("data"))
-    name = as_text(params.get("logger"))
-    text = mask.text(f"{name[:100]}: {words[:LONGEST]}" if name else words[:LONGEST])
+    # Before anything is cut: half a secret is not recognised, and may be enough.
+    words = _words_of(mask.value(params.get("data")))
+    name = mask.text(as_text(params.get("logger")) or "")
+    text = f"{name[:100]}: {words[:LONGEST]}" if name else words[:LONGEST]
     # A line break could pass for a line of our own.
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -44,6 +44,7 @@ from bascule.runtime.undoing import Undoing, settle
 from bascule.wire.input_required import INPUT_REQUIRED
 
 if TYPE_CHECKING:
+    from bascule.records.telemetry.telemetry import Telemetry
     from bascule.runtime.wrapping import Wrapping
 
 ROUNDS = 4
@@ -74,12 +75,15 @@ class Executor:
         self.natives = frozenset[str]()
         """Servers that are functions of this program."""
         self.wrapping: Wrapping | None = None
+        self.telemetry: Telemetry | None = None
 
     async def carry(
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
     ) -> AnyResult | ToolFailure:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
         trail = Trail.of(call, standing.workspace)
+        if self.telemetry is not None:
+            trail.span = self.telemetry.begin()
         # Whatever is done in the course of this call, here or in a server object, is a part of it.
         around = CURRENT.get()
         CURRENT.set(trail.changes)
@@ -98,6 +102,8 @@ class Executor:
             trail.changes.over = trail.local is not Ending.WAITING
             if trail.meter is not None:
                 trail.meter.leave()
+            if self.telemetry is not None and trail.span is not None:
+                self.telemetry.leave(trail.span)
         self.tell(standing, operation, trail, outcome)
         return outcome
 
@@ -116,7 +122,9 @@ class Executor:
             told = await self._terms.learn(standing, error, trail)
             if isinstance(told, OutcomeWithheld):
                 trail.withholding = None
-            outcome = trail.failure(standing.mask_of(trail.server).error(told))
+            mask = standing.mask_of(trail.server)
+            # A reply that was not believed is kept beside it, and may say anything.
+            outcome = mask.failure(trail.failure(mask.error(told)))
         if trail.withholding is not None:
             await trail.withholding.release()
         return outcome
@@ -212,6 +220,8 @@ class Executor:
         if link is None:
             return None
         trail.mark(("lease", now()))
+        if trail.span is not None:
+            trail.span.version, trail.span.transport = link.stamp.version, link.kind
         return link, standing.ratchet.permit()
 
     async def _way(
@@ -241,6 +251,8 @@ class Executor:
             # Private data has come in while we waited for the link.
             self._links.give_back(link)
             return None
+        if trail.span is not None:
+            trail.span.version, trail.span.transport = link.stamp.version, link.kind
         return link, permit
 
     async def _lend(
@@ -295,7 +307,8 @@ class Executor:
         trail.unread = standing.unread(spec, of_tools=operation.of_tools)
         if trail.unread is not None:
             prepared = withheld(standing, prepared, trail)
-        return standing.request(prepared, permit, trail.meter)
+        trace = None if trail.span is None else trail.span.context
+        return standing.request(prepared, permit, trail.meter, trace)
 
     def _check(self, operation: AnyOperation, target: Target, call: ToolCall | Inquiry, trail: Trail) -> Prepared:
         trail.spec = target.spec
@@ -341,6 +354,7 @@ class Executor:
             now() - trail.steps.started,
             trail.rule,
             trail.noted,
+            span=trail.span,
         )
         if (trail.native or trail.server in self.natives) and isinstance(event, ToolInvoked):
             event = msgspec.structs.replace(event, source="native")

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
+from bascule.config.secrets_in import secrets_in
 from bascule.config.state import state_folder, surroundings
 from bascule.core.answer import OnAsk, OnElicit, OnSample, Respondent
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
+from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.identity.redirect import OnLogin
@@ -29,6 +31,7 @@ from bascule.runtime.boxes import Boxes
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.native import native_server, natives_of, with_natives
+from bascule.runtime.observing import Observing
 from bascule.runtime.raising import Raising
 from bascule.runtime.reloading import Reloading
 from bascule.runtime.roster import Roster
@@ -46,6 +49,7 @@ from bascule.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from bascule.identity.minting import Mint
+    from bascule.records.telemetry.telemetry import Telemetry
     from bascule.runtime.wrapping import Wrapper, Wrapping
 
 
@@ -75,6 +79,7 @@ class Runtime:
         on_ask: OnAsk | None = None,
         prove_required: bool = True,
         for_clients: bool = False,
+        metrics_page: bool = True,
     ) -> None:
         self._config = config
         self._natives: dict[str, ServerConfig] = {}
@@ -86,7 +91,9 @@ class Runtime:
         self._on_login = on_login
         self._log = ServerLog(time.time)
         self._audit = Audit(time.time)
-        self._recorder = Recorder(sinks, self._log, self._audit)
+        self._observing = Observing(config, page=metrics_page)
+        told = sinks if self._observing.telemetry is None else (self._observing.note, *sinks)
+        self._recorder = Recorder(told, self._log, self._audit)
         self._prove_required = prove_required
         self._for_clients = for_clients
         self._store: Store | None = None
@@ -157,9 +164,7 @@ class Runtime:
         self._workspaces = Workspaces.at(self.config.workspace_root, folder, quota=self.config.workspace_quota)
         self._store = store_at(self.config.store, folder)
         try:
-            await self._store.open()
-            whole = self.config.audit_arguments == "full"
-            await self._audit.open(folder, self._store.anchors, every=self.config.anchor_every, whole=whole)
+            await self._open_records(self._store, folder)
         except BaseException:
             await self.close()
             raise
@@ -186,9 +191,11 @@ class Runtime:
         self._roster = Roster(self.config, self._recorder, memory, time.time, answering.reception, introducing, *within)
         self._roster.listings.locking.watch(self._roster.listings.follow_lock)
         raising.gates = self._roster
-        terms = Terms(raising, self._asking)
-        self._executor = Executor(self._roster.links, self._recorder, time.time, answering, terms)
+        self._executor = Executor(
+            self._roster.links, self._recorder, time.time, answering, Terms(raising, self._asking)
+        )
         self._executor.natives, self._executor.wrapping = natives_of(self.config), self._wrapping
+        self._observing.begin(self._roster, self._executor, self._recorder, raising.fence.lease)
 
         def trial(config: RuntimeConfig) -> Roster:
             """For servers that may not come to stay: their links are logged, and nothing else is kept or told."""
@@ -209,6 +216,12 @@ class Runtime:
             self._watching = asyncio.create_task(Watching(self._watched, self.reload).run(), name="watching")
         return self
 
+    async def _open_records(self, store: Store, folder: Path) -> None:
+        await self._observing.open()
+        await store.open()
+        whole = self.config.audit_arguments == "full"
+        await self._audit.open(folder, store.anchors, every=self.config.anchor_every, whole=whole)
+
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
@@ -218,6 +231,7 @@ class Runtime:
             self._watching.cancel()
             await asyncio.wait((self._watching,))
             self._watching = None
+        await self._observing.stop()
         if self._roster is not None:
             await self._roster.close()
             if self._executor is not None:
@@ -241,11 +255,29 @@ class Runtime:
         if self._store is not None:
             await self._store.close()
             self._store = None
+        await self._observing.close()
 
     @property
     def config(self) -> RuntimeConfig:
         """What runs. The settings beside the servers are those of the start."""
         return self._reloading.config if self._reloading is not None else self._config
+
+    @property
+    def telemetry(self) -> "Telemetry | None":
+        """What it counts and traces, if the config asks for that."""
+        return self._observing.telemetry
+
+    def unready(self) -> tuple[str, ...]:
+        """Why requests had better go elsewhere now: `store`, `audit`, `required-server` or `not-running`. Empty where
+        nothing is in the way."""
+        return self._observing.unready()
+
+    def masked(self, text: str) -> str:
+        """The text without any secret that is known here: of the config, and what servers were logged in with."""
+        masks = () if self._roster is None else tuple(self._roster.masks.values())
+        for mask in (Mask(secrets_in(self.config)), *masks):
+            text = mask.text(text)
+        return text
 
     def watch(self) -> None:
         """Apply edits of the config's file from the start of the runtime on. An event tells what became of each."""

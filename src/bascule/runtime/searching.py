@@ -85,6 +85,9 @@ class Searching:
         """What came of work that needs no server. An outcome is recorded like that of every call."""
         standing, trail = self._standing, Trail.of(call)
         trail.server, trail.native = OURS, True
+        telemetry = self._executor.telemetry
+        if telemetry is not None:
+            trail.span = telemetry.begin()
         done: Done | ToolFailure
         try:
             done = await work(trail)
@@ -93,6 +96,9 @@ class Searching:
         except BaseException as end:
             self._executor.tell(standing, TOOL_CALL, trail, trail.cut_short(end))
             raise
+        finally:
+            if telemetry is not None and trail.span is not None:
+                telemetry.leave(trail.span)
         if isinstance(done, ToolResult | ToolFailure):
             self._executor.tell(standing, TOOL_CALL, trail, done)
         return done

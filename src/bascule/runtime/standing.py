@@ -28,6 +28,7 @@ from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey, ToolStatus
+from bascule.core.trace import TraceContext
 from bascule.core.transaction import Participant
 from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
@@ -239,7 +240,9 @@ class Standing:
             return given
         return self.config(prepared.server).timeouts.call
 
-    def request(self, prepared: Prepared, permit: Permit, meter: Meter | None = None) -> Request:
+    def request(
+        self, prepared: Prepared, permit: Permit, meter: Meter | None = None, trace: TraceContext | None = None
+    ) -> Request:
         """What is sent. One that goes round again has what is left of its time."""
         server = self.config(prepared.server)
         rounds = prepared.rounds
@@ -260,6 +263,7 @@ class Standing:
             prepared.headers,
             tally=meter.tally if meter is not None and server.limits.bytes_per_minute is not None else None,
             ear=ear,
+            trace=trace,
         )
 
     def _removed(self, name: str) -> UnknownTool | None:

@@ -14,6 +14,7 @@ from bascule.core.events import shape_of
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.trace import Span
 from bascule.core.transaction import Ending, Remote, Transaction
 from bascule.links.link import Link
 from bascule.runtime.failures import aborted, broken, failure_of
@@ -66,6 +67,8 @@ class Trail(msgspec.Struct, eq=False):
     """Whether code of this program answers it, in the place of a server."""
     noted: int = 0
     """The number of its record in the audit log, once there is one."""
+    span: Span | None = None
+    """Its place in a trace, where there is telemetry."""
 
     @classmethod
     def of(cls, call: ToolCall | Inquiry, workspace: Callable[[], object] | None = None) -> "Trail":

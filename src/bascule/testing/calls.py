@@ -7,6 +7,7 @@ from typing import Any, overload
 from weakref import WeakSet
 
 from bascule.catalog.typed.dumping import Instance, own_arguments
+from bascule.core.answer import Respondent
 from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal
 from bascule.core.request import OnProgress
@@ -46,10 +47,13 @@ class Calls(Sequence[Call]):
             *,
             timeout: float | None = None,
             on_progress: OnProgress | None = None,
+            respondent: Respondent | None = None,
         ) -> Coroutine[Any, Any, Outcome]:
             entry = Call(name, deepcopy(own_arguments(arguments)), session.principal)
             made.append(entry)
-            return _noted(entry, inner(name, arguments, timeout=timeout, on_progress=on_progress))
+            return _noted(
+                entry, inner(name, arguments, timeout=timeout, on_progress=on_progress, respondent=respondent)
+            )
 
         # On the object and not around it: an agent is given the agent session itself.
         session.call = call

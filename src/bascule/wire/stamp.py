@@ -61,7 +61,11 @@ class Stamp(msgspec.Struct, frozen=True):
         return Stamp(self.version, {**self.envelope, LOG_LEVEL_KEY: wanted}) if wanted else self
 
     def params(
-        self, params: Mapping[str, Any] | None, trace: str, capabilities: Mapping[str, Any] | None = None
+        self,
+        params: Mapping[str, Any] | None,
+        trace: str,
+        capabilities: Mapping[str, Any] | None = None,
+        state: str = "",
     ) -> JsonObject:
         """The parameters to send, in our trace context, and with capabilities of their own if they have such. They are
         never changed in place: the caller may hold them."""
@@ -69,6 +73,8 @@ class Stamp(msgspec.Struct, frozen=True):
         meta = {**envelope, "traceparent": trace}
         if capabilities is not None and envelope:
             meta[CAPABILITIES_KEY] = capabilities
+        if state:
+            meta["tracestate"] = state
         return {**params, "_meta": meta} if params else {"_meta": meta}
 
     def headers(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, str]:
@@ -99,7 +105,8 @@ def old_stamp(version: str) -> Stamp:
 
 
 def traceparent(random: Callable[[int], bytes]) -> str:
-    """A W3C trace context of our own. The caller's never travels upstream: it may carry their data."""
+    """A W3C trace context of our own, for what belongs to no other trace. Baggage never travels upstream: it may carry
+    the caller's data."""
     digits = random(23).hex()
     # The last digit of each id is ours: one of all zeros would mean none.
     return f"00-{digits[:31]}1-{digits[31:]}1-01"

@@ -22,6 +22,7 @@ from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
 from bascule.config.gateway import GatewaySettings
 from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
+from bascule.config.telemetry import TelemetrySettings
 from bascule.config.transport import NoTransport, StreamableHttpTransport, UnixSocketTransport
 from bascule.core.errors import ConfigError
 from bascule.core.sensitivity import DataSensitivity
@@ -159,6 +160,7 @@ SETTING_CHANGES = {
     "audit_arguments": "full",
     "anchor_every": 5,
     "gateway": GatewaySettings(port=1),
+    "telemetry": TelemetrySettings(prometheus="127.0.0.1:9464"),
     "search_above": 40,
 }
 

@@ -77,6 +77,7 @@ def test_these_keys_beside_the_servers_are_available():
         *("results.presets", "egress.allow", "egress.ports", "gateway.host", "gateway.port"),
         *(f"gateway.auth.{name}" for name in ("keys", "issuer", "audience", "claims.user", "claims.session")),
         *("results.presets", "egress.allow", "egress.ports", "catalog.search_above"),
+        *("telemetry.otlp", "telemetry.prometheus"),
     }
 
 

@@ -8,6 +8,7 @@ from bascule.config.urls import (
     is_in_clear,
     postgres_url_flaw,
     scheme_of,
+    secrets_in_url,
     shown_store,
     shown_url,
     socket_and_path,
@@ -224,3 +225,18 @@ def test_what_does_not_name_a_database_is_told_without_repeating_it(url: str):
 @pytest.mark.parametrize("path", ["state.db", "/var/lib/bascule.db", "sqlite:///var/lib/bascule.db"])
 def test_a_file_is_shown_as_it_is(path: str):
     assert shown_store(path) == path
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://h/mcp", ()),
+        ("https://h/mcp?page=3&region=eu", ()),
+        ("https://h/mcp?api_key=a%2Fb+c", ("a/b c", "a/b%20c", "a%2Fb+c")),
+        ("https://h/mcp?hunter22", ("hunter22",)),
+        ("https://h/s/abcdefghijklmnop1234567/mcp", ("abcdefghijklmnop1234567",)),
+        ("https://h:x", ()),
+    ],
+)
+def test_secrets_in_an_address_are_found(url: str, found: tuple[str, ...]):
+    assert secrets_in_url(url) == found

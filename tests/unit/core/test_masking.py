@@ -1,5 +1,7 @@
 """Secrets do not show, wherever a server repeats them."""
 
+import pytest
+
 from bascule.core.errors import ConnectFailed, PeerRefused
 from bascule.core.masking import MOST_LEARNED, Mask
 from bascule.core.outcome import FailureKind, ToolFailure
@@ -82,3 +84,19 @@ def test_a_code_of_the_tool_that_holds_a_secret_is_told_without_it():
     failure = ToolFailure(FailureKind.TOOL_ERROR, "BSC-700", "no", tool_code="hunter-2222")
 
     assert Mask(["hunter-2222"]).failure(failure).tool_code == "***"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("it was hunter2-and-more", "it was ***"),
+        ("it was hunter2-and-", "it was ***"),
+        ("it was hunter2-…", "it was ***"),
+        ("it was hunter2-, I think", "it was hunter2-, I think"),
+        ("it was hunter2", "it was hunter2"),
+        ("hunter2-and-", "***"),
+        ("hunter2-and-more hunter2-an", "*** ***"),
+    ],
+)
+def test_a_secret_that_was_cut_off_at_the_end_of_a_text_is_hidden_too(text: str, shown: str):
+    assert Mask(["hunter2-and-more"]).text(text) == shown

@@ -53,7 +53,7 @@ class Wire:
 
 
 def session() -> OldSession:
-    return OldSession(Principal("alice", "s-1"), 0.0, OFFERED)
+    return OldSession(Principal("alice", "s-1"), 0.0, 0.0, OFFERED)
 
 
 def old(wire: Wire, session: OldSession | None, *, streams: bool = True) -> Exchange:

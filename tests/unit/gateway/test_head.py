@@ -67,3 +67,10 @@ def test_a_body_is_json_if_its_type_says_so(kind: str, is_json: bool):
 def test_what_a_client_takes_is_read_with_its_wildcards(accept: str, taken: tuple[bool, bool]):
     assert Head(taken=[accept]).accepts() == taken
     assert Head(taken=[accept]).accepts() == taken
+
+
+def test_a_trace_is_read_and_of_two_parents_neither_is_believed():
+    head = read_head([(b"traceparent", b" a "), (b"tracestate", b"x=1"), (b"tracestate", b"y=2")])
+    assert (head.traceparent, head.tracestate, head.twice) == ("a", "x=1,y=2", "")
+    assert read_head([(b"traceparent", b"a"), (b"traceparent", b"a")]).traceparent == ""
+    assert read_head([(b"trace-other", b"a")]) == read_head([])

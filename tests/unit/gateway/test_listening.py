@@ -201,7 +201,7 @@ async def test_a_thousand_streams_of_one_principal_leave_room_for_others(tmp_pat
         assert refused == [429] * 1000
         async with listened(gateway.port, tokens["bob"]) as events, line_to(gateway.port) as line:
             assert events.status == 200
-            assert (await ask(line, "tools/call", {"name": "work_act"}, **tokens["alice"])).status == 200
+            assert (await ask(line, "tools/call", {"name": "work_act"}, Authorization=bearer("alice"))).status == 200
         assert len(gateway.app.streams) <= streams.MOST_OF_ONE + 1
 
 

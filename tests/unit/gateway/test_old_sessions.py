@@ -86,3 +86,17 @@ async def test_a_client_that_listens_uses_its_session():
     assert not outlet.closed
     assert sessions.find(name, ALICE) is not None
     assert sessions.find(other, ALICE) is None
+
+
+def test_it_is_told_how_long_each_was_used():
+    clock, told = Clock(), list[float]()
+    sessions = OldSessions(clock, told.append)
+    ended, forgotten = begun(sessions), begun(sessions)
+    clock.now += 5
+    assert sessions.find(forgotten, ALICE) is not None
+    clock.now += 2
+    assert sessions.end(ended, ALICE)
+    assert told == [7.0]
+    clock.now += IDLE + 1
+    begun(sessions)
+    assert told == [7.0, 5.0]

@@ -58,3 +58,20 @@ async def test_whoever_is_not_let_in_learns_where_to_get_a_token(error: str, sta
     await Signs(URL, (ISSUER,)).challenge(NotIdentified("no", rule="token_shown", error=error), heard)
     assert heard.status == status
     assert words in heard.header
+
+
+@pytest.mark.parametrize(("reasons", "status"), [((), 200), (("store",), 503), (("store", "required-server"), 503)])
+async def test_whether_it_is_ready_is_told_with_what_is_in_the_way(reasons: tuple[str, ...], status: int):
+    heard = await shown(Signs(URL, (), lambda: reasons), "/readyz")
+    assert heard.status == status
+    assert json.loads(heard.events[1]["body"]) == {"ready": not reasons, "reasons": [*reasons]}
+
+
+async def test_who_was_told_to_stop_is_not_ready():
+    signs = Signs(URL, ())
+    assert (await shown(signs, "/readyz")).status == 200
+    signs.draining = True
+    heard = await shown(signs, "/readyz")
+    assert heard.status == 503
+    assert json.loads(heard.events[1]["body"]) == {"ready": False, "reasons": ["draining"]}
+    assert (await shown(signs, "/healthz")).status == 200

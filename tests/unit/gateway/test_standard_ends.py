@@ -51,7 +51,9 @@ def test_one_socket_may_be_both():
     with ours, theirs:
         ours.settimeout(60)
         program = [sys.executable, "-c", PROGRAM]
-        with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(
+            program, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.DEVNULL
+        ) as process:
             for _ in range(20):
                 ours.sendall(b"a line\n")
                 assert ours.recv(100) == b"A LINE\n"

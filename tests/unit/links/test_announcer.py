@@ -50,3 +50,14 @@ async def test_who_wants_the_link_itself_is_given_it_after_the_event():
     link = announced([])
     Announcer(told.append, lambda: 8.0, told.append)(link)
     assert told[1:] == [link]
+
+
+async def test_of_a_link_that_has_ended_it_is_told_how_long_it_was_of_use():
+    told: list[LinkChanged] = []
+    link = announced(told, lambda: stdio("echo"))
+    async with fail_after(20):
+        link.start()
+        await link.opened()
+        await link.close()
+    assert [event.lived is not None and event.lived > 0 for event in told] == [False, False, True]
+    assert told[1].lived is None

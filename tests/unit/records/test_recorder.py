@@ -2,6 +2,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from bascule.core.events import CatalogChanged, LinkChanged
@@ -88,3 +89,11 @@ async def test_the_audit_log_hears_everything_first(tmp_path: Path):
 
     assert waiting == [1]
     assert logged(tmp_path, "link")[0]["state"] == "ready"
+
+
+def test_it_is_known_which_servers_fail():
+    recorder = Recorder()
+    recorder.record(msgspec.structs.replace(EVENT, state="failed"))
+    assert recorder.failing.servers == {"files"}
+    recorder.record(EVENT)
+    assert recorder.failing.servers == set()

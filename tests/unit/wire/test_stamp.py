@@ -132,3 +132,12 @@ def test_what_a_request_wants_to_hear_is_said_with_it_unless_more_is_wanted_anyw
     assert quiet.heard_from("") == quiet
     assert new_stamp("2026-07-28", {}, {}).heard_from("") == new_stamp("2026-07-28", {}, {})
     assert old_stamp("2025-11-25").heard_from("debug") == old_stamp("2025-11-25")
+
+
+def test_the_state_of_a_trace_goes_with_it_where_there_is_one():
+    assert OLD.params(None, TRACE, None, "a=1") == {"_meta": {"traceparent": TRACE, "tracestate": "a=1"}}
+    assert NEW.params({"x": 1}, TRACE, None, "a=1")["_meta"] == {
+        **NEW.envelope,
+        "traceparent": TRACE,
+        "tracestate": "a=1",
+    }

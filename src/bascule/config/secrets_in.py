@@ -1,0 +1,35 @@
+"""Every secret of a config, for whoever has to look for them."""
+
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
+
+from bascule.config.auth import AuthSettings, SharedSecret
+from bascule.config.model import RuntimeConfig
+from bascule.config.secret import Secret
+from bascule.config.transport import secrets_of
+
+
+def secrets_in(config: RuntimeConfig) -> Iterator[str]:
+    for server in config.servers.values():
+        yield from secrets_of(server.transport)
+        yield from server.oauth.secrets
+    for own in config.kit_servers.values():
+        yield from _keys(own.auth)
+    yield from _keys(config.gateway.auth)
+    yield from _of_store(config.store)
+
+
+def _keys(auth: AuthSettings) -> Iterator[str]:
+    for key in auth.keys:
+        if isinstance(key, SharedSecret):
+            yield key.secret.reveal() if isinstance(key.secret, Secret) else key.secret
+
+
+def _of_store(store: str | None) -> Iterator[str]:
+    """The password of a database, as it is written and as it is meant."""
+    if store is None or "://" not in store:
+        return
+    password = urlsplit(store).password
+    if password:
+        yield password
+        yield unquote(password)

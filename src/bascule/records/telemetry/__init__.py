@@ -1,0 +1,1 @@
+"""What a runtime does, as counts and spans that others collect."""
