@@ -22,7 +22,7 @@ async def test_a_client_on_an_old_sdk_starts_the_gateway_and_uses_it(version: st
         fail_after(90, "an old client"),
         as_command(tmp_path, {"work": entry("obeying", tmp_path / "log")}) as command,
     ):
-        words = (str(python), str(SERVERS / "vintage_client.py"), command.command, *command.args)
+        words = (str(python), str(SERVERS / "vintage_starter.py"), command.command, *command.args)
         process = await asyncio.create_subprocess_exec(*words, env=command.env, stdout=asyncio.subprocess.PIPE)
         out, _ = await process.communicate()
     assert process.returncode == 0
