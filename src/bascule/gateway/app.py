@@ -7,8 +7,9 @@ from typing import Any
 
 from bascule.core.errors import NotIdentified
 from bascule.core.jsonvalue import as_object
+from bascule.gateway.allowance import TooMuch
 from bascule.gateway.attention import Attention, Receive
-from bascule.gateway.callers import Callers
+from bascule.gateway.callers import TOKEN_SHOWN, Callers
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.exchange import Exchange, Send, respond
@@ -17,20 +18,22 @@ from bascule.gateway.intake import Gone, Intake, NotTaken
 from bascule.gateway.listening import Listening, SessionStream
 from bascule.gateway.old_sessions import OldSession, OldSessions
 from bascule.gateway.outlet import DEFAULT_LEVEL
-from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected, retry_after, too_much
 from bascule.gateway.remarks import level_of
 from bascule.gateway.signs import Signs
+from bascule.gateway.strangers import address_of
 from bascule.gateway.streams import Streams
 from bascule.gateway.wishes import WISHES, Wishes, opened
 from bascule.identity.house_rules import HouseRules, Knock
 from bascule.links.following import LISTEN
 from bascule.wire.jsonrpc import Message, write_error, write_result
-from bascule.wire.stamp import INTERNAL_ERROR, OLD_VERSIONS
+from bascule.wire.stamp import HEADER_MISMATCH, INTERNAL_ERROR, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
 
 PATH = "/mcp"
 SESSION = b"mcp-session-id"
+CLOSE = [(b"connection", b"close")]
 
 Scope = MutableMapping[str, Any]
 
@@ -64,18 +67,23 @@ class Gateway:
         knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
         away = self._rules.turn_away(knock)
         if away is not None:
-            return await respond(send, away.status, write_error(None, INVALID_REQUEST, away.words))
+            kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
+            words = write_error(None, INVALID_REQUEST, away.words)
+            return await respond(send, away.status, words, [] if kept else CLOSE)
         if scope["path"] != PATH:
             return await self._signs.show(scope, send)
         try:
-            await self._message(scope["method"], head, receive, send)
+            await self._message(scope, head, receive, send)
         except NotIdentified as error:
-            await self._signs.challenge(error, send)
+            address = address_of(scope.get("client"))
+            kept = await self._callers.strangers.turn_away(address, token=error.rule != TOKEN_SHOWN)
+            await self._signs.challenge(error, send, [] if kept else CLOSE)
+        except TooMuch as error:
+            kept = await self._callers.strangers.wait()
+            await respond(send, 429, too_much(error), [*retry_after(error), *([] if kept else CLOSE)])
         except NotTaken as error:
-            # The rest of the body is on its way: the connection cannot be used for another request.
-            await respond(
-                send, error.status, write_error(None, INVALID_REQUEST, error.message), [(b"connection", b"close")]
-            )
+            # Not closed at once: a client that is busy sending the rest of its body would not see the answer.
+            await respond(send, error.status, write_error(None, INVALID_REQUEST, error.message))
         except Gone:
             pass
         except Exception:  # noqa: BLE001 -- the outermost: whatever went wrong here must not take the gateway with it
@@ -83,8 +91,24 @@ class Gateway:
             await respond(send, 500, write_error(None, INTERNAL_ERROR, "an error of the gateway; its log says more"))
         return None
 
-    async def _message(self, method: str, head: Head, receive: Receive, send: Send) -> None:
-        desk = self._callers.known(head.authorization) or await self._callers.find(head.authorization)
+    async def _message(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
+        if head.twice:
+            # Whoever stands before us may have read the other one.
+            words = f"the header {head.twice} came twice"
+            return await respond(send, 400, write_error(None, HEADER_MISMATCH, words))
+        desk = self._callers.known(head.authorization)
+        if desk is None:
+            desk = await self._callers.find(head.authorization, address_of(scope.get("client")))
+        self._callers.admit(desk)
+        # For who has to choose whose connection is closed.
+        scope["holder"] = desk.session.principal
+        try:
+            return await self._served(scope["method"], desk, head, (receive, send))
+        finally:
+            desk.allowance.leave()
+
+    async def _served(self, method: str, desk: Desk, head: Head, ends: tuple[Receive, Send]) -> None:
+        receive, send = ends
         if method == "POST":
             await self._post(desk, head, receive, send)
         elif method == "DELETE" and head.session is not None:
@@ -118,7 +142,7 @@ class Gateway:
         json, streams = head.accepts()
         if not json:
             return await respond(send, 406, write_error(None, INVALID_REQUEST, "answers are application/json"))
-        body = await self._intake.take(receive, head.length)
+        body = await self._intake.take(receive, head.length, desk.allowance)
         asked = None
         try:
             message = read_body(body)

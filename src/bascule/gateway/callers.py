@@ -8,6 +8,7 @@ import msgspec
 from bascule.core.errors import BasculeError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
+from bascule.gateway.strangers import Strangers
 from bascule.identity.verifier import Believes
 from bascule.runtime.runtime import Runtime
 
@@ -18,7 +19,23 @@ opens the door. A token whose own time is up is never believed."""
 MOST_KNOWN = 10_000
 """Tokens that are remembered. More are verified each time they are shown."""
 
+IDLE = 900.0
+"""Seconds after which an agent session that asks for nothing, and has no link open, is forgotten here. How private it
+is stays in the store; when it comes back, it is read there."""
+
+MOST_DESKS = 10_000
+"""Agent sessions that are remembered although they ask for nothing."""
+
+LOOK_EVERY = 60.0
+"""Seconds after which it is looked who is idle, when somebody new comes."""
+
+AT_ONCE = 1.0
+"""The same where there are too many."""
+
 SCHEME = "bearer "
+
+TOKEN_SHOWN = "token_shown"  # noqa: S105 -- the name of a rule
+"""The rule by which who shows no token at all is turned away. Nothing had to be looked at for it."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -26,6 +43,8 @@ class Known(msgspec.Struct, frozen=True):
 
     desk: Desk
     until: float
+    """How long it is believed without another look."""
+    expires_at: float
 
 
 class Callers:
@@ -47,6 +66,8 @@ class Callers:
         self._development = development
         self._known: dict[str, Known] = {}
         self._desks: dict[Principal, Desk] = {}
+        self._looked = clock()
+        self.strangers = Strangers(clock)
 
     def known(self, authorization: str) -> Desk | None:
         """The desk of a token that was shown before, if that still counts."""
@@ -55,10 +76,11 @@ class Callers:
         known = self._known.get(authorization)
         return known.desk if known is not None and self._clock() < known.until else None
 
-    async def find(self, authorization: str) -> Desk:
-        """Raises `NotIdentified` for nobody, and for anybody who cannot prove it."""
+    async def find(self, authorization: str, address: str = "") -> Desk:
+        """Raises `NotIdentified` for nobody, and for anybody who cannot prove it; `TooMuch` where so many from this
+        address could not that no other is asked. Who has proved it before is asked all the same."""
         desk = self.known(authorization)
-        return desk if desk is not None else (await self._verified(authorization)).desk
+        return desk if desk is not None else (await self._verified(authorization, address)).desk
 
     async def lasts(self, authorization: str) -> None:
         """Returns once a token that was believed is no longer. It is looked at again as if it were shown again."""
@@ -76,27 +98,66 @@ class Callers:
                 return
             await asyncio.sleep(left)
 
-    async def _verified(self, authorization: str) -> Known:
+    async def _verified(self, authorization: str, address: str = "") -> Known:
         assert self._believes is not None
-        identity = await self._believes.verify(_token(authorization))
+        token = _token(authorization)
+        if token and not self._was_believed(authorization):
+            self.strangers.check(address)
+        identity = await self._believes.verify(token)
         now = self._clock()
-        known = Known(self._desk(identity.principal), min(identity.expires_at, now + BELIEVED_FOR))
+        until = min(identity.expires_at, now + BELIEVED_FOR)
+        known = Known(self._desk(identity.principal), until, identity.expires_at)
         if len(self._known) >= MOST_KNOWN:
             self._known = {token: known for token, known in self._known.items() if now < known.until}
         if len(self._known) < MOST_KNOWN:
             self._known[authorization] = known
         return known
 
+    def admit(self, desk: Desk) -> None:
+        """Count a request as under way. Raises `TooMuch`."""
+        desk.allowance.enter(self._clock())
+
     async def close(self) -> None:
         if self._believes is not None:
             await self._believes.aclose()
 
+    def _was_believed(self, authorization: str) -> bool:
+        known = self._known.get(authorization)
+        return known is not None and self._clock() < known.expires_at
+
     def _desk(self, principal: Principal) -> Desk:
         desk = self._desks.get(principal)
         if desk is None:
+            self._forget()
             session = self._runtime.session(principal.user_id, principal.session_id)
             desk = self._desks[principal] = Desk(session, self._runtime.seal)
+            if self._development is not None:
+                desk.allowance.per_second = None
         return desk
+
+    def _forget(self) -> None:
+        """Let go of who is idle, before somebody new comes."""
+        now = self._clock()
+        crowded = len(self._desks) >= MOST_DESKS
+        if now - self._looked < (AT_ONCE if crowded else LOOK_EVERY):
+            return
+        self._looked = now
+        idle = [desk for desk in self._desks.values() if desk.allowance.under_way == 0]
+        idle.sort(key=lambda desk: desk.allowance.used)
+        # A tenth of them, lest every newcomer has all of them looked through.
+        spare = len(self._desks) - MOST_DESKS * 9 // 10 if crowded else 0
+        gone = {
+            desk.session.principal
+            for number, desk in enumerate(idle)
+            if (number < spare or desk.allowance.used + IDLE < now) and self._runtime.forget(desk.session.principal)
+        }
+        for principal in gone:
+            del self._desks[principal]
+        if gone:
+            # Their tokens lead to desks at which nobody is any more.
+            self._known = {
+                token: known for token, known in self._known.items() if known.desk.session.principal not in gone
+            }
 
 
 def _token(authorization: str) -> str | None:
@@ -105,7 +166,7 @@ def _token(authorization: str) -> str | None:
     if authorization[: len(SCHEME)].lower() != SCHEME:
         raise NotIdentified(
             "the Authorization header is not of the kind Bearer",
-            rule="token_shown",
+            rule=TOKEN_SHOWN,
             fix="send the header `Authorization: Bearer …` with a token",
         )
     return authorization[len(SCHEME) :].strip()

@@ -11,6 +11,7 @@ from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.outcome import FailureKind, TaskResult, ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.answers import failed_call, failed_request, result_of
 from bascule.gateway.client import Client, Listener, progress_to
 from bascule.gateway.envelope import Asked
@@ -47,6 +48,7 @@ class Desk:
 
     def __init__(self, session: AgentSession, seal: Seal) -> None:
         self.session = session
+        self.allowance = Allowance()
         self._rounds = Rounds(session.principal, seal)
         self._carried: dict[str, Carry] = {
             "tools/call": self._call,
@@ -68,6 +70,9 @@ class Desk:
     async def serve(self, asked: Asked, client: Client | None = None) -> Served:
         """The result. Raises `Rejected`."""
         if client is not None and client.level and client.streams and asked.method in REACHING:
+            if asked.new:
+                # Of the old era, a client says so once for all its requests.
+                await self.session.tune(client.level)
             return await heard(self.session, client, self._serve(asked, client))
         return await self._serve(asked, client)
 
@@ -167,7 +172,7 @@ class Desk:
         """What is no failure yet, because its server only asks something first."""
         if failure.kind is FailureKind.INPUT_REQUIRED:
             return self._rounds.passed_on(asked, failure, respondent)
-        raise failed_request(failure, new=asked.new)
+        raise failed_request(failure, new=asked.new, uri=asked.params.get("uri"))
 
     async def _complete(self, asked: Asked) -> JsonObject:
         ref, argument = asked.params.get("ref"), asked.params.get("argument")

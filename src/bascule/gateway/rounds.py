@@ -44,11 +44,13 @@ class Rounds:
         """Serve a request whose client can be asked something, or that goes on with answers. Raises `Rejected`."""
         if not asked.new:
             return await carry(asked, client, respondent_of(client.capabilities, client.ask, new=False))
-        state, answers = asked.params.get("requestState"), asked.params.get("inputResponses")
-        if state is None and answers is None:
-            return await self._begin(asked, client, carry)
+        state, answers = asked.params.get("requestState"), _answers(asked.params.get("inputResponses"))
+        if state is None:
+            served = await self._begin(asked, client, carry)
+            state = _state_of(served, answers)
+            if state is None:
+                return served
         kept = self._known(asked, state)
-        answers = _answers(answers)
         if "parked" in kept:
             parked = self._parking.take(kept["parked"])
             if parked is None:
@@ -121,6 +123,13 @@ def _continued(kept: JsonObject, answers: JsonObject) -> Continued:
     questions = kept["questions"]
     found = {key: given(answer) for key, answer in answers.items() if key in questions}
     return Continued(kept["server"], kept["tool"], kept["state"], questions, found, kept["rounds"])
+
+
+def _state_of(served: Served, answers: JsonObject) -> object:
+    """With what a request goes on at once: its client had answers before it was asked, and to all that it is asked."""
+    if not answers or not is_object(served) or served.get("resultType") != INPUT_REQUIRED:
+        return None
+    return served["requestState"] if as_object(served["inputRequests"]).keys() <= answers.keys() else None
 
 
 def _answers(answers: object) -> JsonObject:

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway.app import PATH, Gateway
 from bascule.gateway.callers import Callers
+from bascule.gateway.hall import Hall
 from bascule.gateway.intake import Intake
 from bascule.gateway.old_sessions import OldSessions
 from bascule.gateway.signs import Signs
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 """Connections that may wait to be accepted: a burst of a thousand clients is not turned away."""
+
+KEPT_OPEN = 75
+"""Seconds for which a connection that is not used is kept. Longer than clients keep theirs: who hangs up first should
+be the one who knows that no request is on its way."""
 
 FAREWELL = 10
 """Seconds that requests under way may take once the gateway was told to stop."""
@@ -124,6 +130,8 @@ def listen(door: Door) -> socket.socket:
 def _quiet_server(app: Gateway) -> "uvicorn.Server":
     import uvicorn  # noqa: PLC0415 -- half a second
 
+    from bascule.gateway.http_connection import Connection  # noqa: PLC0415 -- the same
+
     class Server(uvicorn.Server):
         """One that leaves signals to the program it is a part of."""
 
@@ -139,6 +147,8 @@ def _quiet_server(app: Gateway) -> "uvicorn.Server":
         "ws": "none",
         "proxy_headers": False,
         "backlog": BACKLOG,
+        "http": partial(Connection, Hall()),
+        "timeout_keep_alive": KEPT_OPEN,
         "timeout_graceful_shutdown": FAREWELL,
     }
     return Server(uvicorn.Config(app, **options))  # pyright: ignore[reportArgumentType]

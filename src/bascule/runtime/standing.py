@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from time import perf_counter
 from typing import Protocol
+from weakref import ref
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
@@ -85,6 +86,9 @@ class Standing:
         self._meters: dict[str, Meter] = {}
         self._keys: dict[tuple[str, int], LinkKey] = {}
         self._keys_version = -1
+        # Not held: an agent session that nobody uses any more would keep what was listed in its time.
+        self._toolbox: ref[Toolbox] | None = None
+        self._toolbox_version = -1
         self._routes: dict[str, Entry] = {}
         self._routes_version = -1
         self._allowed: dict[str, tuple[Governed, int, Lane]] = {}
@@ -92,7 +96,13 @@ class Standing:
     @property
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
-        return self.roster.listings.toolbox(self.principal)
+        listings = self.roster.listings
+        found = self._toolbox() if self._toolbox is not None else None
+        # Every call asks for it, and to find it all servers are gone through.
+        if found is None or self._toolbox_version != listings.version:
+            found = listings.toolbox(self.principal)
+            self._toolbox, self._toolbox_version = ref(found), listings.version
+        return found
 
     def known(self, name: str) -> Entry | None:
         """A tool that was resolved before, unless the catalog has changed since."""
@@ -142,6 +152,11 @@ class Standing:
             meter = self._meters[server] = Meter(server, self._clock)
         meter.enter(self.config(server).limits)
         return meter
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call of its is under way."""
+        return any(meter.under_way for meter in self._meters.values())
 
     def may_repeat(self, spec: Governed) -> bool:
         """Whether a tool may be called again although it may have done its work."""
