@@ -19,6 +19,7 @@ class Visitor:
     """The other end of a request, that takes down what it gets."""
 
     streams = True
+    level = ""
     capabilities: Mapping[str, Any] = {}
 
     def __init__(self) -> None:

@@ -37,6 +37,7 @@ class Visitor:
     """The other end of a request."""
 
     streams = True
+    level = ""
     capabilities: Mapping[str, Any] = {"elicitation": {}, "sampling": {}}
 
     def __init__(self) -> None:
