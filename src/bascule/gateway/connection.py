@@ -14,6 +14,7 @@ from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
+from bascule.gateway.line_news import LineNews
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
 from bascule.gateway.turn import Turn
 from bascule.transports.outbox import Outbox, Outgoing
@@ -55,7 +56,7 @@ class Connection:
     """The conversation with one client, who may be of either era, from the first byte to the last."""
 
     def __init__(self, desk: Desk, max_message: int) -> None:
-        self._desk = desk
+        self._news = LineNews(desk, self.tell)
         self._max_message = max_message
         self._lines = LongLines(max_message)
         self._source: Source | None = None
@@ -165,11 +166,14 @@ class Connection:
                 raise due.rejected
             if turn.asked.method == "initialize":
                 self.capabilities = as_object(turn.asked.params.get("capabilities"))
-            answer = write_result(due.id, await self._desk.serve(turn.asked, turn))
+            turn.level = self._news.level(turn.asked)
+            answer = write_result(due.id, await self._news.serves(turn.asked).serve(turn.asked, turn))
         except Rejected as rejected:
             answer = rejected.body(due.id)
         if turn is None or not turn.answered:
             await self._say(answer)
+        if turn is not None and turn.asked.method == "initialize":
+            self._news.begin()
 
     def _served(self, key: Any, turn: Turn | None, task: asyncio.Task[None]) -> None:
         if turn is not None and turn.answered:
@@ -257,6 +261,7 @@ class Connection:
         """Begin nothing new, and wait so long at most for what is under way; what is not answered by then is taken
         back."""
         self._ending = True
+        self._news.end()
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
@@ -270,6 +275,7 @@ class Connection:
     def give_up(self) -> None:
         """Take back everything that is under way, and take nothing more."""
         self._ending = self._over = True
+        self._news.end()
         self._waiting.clear()
         self._size = 0
         for task in (*self._running.values(), *self._aside.values()):

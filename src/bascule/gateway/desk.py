@@ -68,6 +68,9 @@ class Desk:
     async def serve(self, asked: Asked, client: Client | None = None) -> Served:
         """The result. Raises `Rejected`."""
         if client is not None and client.level and client.streams and asked.method in REACHING:
+            if asked.new:
+                # Of the old era, a client says so once for all its requests.
+                await self.session.tune(client.level)
             return await heard(self.session, client, self._serve(asked, client))
         return await self._serve(asked, client)
 

@@ -38,6 +38,8 @@ class Turn:
         """Under which the connection finds it."""
         self.asked = asked
         self.answered = False
+        self.level = ""
+        """From which level on its client hears what servers remark meanwhile. Empty: not at all."""
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
 """What one principal does with us: its tools, resources and prompts, its requests, its level."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from bascule.catalog.entry import Entry
@@ -294,18 +294,17 @@ class AgentSession:
     def leave(self, listener: Listener) -> None:
         self._roster.news.leave(self.principal, listener)
 
-    async def tune(self) -> None:
-        """Have servers remark as much as listeners have asked for by now."""
-        await self._roster.news.tune(self.principal)
+    async def tune(self, level: str = "") -> None:
+        """Have servers remark as much as listeners have asked for by now, and as a request that is about to be made
+        does."""
+        await self._roster.news.tune(self.principal, level)
 
-    @asynccontextmanager
-    async def heard_by(self, ear: Ear) -> AsyncGenerator[None]:
+    @contextmanager
+    def heard_by(self, ear: Ear) -> Generator[None]:
         """Have somebody hear what servers remark in the course of what is asked within."""
-        news = self._roster.news
-        await news.tune(self.principal, ear.level)
         token = EAR.set(ear)
         try:
-            with news.attended(self.principal, ear):
+            with self._roster.news.attended(self.principal, ear):
                 yield
         finally:
             EAR.reset(token)

@@ -23,10 +23,15 @@ class SlowDesk:
     """Answers when it is told to, and at once what is called `now`."""
 
     def __init__(self) -> None:
+        self.session = self
         self.begun: list[Any] = []
         self.taken_back: list[Any] = []
         self.open = asyncio.Event()
         self.chatted = 0
+
+    def listen(self, listener: Any) -> None: ...
+
+    def leave(self, listener: Any) -> None: ...
 
     async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject:
         assert client is not None
