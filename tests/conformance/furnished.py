@@ -19,9 +19,13 @@ BACK_IN = 100
 def serve(mcp: FastMCP[Any], **options: Any) -> None:
     """At a free port of this machine, until a signal ends it."""
     app = mcp.http_app(event_store=EventStore(), retry_interval=BACK_IN, **options)
+    serve_app(app, app.state.path)
+
+
+def serve_app(app: Any, path: str) -> None:
     config = uvicorn.Config(app, log_level="warning", ws="none", lifespan="on", timeout_graceful_shutdown=1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        print(f"http://127.0.0.1:{listener.getsockname()[1]}{app.state.path}", flush=True)
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}{path}", flush=True)
         uvicorn.Server(config).run([listener])
 
 
@@ -40,21 +44,29 @@ def changing(mcp: FastMCP[Any]) -> tuple[Callable[[], str], ...]:
 
     @READS
     def passing() -> str:
-        """Is there, and soon not."""
+        """Is there now and then."""
         return "here"
+
+    there = set[str]()
 
     @READS
     def test_trigger_tool_change() -> str:
-        """A tool comes and goes."""
-        mcp.tool(passing, name=PASSING)
-        mcp.local_provider.remove_tool(PASSING)
+        """A tool comes, or goes."""
+        if "tool" in there:
+            mcp.local_provider.remove_tool(PASSING)
+        else:
+            mcp.tool(passing, name=PASSING)
+        there.symmetric_difference_update(("tool",))
         return "changed"
 
     @READS
     def test_trigger_prompt_change() -> str:
-        """A prompt comes and goes."""
-        mcp.prompt(passing, name=PASSING)
-        mcp.local_provider.remove_prompt(PASSING)
+        """A prompt comes, or goes."""
+        if "prompt" in there:
+            mcp.local_provider.remove_prompt(PASSING)
+        else:
+            mcp.prompt(passing, name=PASSING)
+        there.symmetric_difference_update(("prompt",))
         return "changed"
 
     return test_trigger_tool_change, test_trigger_prompt_change

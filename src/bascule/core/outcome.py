@@ -25,6 +25,9 @@ class FailureKind(StrEnum):
     FATAL = "fatal"
     PROTOCOL_ERROR = "protocol_error"
     UNAVAILABLE = "unavailable"
+    INPUT_REQUIRED = "input_required"
+    """Nothing failed yet: the server first wants answers, which are given with another request. Only where whoever
+    answers wants it so (`Respondent.passes_on`)."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, dict=True):
@@ -57,6 +60,18 @@ class ToolResult(msgspec.Struct, frozen=True, dict=True):
         from mcp_types import CallToolResult  # noqa: PLC0415 -- half a second, and most callers only want text
 
         return CallToolResult.model_validate({"content": self.raw.get("content", [])}).content
+
+
+class TaskResult(ToolResult, frozen=True, dict=True):
+    """How a task stands that a call has led to. What it brought at its end is `raw`, or `failure`."""
+
+    name: str = ""
+    """The name by which the tool was called."""
+    task_id: str = ""
+    """The server's own id of it."""
+    task: dict[str, Any] = {}
+    """How it stands, in the protocol's words."""
+    failure: "ToolFailure | None" = None
 
 
 class ResourceResult(msgspec.Struct, frozen=True, dict=True):

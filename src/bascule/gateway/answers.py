@@ -16,6 +16,7 @@ RESOURCE_NOT_FOUND = -32002
 """What the old era answers where a resource is not there."""
 
 _REFUSED_BY_PEER = "BSC-405"
+_NO_SUCH_RESOURCE = "BSC-203"
 
 
 def result_of(outcome: Result, *, new: bool) -> JsonObject:
@@ -48,15 +49,17 @@ def failed_call(failure: ToolFailure, *, new: bool) -> JsonObject:
     return result
 
 
-def failed_request(failure: ToolFailure, *, new: bool) -> Rejected:
-    """Any other request that failed. These have no results that say so."""
+def failed_request(failure: ToolFailure, *, new: bool, uri: object = None) -> Rejected:
+    """Any other request that failed. These have no results that say so. `uri` is of the resource that was asked for."""
     if failure.code == _REFUSED_BY_PEER:
         return _of_peer(failure, new=new)
-    code = INTERNAL_ERROR
+    code, facts = INTERNAL_ERROR, _facts(failure)
+    if uri is not None and failure.code == _NO_SUCH_RESOURCE:
+        facts["uri"] = uri
     if failure.kind in {FailureKind.UNKNOWN_TOOL, FailureKind.INVALID_ARGUMENTS}:
-        unknown_resource = failure.code == "BSC-203" and not new
+        unknown_resource = failure.code == _NO_SUCH_RESOURCE and not new
         code = RESOURCE_NOT_FOUND if unknown_resource else INVALID_PARAMS
-    return Rejected(code, told(failure), data=_facts(failure), status=None if new else 200)
+    return Rejected(code, told(failure), data=facts, status=None if new else 200)
 
 
 def _of_peer(failure: ToolFailure, *, new: bool) -> Rejected:

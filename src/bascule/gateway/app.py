@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import MutableMapping
+from functools import partial
 from typing import Any
 
 from bascule.core.errors import NotIdentified
+from bascule.core.jsonvalue import as_object
 from bascule.gateway.allowance import TooMuch
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.callers import TOKEN_SHOWN, Callers
@@ -13,12 +15,18 @@ from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.exchange import Exchange, Send, respond
 from bascule.gateway.head import Head, read_head
 from bascule.gateway.intake import Gone, Intake, NotTaken
+from bascule.gateway.listening import Listening, SessionStream
 from bascule.gateway.old_sessions import OldSession, OldSessions
+from bascule.gateway.outlet import DEFAULT_LEVEL
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected, retry_after, too_much
+from bascule.gateway.remarks import level_of
 from bascule.gateway.signs import Signs
 from bascule.gateway.strangers import address_of
+from bascule.gateway.streams import Streams
+from bascule.gateway.wishes import WISHES, Wishes, opened
 from bascule.identity.house_rules import HouseRules, Knock
-from bascule.wire.jsonrpc import write_error, write_result
+from bascule.links.following import LISTEN
+from bascule.wire.jsonrpc import Message, write_error, write_result
 from bascule.wire.stamp import HEADER_MISMATCH, INTERNAL_ERROR, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
@@ -41,6 +49,7 @@ class Gateway:
         self._rules = rules
         self._signs = signs
         self._sessions = sessions
+        self.streams = Streams()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -105,8 +114,27 @@ class Gateway:
         elif method == "DELETE" and head.session is not None:
             ended = self._sessions.end(head.session, desk.session.principal)
             await respond(send, 200 if ended else 404)
+        elif method == "GET" and head.session is not None:
+            await self._get(desk, head, receive, send)
         else:
-            await respond(send, 405, headers=[(b"allow", b"POST, DELETE")])
+            await respond(send, 405, headers=[(b"allow", b"GET, POST, DELETE")])
+
+    async def _get(self, desk: Desk, head: Head, receive: Receive, send: Send) -> None:
+        """The stream of a session of the old era. The new one has none."""
+        try:
+            if not head.accepts()[1]:
+                raise Rejected(INVALID_REQUEST, "this is a stream of text/event-stream", status=406)
+            outlet = self._session(desk, head).outlet
+            stream = SessionStream(self.streams, outlet, partial(self._callers.lasts, head.authorization))
+            await stream.serve(desk.session, receive, send)
+        except Rejected as rejected:
+            await respond(send, rejected.status, rejected.body(None))
+
+    def _session(self, desk: Desk, head: Head) -> OldSession:
+        session = self._sessions.find(head.session or "", desk.session.principal)
+        if session is None:
+            raise Rejected(INVALID_REQUEST, "there is no such session; begin a new one", status=404)
+        return session
 
     async def _post(self, desk: Desk, head: Head, receive: Receive, send: Send) -> None:
         if not head.is_json:
@@ -117,7 +145,11 @@ class Gateway:
         body = await self._intake.take(receive, head.length, desk.allowance)
         asked = None
         try:
-            asked = check_shape(read_body(body), head)
+            message = read_body(body)
+            if message.method is None and head.session is not None:
+                self._take_answer(self._session(desk, head), message)
+                return await respond(send, 202)
+            asked = check_shape(message, head)
             if asked.new:
                 return await self._new(desk, head, asked, (receive, send), streams=streams)
             return await self._old(desk, head, asked, (receive, send), streams=streams)
@@ -130,7 +162,11 @@ class Gateway:
             # This era has no notifications from clients; some send them all the same.
             return await respond(send, 202)
         check_new(asked, head)
-        return await Exchange(send, asked, streams=streams).serve(desk, Attention(receive))
+        exchange = Exchange(send, asked, streams=streams, level=level_of(asked))
+        if asked.method == LISTEN:
+            lasts = partial(self._callers.lasts, head.authorization)
+            return await exchange.serve(Listening(desk.session, self.streams, lasts), Attention(receive))
+        return await exchange.serve(desk, Attention(receive))
 
     async def _old(self, desk: Desk, head: Head, asked: Asked, ends: tuple[Receive, Send], *, streams: bool) -> None:
         receive, send = ends
@@ -138,20 +174,20 @@ class Gateway:
             return await self._initialize(desk, asked, send)
         if head.version is not None and head.version not in OLD_VERSIONS:
             raise Rejected(INVALID_REQUEST, f"the protocol version {head.version[:40]!r} is not spoken here")
-        session = None
-        if head.session is not None:
-            session = self._sessions.find(head.session, desk.session.principal)
-            if session is None:
-                raise Rejected(INVALID_REQUEST, "there is no such session; begin a new one", status=404)
+        session = self._session(desk, head) if head.session is not None else None
         if asked.id is None:
             self._note(asked, session)
             return await respond(send, 202)
         attention = Attention(receive)
+        outlet = session.outlet if session is not None else None
+        level = outlet.level if outlet is not None else DEFAULT_LEVEL
+        exchange = Exchange(send, asked, streams=streams, level=level, session=session)
+        served = Wishes(desk.session, outlet) if asked.method in WISHES else desk
         if session is None:
-            return await Exchange(send, asked, streams=streams).serve(desk, attention)
+            return await exchange.serve(served, attention)
         session.running[asked.id] = attention
         try:
-            return await Exchange(send, asked, streams=streams).serve(desk, attention)
+            return await exchange.serve(served, attention)
         finally:
             session.running.pop(asked.id, None)
 
@@ -159,8 +195,17 @@ class Gateway:
         if asked.id is None:
             raise Rejected(INVALID_REQUEST, "initialize is a request, and has an id")
         result = await desk.serve(asked)
-        name = self._sessions.begin(desk.session.principal)
+        capabilities = as_object(asked.params.get("capabilities"))
+        name = self._sessions.begin(desk.session.principal, capabilities, opened(desk.session))
         await respond(send, 200, write_result(asked.id, result), [(SESSION, name.encode())])
+
+    def _take_answer(self, session: OldSession, message: Message) -> None:
+        """What a client was asked on the stream of a request of its. What it was not asked is let be."""
+        if message.jsonrpc != "2.0" or not isinstance(message.id, str | int) or message.result is message.error:
+            raise Rejected(INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message")
+        answer = session.asked.get(str(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
     def _note(self, asked: Asked, session: OldSession | None) -> None:
         """A notification. Only one says something that matters here: that an answer is no longer wanted."""

@@ -1,10 +1,11 @@
 """Who asks: from the token a client shows to the desk of its agent session."""
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
 
-from bascule.core.errors import NotIdentified
+from bascule.core.errors import BasculeError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
 from bascule.gateway.strangers import Strangers
@@ -79,20 +80,38 @@ class Callers:
         """Raises `NotIdentified` for nobody, and for anybody who cannot prove it; `TooMuch` where so many from this
         address could not that no other is asked. Who has proved it before is asked all the same."""
         desk = self.known(authorization)
-        if desk is not None:
-            return desk
+        return desk if desk is not None else (await self._verified(authorization, address)).desk
+
+    async def lasts(self, authorization: str) -> None:
+        """Returns once a token that was believed is no longer. It is looked at again as if it were shown again."""
+        if self._development is not None:
+            await asyncio.get_running_loop().create_future()
+        while True:
+            known = self._known.get(authorization)
+            if known is None or known.until <= self._clock():
+                try:
+                    known = await self._verified(authorization)
+                except BasculeError:
+                    return
+            left = known.until - self._clock()
+            if left <= 0:
+                return
+            await asyncio.sleep(left)
+
+    async def _verified(self, authorization: str, address: str = "") -> Known:
         assert self._believes is not None
         token = _token(authorization)
         if token and not self._was_believed(authorization):
             self.strangers.check(address)
         identity = await self._believes.verify(token)
-        desk = self._desk(identity.principal)
         now = self._clock()
+        until = min(identity.expires_at, now + BELIEVED_FOR)
+        known = Known(self._desk(identity.principal), until, identity.expires_at)
         if len(self._known) >= MOST_KNOWN:
             self._known = {token: known for token, known in self._known.items() if now < known.until}
         if len(self._known) < MOST_KNOWN:
-            self._known[authorization] = Known(desk, min(identity.expires_at, now + BELIEVED_FOR), identity.expires_at)
-        return desk
+            self._known[authorization] = known
+        return known
 
     def admit(self, desk: Desk) -> None:
         """Count a request as under way. Raises `TooMuch`."""
@@ -111,7 +130,7 @@ class Callers:
         if desk is None:
             self._forget()
             session = self._runtime.session(principal.user_id, principal.session_id)
-            desk = self._desks[principal] = Desk(session)
+            desk = self._desks[principal] = Desk(session, self._runtime.seal)
             if self._development is not None:
                 desk.allowance.per_second = None
         return desk

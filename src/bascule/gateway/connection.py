@@ -1,238 +1,324 @@
-"""One HTTP connection, bounded where uvicorn leaves it open: how long and how large a head may be, what may follow a
-request, and how slowly an answer may be read.
-
-Above: the app. Below: httptools. It is imported when a gateway is served: uvicorn takes half a second.
-"""
+"""One client on a byte stream: what it sends is served side by side, and it is told as much as it reads."""
 
 import asyncio
-from enum import Enum
-from typing import Any
+import itertools
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
 
-import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+import msgspec
 
-from bascule.gateway.hall import Hall
-from bascule.gateway.intake import SLOWEST
-from bascule.gateway.rejection import INVALID_REQUEST
-from bascule.wire.jsonrpc import write_error
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.gateway.asking import NotAnswered
+from bascule.gateway.client import Client
+from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
+from bascule.gateway.outlet import Tell
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.gateway.turn import Turn
+from bascule.transports.outbox import Outbox, Outgoing
+from bascule.wire.framing import as_line
+from bascule.wire.jsonrpc import Message, write_error, write_notification, write_request, write_result
+from bascule.wire.long_lines import LongLines, TooLong
+from bascule.wire.stamp import INTERNAL_ERROR
 
-HEAD_WITHIN = 10.0
-"""Seconds in which the head of a request must have come, from the first byte, or from the opening of the connection."""
+_log = logging.getLogger("bascule.gateway")
 
-BODY_WITHIN = SLOWEST + 5
-"""Seconds in which its body must have come. Who reads it gives up first, and says so; this is for when nobody does."""
+UNDER_WAY = 256
+"""Requests that are served at once. More wait for their turn; each may hold an answer that nobody reads yet."""
 
-HEAD_MOST = 64 * 1024
-"""Bytes of a head, and of anything else that is neither a head nor a body. Tokens take a few thousand."""
+WAITING = 8 * 1024 * 1024
+"""Bytes of requests that wait for their turn before no more is read."""
 
-MOST_HEADERS = 128
-"""Headers of a request, those after its body included. Browsers send twenty."""
-
-UNWANTED = 1024 * 1024
-"""Bytes of a body that are still taken, and thrown away, once its request was answered: a client that is busy sending
-reads its answer first. Beyond it the connection is closed."""
-
-READ_WITHIN = 15.0
-"""Seconds after which it is looked how much of a long answer was read."""
-
-SLOWEST_READ = READ_WITHIN * 8 * 1024
-"""Bytes that must have been read by then, at the least: 8 KiB a second. Who reads none at all only holds our memory."""
-
-
-class Stage(Enum):
-    """What of a request is expected next."""
-
-    NOTHING = 0
-    HEAD = 1
-    BODY = 2
+OVERHEAD = 512
+"""Bytes that a request holds beside its own."""
 
 
-class Refused(Exception):
-    """What comes in is no request that is taken, with the status that says why."""
-
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status = status
-
-
-class Connection(HttpToolsProtocol):
-    """One of them. Requests come one after the other: what is sent before the answer to the last one is not read."""
-
-    def __init__(self, hall: Hall, **given: Any) -> None:
-        super().__init__(**given)
-        self._hall = hall
-        self._stage = Stage.NOTHING
-        self._spare = 0
-        """Bytes that have come of this request and were no body that anybody reads."""
-        self._deaf = False
-        """Whether nothing that comes is read any more."""
-        self._late: asyncio.TimerHandle | None = None
-        self._reading: asyncio.TimerHandle | None = None
+class Attends(Protocol):
+    """Who serves the client."""
 
     @property
-    def holder(self) -> Any:
-        return self.scope.get("holder") if self.scope else None  # pyright: ignore[reportUnnecessaryComparison]
+    def capabilities(self) -> Mapping[str, Any]: ...
+
+    def level(self, asked: Asked) -> str: ...
+
+    async def serve(self, asked: Asked, client: Client) -> JsonObject | msgspec.Raw:
+        """The result. Raises `Rejected`."""
+        ...
+
+    def begin_telling(self, tell: Tell) -> None: ...
+
+    def end_streams(self) -> None: ...
+
+
+class Source(Protocol):
+    """Where the bytes come from, as the loop's transports are."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Due(msgspec.Struct, frozen=True):
+    """Something that is to be answered, or is to be told why it is not served."""
+
+    id: Any
+    size: int
+    asked: Asked | None = None
+    rejected: Rejected | None = None
+
+
+class Connection:
+    """The conversation with one client, who may be of either era, from the first byte to the last."""
+
+    def __init__(self, attends: Attends, max_message: int) -> None:
+        self._attends = attends
+        self._max_message = max_message
+        self._lines = LongLines(max_message)
+        self._source: Source | None = None
+        self._outbox: Outbox | None = None
+        self._waiting: OrderedDict[Any, Due] = OrderedDict()
+        """By the ids that the client gave them."""
+        self._size = 0
+        """Bytes of those that wait."""
+        self._full = False
+        """Whether no more is read, until fewer wait."""
+        self._running: dict[Any, asyncio.Task[None]] = {}
+        self._aside: dict[Any, asyncio.Task[None]] = {}
+        """Those that go on although they were answered: their client is away to find out what it was asked."""
+        self._asked: dict[str, asyncio.Future[Message]] = {}
+        """What the client was asked, by the ids that we gave."""
+        self._numbers = itertools.count(1)
+        self._ending = self._over = False
+        self._flowing = asyncio.Event()
+        """Whether the client reads what it is sent."""
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done once nothing can be said to the client any more."""
 
     @property
-    def _serving(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
+    def capabilities(self) -> Mapping[str, Any]:
+        return self._attends.capabilities
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        super().connection_made(transport)
-        if self._hall.enter(self):
-            self._late = self.loop.call_later(HEAD_WITHIN, self._is_late)
-        else:
-            self._refuse(503, "too many connections are open; try again in a moment")
+    # What comes in
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._deaf = True
-        self._hall.leave(self)
-        self._be_in_time()
-        if self._reading is not None:
-            self._reading.cancel()
-        # Whatever ended it: a timer of a connection that is lost would keep all of it.
-        self._unset_keepalive_if_required()
-        super().connection_lost(exc)
+    def read_from(self, source: Source) -> None:
+        self._source = source
 
-    def hang_up(self) -> None:
-        self._deaf = True
-        self.transport.abort()
+    def feed(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            if not self._over:
+                self._take(line)
+        self._go_on()
 
-    def data_received(self, data: bytes) -> None:
-        if self._deaf:
-            return
-        self._unset_keepalive_if_required()
-        assert self.parser is not None
+    def _take(self, line: bytes | TooLong) -> None:
+        if isinstance(line, TooLong):
+            words = f"a message may have {self._max_message} bytes, and this one has more"
+            return self._owe(Due(line.id, 0, rejected=Rejected(INVALID_REQUEST, words)))
         try:
-            self.parser.feed_data(data)
-            if self._stage is not Stage.NOTHING:
-                self._weigh(len(data))
-        except httptools.HttpParserUpgrade:
-            # Nothing else is spoken here. The request is answered as one that did not ask.
-            self._hear_no_more()
-        except (httptools.HttpParserError, Refused) as error:
-            self._unreadable(error)
-        if self._late is None and (self._stage is Stage.BODY or not self._serving):
-            # A part of a body, of a head, or of nothing at all.
-            within = BODY_WITHIN if self._serving else HEAD_WITHIN
-            self._late = self.loop.call_later(within, self._is_late)
+            message = read_body(line)
+        except Rejected as rejected:
+            return self._owe(Due(None, len(line), rejected=rejected))
+        if _is_reply(message):
+            return self._take_answer(message)
+        try:
+            asked = _checked(message)
+        except Rejected as rejected:
+            # A notification is not answered, however wrong it is.
+            if message.id is not None or message.method is None:
+                self._owe(Due(_plain(message.id), len(line), rejected=rejected))
+            return None
+        return self._note(asked) if asked.id is None else self._owe(Due(asked.id, len(line), asked))
 
-    def on_message_begin(self) -> None:
-        if self._serving:
-            raise Refused(400, "the answer to the last request comes first")
-        self._stage = Stage.HEAD
-        self._spare = 0
-        super().on_message_begin()
+    def _take_answer(self, message: Message) -> None:
+        """What it was not asked is let be."""
+        answer = self._asked.get(str(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if len(self.headers) == MOST_HEADERS:
-            raise Refused(431, f"a request has at most {MOST_HEADERS} headers")
-        super().on_header(name, value)
+    def _owe(self, due: Due) -> None:
+        if self._ending and due.asked is not None:
+            due = Due(due.id, 0, rejected=Rejected(INTERNAL_ERROR, "the gateway is about to end"))
+        elif due.id is not None and (due.id in self._running or due.id in self._waiting):
+            # Under that id, it would be taken for the answer to the other.
+            due = Due(None, 0, rejected=Rejected(INVALID_REQUEST, f"the id {due.id!r:.100} is in use"))
+        # What has no id is nobody's, and cannot be taken back.
+        self._waiting[object() if due.id is None else due.id] = due
+        self._size += due.size + OVERHEAD
+        self._idle.clear()
 
-    def on_headers_complete(self) -> None:
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_MOST:
-            raise _too_large()
-        super().on_headers_complete()
-        self._stage = Stage.BODY
-        self._be_in_time()
-        self._hall.asks(self)
+    def _note(self, asked: Asked) -> None:
+        """A notification. Two say something that matters here: that an answer is no longer wanted, and that a client
+        of the old era is ready to hear of what happens between its requests."""
+        if asked.method == "notifications/initialized":
+            return self._attends.begin_telling(self.tell)
+        unwanted = _plain(asked.params.get("requestId"))
+        if asked.method != "notifications/cancelled" or unwanted is None:
+            return None
+        if unwanted in self._running:
+            self._running[unwanted].cancel()
+        elif unwanted in self._waiting:
+            self._size -= self._waiting.pop(unwanted).size + OVERHEAD
+        return None
 
-    def on_message_complete(self) -> None:
-        self._stage = Stage.NOTHING
-        self._be_in_time()
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        self._hall.rests(self)
-        if self._stage is Stage.BODY:
-            # The rest of it is not wanted any more, and not waited for as long.
-            self._be_in_time()
-            self._late = self.loop.call_later(HEAD_WITHIN, self._is_late)
-        super().on_response_complete()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        size = self.transport.get_write_buffer_size()
-        self._hall.falls_behind(self, size)
-        self._reading = self.loop.call_later(READ_WITHIN, self._look_at_reader, size)
-
-    def resume_writing(self) -> None:
-        self._hall.catches_up(self)
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-        super().resume_writing()
-
-    def _look_at_reader(self, before: int) -> None:
-        size = self.transport.get_write_buffer_size()
-        if before - size < SLOWEST_READ:
-            self.hang_up()
-        else:
-            self._reading = self.loop.call_later(READ_WITHIN, self._look_at_reader, size)
-
-    def _weigh(self, size: int) -> None:
-        """Count what has come and is of no use to anybody."""
-        if self._stage is Stage.BODY and self._serving:
-            if not self.cycle.body:
-                # Sizes of chunks, and headers after the body. What is body is weighed by who reads it.
-                self._count(size, HEAD_MOST)
-        else:
-            self._count(size, HEAD_MOST if self._stage is Stage.HEAD else UNWANTED)
-
-    def _count(self, size: int, most: int) -> None:
-        self._spare += size
-        if self._spare > most:
-            raise _too_large()
-
-    def _unreadable(self, error: Exception) -> None:
-        # What follows a whole request, which gets its answer; or the rest of a body after the answer was given.
-        if self._stage is (Stage.NOTHING if self._serving else Stage.BODY):
-            self._hear_no_more()
+    def _go_on(self) -> None:
+        """Begin what can be begun, and read no more than can wait."""
+        while self._waiting and len(self._running) < UNDER_WAY and self._flowing.is_set():
+            key, due = self._waiting.popitem(last=False)
+            self._size -= due.size + OVERHEAD
+            turn = None if due.asked is None else Turn(self, key, due.asked)
+            self._running[key] = task = asyncio.create_task(self._serve(due, turn))
+            task.add_done_callback(partial(self._served, key, turn))
+        if not self._waiting and not self._running:
+            self._idle.set()
+        if self._source is None:
             return
-        refused = error if isinstance(error, Refused) else error.__context__
-        if isinstance(refused, Refused):
-            self._refuse(refused.status, str(refused))
+        if not self._full and self._size > WAITING:
+            self._full = True
+            self._source.pause_reading()
+        elif self._full and self._size <= WAITING // 2:
+            self._full = False
+            self._source.resume_reading()
+
+    async def _serve(self, due: Due, turn: Turn | None) -> None:
+        try:
+            if turn is None:
+                assert due.rejected is not None
+                raise due.rejected
+            turn.level = self._attends.level(turn.asked)
+            answer = write_result(due.id, await self._attends.serve(turn.asked, turn))
+        except Rejected as rejected:
+            answer = rejected.body(due.id)
+        if turn is None or not turn.answered:
+            await self._say(answer)
+
+    def _served(self, key: Any, turn: Turn | None, task: asyncio.Task[None]) -> None:
+        if turn is not None and turn.answered:
+            self._aside.pop(turn.key, None)
         else:
-            self._refuse(400, "this is no HTTP/1.1")
+            del self._running[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a request could not be answered", exc_info=error)
+            if turn is None or not turn.answered:
+                self._put(write_error(_plain(key), INTERNAL_ERROR, "an error of the gateway; its log says more"))
+        self._go_on()
 
-    def _hear_no_more(self) -> None:
-        self._deaf = True
-        if self._serving:
-            self.cycle.keep_alive = False
-        else:
-            self.transport.close()
+    # What a request needs
 
-    def _is_late(self) -> None:
-        self._late = None
-        if self._stage is Stage.HEAD:
-            self._refuse(408, f"the head of a request must come within {HEAD_WITHIN:g} seconds")
-        elif self._serving and self._stage is Stage.BODY:
-            self._refuse(408, f"the body of a request must come within {BODY_WITHIN:g} seconds")
-        elif not self._serving:
-            self.hang_up()
+    async def tell(self, method: str, params: JsonObject) -> None:
+        """Waits for a client that reads slowly."""
+        await self._say(write_notification(method, params))
 
-    def _be_in_time(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """A request of ours to a client of the old era. Raises `NotAnswered`."""
+        name = f"bascule-{next(self._numbers)}"
+        self._asked[name] = answer = asyncio.get_running_loop().create_future()
+        try:
+            await self._say(write_request(name, method, params))
+            return _answer_of(await answer)
+        except asyncio.CancelledError:
+            # It is of no use any more, so nobody needs to think about it.
+            taken_back = {"requestId": name, "reason": "nobody waits for it"}
+            self._put(write_notification("notifications/cancelled", taken_back))
+            raise
+        finally:
+            del self._asked[name]
 
-    def _refuse(self, status: int, words: str) -> None:
-        """Answer without the app, where nothing of an answer was sent, and hang up."""
-        self._deaf = True
-        if self._serving and self.cycle.response_started:
-            self.hang_up()
-            return
-        if self._serving:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        if not self.transport.is_closing():
-            body = write_error(None, INVALID_REQUEST, words)
-            head = (
-                b"content-type: application/json\r\ncontent-length: %d\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
-            )
-            self.transport.write(STATUS_LINE[status] + head % len(body) + body)
-            self.transport.close()
+    async def put_aside(self, turn: Turn, result: JsonObject) -> None:
+        """Answer a request that goes on. Its id is free then, and its client need not wait for its end."""
+        answered, task = turn.key, self._running.pop(turn.key)
+        turn.key = object()
+        self._aside[turn.key] = task
+        await self._say(write_result(_plain(answered), result))
+        self._go_on()
+
+    def take_back(self, turn: Turn) -> None:
+        task = self._aside.get(turn.key) or self._running.get(turn.key)
+        if task is not None:
+            task.cancel()
+
+    # What goes out
+
+    def write_to(self, write: Callable[[bytes], None]) -> None:
+        self._outbox = Outbox(write)
+        self._flowing.set()
+
+    def pause_output(self) -> None:
+        assert self._outbox is not None
+        self._outbox.pause()
+        self._flowing.clear()
+
+    def resume_output(self) -> None:
+        assert self._outbox is not None
+        self._outbox.resume()
+        if not self._outbox.paused:
+            self._flowing.set()
+            self._go_on()
+
+    def lose_output(self) -> None:
+        """The client reads no more. What was asked for is for nobody."""
+        if not self.gone.done():
+            self.gone.set_result(None)
+        self._outbox = None
+        self.give_up()
+
+    async def _say(self, message: bytes) -> None:
+        # Those who waited all wake at once, and the first of them may fill the pipe again.
+        while not self._flowing.is_set():
+            await self._flowing.wait()
+        self._put(message)
+
+    def _put(self, message: bytes) -> None:
+        if self._outbox is not None:
+            self._outbox.put(Outgoing(as_line(message)))
+
+    # Its end
+
+    async def finish(self, seconds: float) -> None:
+        """Begin nothing new, and wait so long at most for what is under way; what is not answered by then is taken
+        back."""
+        self._ending = True
+        self._attends.end_streams()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            self.give_up()
+            await self._idle.wait()
+        for task in self._aside.values():
+            task.cancel()
+        await asyncio.gather(*self._aside.values(), return_exceptions=True)
+
+    def give_up(self) -> None:
+        """Take back everything that is under way, and take nothing more."""
+        self._ending = self._over = True
+        self._waiting.clear()
+        self._size = 0
+        for task in (*self._running.values(), *self._aside.values()):
+            task.cancel()
+        self._go_on()
 
 
-def _too_large() -> Refused:
-    return Refused(431, f"a head has at most {HEAD_MOST} bytes")
+def _checked(message: Message) -> Asked:
+    asked = check_shape(message, None)
+    if asked.new and asked.id is not None:
+        check_new(asked, None)
+    return asked
+
+
+def _answer_of(message: Message) -> Any:
+    if message.error is not msgspec.UNSET:
+        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
+    return message.result
+
+
+def _is_reply(message: Message) -> bool:
+    said = message.result is not msgspec.UNSET or message.error is not msgspec.UNSET
+    return said and message.method is None
+
+
+def _plain(request_id: Any) -> str | int | None:
+    """An id as it may be; anything else is none."""
+    return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None

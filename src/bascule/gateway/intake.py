@@ -26,7 +26,7 @@ SLOWEST = 30.0
 class NotTaken(BasculeError):
     """A body that is not taken, with the HTTP status that says why."""
 
-    code = "BSC-710"
+    code = "BSC-720"
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class NotTaken(BasculeError):
 class Gone(BasculeError):
     """The client hung up before its request was whole."""
 
-    code = "BSC-711"
+    code = "BSC-721"
 
 
 class Intake:

@@ -97,7 +97,13 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
     """Until what `on_ready` was given is called. Requests under way are answered first."""
     server = _quiet_server(app)
-    on_ready(lambda: setattr(server, "should_exit", True))
+
+    def stop() -> None:
+        # Streams last for as long as their clients want, and nobody waits for that.
+        app.streams.close()
+        server.should_exit = True
+
+    on_ready(stop)
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -124,7 +130,7 @@ def listen(door: Door) -> socket.socket:
 def _quiet_server(app: Gateway) -> "uvicorn.Server":
     import uvicorn  # noqa: PLC0415 -- half a second
 
-    from bascule.gateway.connection import Connection  # noqa: PLC0415 -- the same
+    from bascule.gateway.http_connection import Connection  # noqa: PLC0415 -- the same
 
     class Server(uvicorn.Server):
         """One that leaves signals to the program it is a part of."""

@@ -79,3 +79,10 @@ def test_an_error_of_the_server_behind_is_passed_on_as_it_is():
 )
 def test_other_requests_that_fail_are_errors_of_the_protocol(kind: FailureKind, code: str, new: bool, told: int):
     assert failed_request(failure(kind, code), new=new).code == told
+
+
+def test_a_resource_that_is_not_there_is_named():
+    missing = failure(FailureKind.UNKNOWN_TOOL, "BSC-203")
+    assert failed_request(missing, new=True, uri="a://b").data["uri"] == "a://b"
+    assert "uri" not in failed_request(missing, new=True).data
+    assert "uri" not in failed_request(failure(FailureKind.TIMEOUT, "BSC-403"), new=True, uri="a://b").data

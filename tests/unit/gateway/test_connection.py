@@ -1,198 +1,289 @@
-"""Connections, as clients open them who speak bad HTTP, or none."""
+"""One client on a byte stream: what it is owed, how much may wait, and how it ends."""
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
-from pathlib import Path
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
-from bascule.gateway import connection, hall, serving
+from bascule.core.jsonvalue import JsonObject
+from bascule.gateway import connection as module
+from bascule.gateway.client import Client
 from bascule.gateway.connection import Connection
-from support.gateways import Served, ask, line_to
-from support.gateways import serving as gateway_serving
-from support.raw_http import raw_to, request
-from support.runtime import a_tool, calls_in, obeying
-from support.waiting import fail_after, until
-
-SOON = 0.05
+from bascule.gateway.envelope import Asked
+from bascule.gateway.outlet import Tell
+from bascule.gateway.rejection import Rejected
+from support.runtime import settled
+from support.waiting import fail_after
 
 
-@pytest.fixture
-async def served(tmp_path: Path) -> AsyncGenerator[Served]:
-    async with gateway_serving(obeying(tmp_path / "log", a_tool("act"))) as made:
-        yield made
+class SlowDesk:
+    """Answers when it is told to, and at once what is called `now`."""
+
+    def __init__(self) -> None:
+        self.begun: list[Any] = []
+        self.taken_back: list[Any] = []
+        self.open = asyncio.Event()
+        self.chatted = 0
+        self.capabilities: dict[str, Any] = {}
+        self.telling = self.ended = False
+
+    def level(self, asked: Asked) -> str:
+        return asked.params.get("level", "")
+
+    def begin_telling(self, tell: Tell) -> None:
+        self.telling = True
+
+    def end_streams(self) -> None:
+        self.ended = True
+
+    async def serve(self, asked: Asked, client: Client) -> JsonObject:
+        self.begun.append(asked.id)
+        match asked.method:
+            case "now":
+                return {"id": asked.id}
+            case "ask":
+                return {"answer": await client.ask("roots/list", {}), "offered": [*client.capabilities]}
+            case "break":
+                raise ZeroDivisionError
+            case "refuse":
+                raise Rejected(-32602, "no")
+            case _:
+                await self._say(asked, client)
+                return await self._wait(asked)
+
+    async def _say(self, asked: Asked, client: Client) -> None:
+        match asked.method:
+            case "tell":
+                await client.tell("notifications/told", {"of": asked.id})
+            case "chat":
+                for _ in range(1000):
+                    await client.tell("notifications/told", {})
+                    self.chatted += 1
+            case "aside":
+                await client.let_go({"resultType": "input_required"})
+            case _:
+                pass
+
+    async def _wait(self, asked: Asked) -> JsonObject:
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.taken_back.append(asked.id)
+            raise
+        return {"id": asked.id}
 
 
-async def healthy(served: Served) -> None:
-    async with line_to(served.port) as line:
-        assert (await ask(line, "tools/call", {"name": "work_act"})).status == 200
+class Pipe:
+    """Both ends, as the loop's transports are."""
+
+    def __init__(self) -> None:
+        self.written = bytearray()
+        self.paused = False
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    @property
+    def said(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.written.splitlines()]
 
 
-@pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: x\r\nA: ", b"\r\n\r\n"])
-async def test_a_head_that_does_not_come_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
-):
-    monkeypatch.setattr(connection, "HEAD_WITHIN", SOON)
-    async with gateway_serving(obeying(tmp_path / "log", a_tool("act"))) as served, raw_to(served.port) as client:
-        client.send(sent)
-        assert await client.statuses() == ([408] if sent.startswith(b"POST") else [])
-        await healthy(served)
+def request(number: Any, method: str = "wait", **params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
 
 
-async def test_nor_is_one_that_comes_after_an_answer(served: Served, monkeypatch: pytest.MonkeyPatch):
-    async with raw_to(served.port) as client:
-        monkeypatch.setattr(connection, "HEAD_WITHIN", SOON)
-        client.send(request(served.port))
-        assert (await client.reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
-        client.send(b"POST /mcp HTT")
-        assert await client.statuses() == [408]
+def unwanted(number: Any) -> bytes:
+    told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+    return json.dumps(told).encode() + b"\n"
 
 
-async def test_a_body_of_which_not_a_byte_comes_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connection, "BODY_WITHIN", SOON)
-    async with raw_to(served.port) as client:
-        whole = request(served.port)
-        client.send(whole[: whole.index(b"\r\n\r\n") + 4])
-        assert await client.statuses() == [408]
+@asynccontextmanager
+async def connected() -> AsyncGenerator[tuple[Connection, SlowDesk, Pipe]]:
+    desk, pipe = SlowDesk(), Pipe()
+    connection = Connection(desk, 1000)
+    connection.write_to(pipe.write)
+    connection.read_from(pipe)
+    async with fail_after(10, "a connection"):
+        yield connection, desk, pipe
+        connection.give_up()
+        await connection.finish(5)
 
 
-async def test_a_slow_call_is_no_slow_request(served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    for name in ("HEAD_WITHIN", "BODY_WITHIN"):
-        monkeypatch.setattr(connection, name, SOON)
-    async with raw_to(served.port) as client:
-        client.send(request(served.port, sleep=3 * SOON))
-        assert (await client.reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
-        assert calls_in(tmp_path / "log")
+async def test_requests_are_served_side_by_side_and_answered_as_they_end():
+    async with connected() as (connection, _, pipe):
+        connection.feed(request(1) + request("two", "now") + request(3, "refuse"))
+        await settled()
+        assert [message["id"] for message in pipe.said] == ["two", 3]
 
 
-@pytest.mark.parametrize(
-    ("head", "status"),
-    [
-        (b"X: " + b"x" * 70_000 + b"\r\n", 431),
-        (b"".join(b"X-%d: x\r\n" % n for n in range(200)), 431),
-        (b"Transfer-Encoding: chunked\r\n", 400),
-        (b"Content-Length: 3\r\n", 400),
-        (b"Content-Length: -1\r\n", 400),
-        (b"no header at all\r\n", 400),
-        (b" folded: x\r\n", 400),
-        (b"X: a\x00b\r\n", 400),
-        (b"X : a\r\n", 400),
-    ],
-)
-async def test_a_head_that_is_none_is_refused(served: Served, head: bytes, status: int, tmp_path: Path):
-    async with raw_to(served.port) as client:
-        client.send(request(served.port, head=head))
-        assert await client.statuses() == [status]
-        assert not (tmp_path / "log").exists() or not calls_in(tmp_path / "log")
+async def test_what_is_told_comes_before_the_answer():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1, "tell"))
+        desk.open.set()
+        await connection.finish(5)
+        assert [message.get("method") for message in pipe.said] == ["notifications/told", None]
 
 
-async def test_a_head_without_an_end_is_not_kept(served: Served):
-    async with raw_to(served.port) as client:
-        client.send(b"POST /mcp HTTP/1.1\r\nX: ", *[b"x" * 1000] * 100)
-        assert await client.statuses() == [431]
+async def test_what_is_unwanted_is_taken_back_whether_it_was_begun_or_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "UNDER_WAY", 2)
+    async with connected() as (connection, desk, pipe):
+        connection.feed(b"".join(map(request, (1, 2, 3, 4))))
+        await settled()
+        connection.feed(unwanted(1) + unwanted(3) + unwanted("1") + unwanted(99) + unwanted(None) + unwanted([1]))
+        await settled()
+        desk.open.set()
+        await connection.finish(5)
+        assert (desk.begun, desk.taken_back) == ([1, 2, 4], [1])
+        assert [message["id"] for message in pipe.said] == [2, 4]
 
 
-@pytest.mark.parametrize(
-    "junk", [b"\x16\x03\x01\x02\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x00" * 100, b"GET\r\n\r\n", b"{}"]
-)
-async def test_what_is_no_http_is_told_so(served: Served, junk: bytes):
-    async with raw_to(served.port) as client:
-        client.send(junk)
-        assert await client.statuses() == [400]
-        await healthy(served)
+async def test_an_id_in_use_is_not_answered_twice():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1) + request(1, "now"))
+        await settled()
+        assert pipe.said[0]["id"] is None
+        assert pipe.said[0]["error"]["code"] == -32600
+        desk.open.set()
+        await connection.finish(5)
+        connection.feed(request(1, "now"))
+        assert [message["id"] for message in pipe.said] == [None, 1]
 
 
-async def test_what_follows_a_request_before_its_answer_is_not_read(served: Served, tmp_path: Path):
-    for junk in (b"\x00\x01junk", request(served.port)):
-        async with raw_to(served.port) as client:
-            client.send(request(served.port) + junk)
-            assert await client.statuses() == [200]
-    assert len(calls_in(tmp_path / "log")) == 2
+async def test_an_error_of_ours_is_told_as_such_and_ends_nothing_else(caplog: pytest.LogCaptureFixture):
+    async with connected() as (connection, _, pipe):
+        connection.feed(request(1, "break") + request(2, "now"))
+        await settled()
+        assert {message["id"]: "error" in message for message in pipe.said} == {1: True, 2: False}
+    assert "ZeroDivisionError" in caplog.text
 
 
-async def test_another_protocol_is_not_changed_to(served: Served):
-    async with raw_to(served.port) as client:
-        client.send(
-            f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n".encode()
-            + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n\x81\x00"
-        )
-        assert await client.statuses() == [405]
+async def test_to_who_does_not_read_no_more_is_begun_and_nothing_is_written():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1) + request(2, "tell"))
+        await settled()
+        connection.pause_output()
+        before = len(pipe.written)
+        desk.open.set()
+        connection.feed(request(3, "now") + b"junk\n")
+        await settled()
+        assert (desk.begun, len(pipe.written)) == ([1, 2], before)
+        connection.resume_output()
+        await connection.finish(5)
+        assert {message.get("id") for message in pipe.said[1:]} == {1, 2, 3, None}
 
 
-@pytest.mark.parametrize("tail", [b"0\r\n" + b"X: y\r\n" * 200, b"0\r\nX: " + b"y" * 200_000])
-async def test_headers_after_a_body_are_bounded_too(served: Served, tail: bytes):
-    async with raw_to(served.port) as client:
-        head = request(served.port).partition(b"Content-Length")[0] + b"Transfer-Encoding: chunked\r\n\r\n"
-        client.send(head, tail)
-        assert await client.statuses() == [431]
+async def test_who_does_not_read_is_told_no_more():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1, "chat"))
+        connection.pause_output()
+        await settled()
+        assert (desk.chatted, bytes(pipe.written)) == (0, b"")
+        connection.resume_output()
+        await settled()
+        assert desk.chatted == 1000
 
 
-async def test_a_body_that_nobody_wants_is_not_read_for_ever(served: Served, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connection, "HEAD_WITHIN", 600)
-    async with raw_to(served.port) as client:
-        client.send(
-            f"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nContent-Length: 99999999\r\n\r\n".encode(),
-            *[b"x" * 65536] * 64,
-        )
-        assert await client.statuses() == [404]
+async def test_no_more_is_read_than_may_wait(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "UNDER_WAY", 1)
+    monkeypatch.setattr(module, "WAITING", 4 * module.OVERHEAD)
+    async with connected() as (connection, desk, pipe):
+        connection.feed(b"".join(map(request, range(3))))
+        assert not pipe.paused
+        connection.feed(b"".join(map(request, range(3, 6))))
+        assert pipe.paused
+        desk.open.set()
+        await connection.finish(5)
+        assert not pipe.paused
+        assert len(pipe.said) == 6
 
 
-async def test_nor_is_it_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connection, "HEAD_WITHIN", SOON)
-    async with raw_to(served.port) as client:
-        client.send(request(served.port).replace(b"Content-Length: ", b"Content-Length: 99999999"))
-        assert await client.statuses() == [413]
+async def test_at_the_end_what_takes_too_long_is_taken_back_and_nothing_new_is_begun():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1))
+        await settled()
+        ending = asyncio.ensure_future(connection.finish(60))
+        await settled()
+        connection.feed(request(2, "now"))
+        await settled()
+        assert pipe.said[0]["error"]["message"] == "the gateway is about to end"
+        await connection.finish(0)
+        await ending
+        connection.feed(request(3, "now"))
+        await settled()
+        assert (desk.begun, desk.taken_back, len(pipe.said), desk.ended) == ([1], [1], 1, True)
 
 
-async def test_a_short_one_is_thrown_away_and_the_connection_goes_on(served: Served):
-    async with line_to(served.port) as line:
-        assert (await line.send(b"x" * 100_000, ask="POST /nowhere HTTP/1.1")).status == 404
-        assert (await ask(line, "tools/call", {"name": "work_act"})).status == 200
+async def test_once_nothing_can_be_said_all_is_taken_back():
+    async with connected() as (connection, desk, _):
+        connection.feed(request(1))
+        await settled()
+        connection.pause_output()
+        connection.lose_output()
+        await connection.finish(5)
+        assert connection.gone.done()
+        assert desk.taken_back == [1]
 
 
-async def test_who_does_not_read_is_hung_up_on(served: Served, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connection, "READ_WITHIN", SOON)
-    async with raw_to(served.port) as client:
-        client.stop_reading()
-        client.send(request(served.port, text="x" * 7_000_000))
-        async with fail_after(30, "the end of a connection that is not read"):
-            await client.ended()
+async def test_replies_and_notifications_are_not_answered_whatever_they_say():
+    async with connected() as (connection, _, pipe):
+        connection.feed(b'{"jsonrpc":"2.0","id":5,"result":{}}\n{"jsonrpc":"2.0","id":5,"error":{}}\n')
+        connection.feed(b'{"jsonrpc":"2.0","method":"x"}\n{"jsonrpc":"2.0","method":"x","params":[]}\n')
+        connection.feed(request(1, "now"))
+        await connection.finish(5)
+        assert len(pipe.said) == 1
 
 
-async def test_who_reads_slowly_but_reads_gets_all_of_it(served: Served, monkeypatch: pytest.MonkeyPatch):
-    looks: list[int] = []
-
-    look = Connection._look_at_reader  # pyright: ignore[reportPrivateUsage]
-
-    def noted(self: Connection, before: int) -> None:
-        looks.append(before)
-        look(self, before)
-
-    monkeypatch.setattr(connection, "READ_WITHIN", 0.01)
-    monkeypatch.setattr(connection, "SLOWEST_READ", 0)
-    monkeypatch.setattr(Connection, "_look_at_reader", noted)
-    async with raw_to(served.port) as client:
-        client.stop_reading()
-        client.send(request(served.port, head=b"Connection: close\r\n", text="x" * 7_000_000))
-        await until(lambda: len(looks) > 3)
-        client.go_on_reading()
-        assert len(await client.all()) > 7_000_000
+async def test_a_client_of_the_old_era_is_asked_and_its_answer_goes_to_who_wanted_it():
+    async with connected() as (connection, desk, pipe):
+        desk.open.set()
+        desk.capabilities = {"roots": {}}
+        connection.feed(request(1, "ask") + request(2, "ask"))
+        await settled()
+        first, second = pipe.said
+        assert first["method"] == second["method"] == "roots/list"
+        refused = {"jsonrpc": "2.0", "id": second["id"], "result": {"roots": []}}
+        strange = {"jsonrpc": "2.0", "id": [1], "result": 5}
+        connection.feed(json.dumps(strange).encode() + b"\n" + json.dumps(refused).encode() + b"\n")
+        await settled()
+        assert pipe.said[2] == {"jsonrpc": "2.0", "id": 2, "result": {"answer": {"roots": []}, "offered": ["roots"]}}
+        connection.feed(unwanted(1))
+        await settled()
+        assert pipe.said[3]["params"]["requestId"] == first["id"]
 
 
-async def test_new_connections_take_the_place_of_silent_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(serving, "Hall", lambda: hall.Hall(most=3))
-    async with gateway_serving(obeying(tmp_path / "log", a_tool("act"))) as served, AsyncExitStack() as stack:
-        silent = [await stack.enter_async_context(raw_to(served.port)) for _ in range(10)]
-        for _ in range(3):
-            await healthy(served)
-        for client in silent[:7]:
-            assert await client.all() == b""
+async def test_a_client_that_answers_with_an_error_has_not_answered(caplog: pytest.LogCaptureFixture):
+    async with connected() as (connection, _, pipe):
+        connection.feed(request(1, "ask"))
+        await settled()
+        connection.feed(json.dumps({"jsonrpc": "2.0", "id": pipe.said[0]["id"], "error": {"message": "no"}}).encode())
+        connection.feed(b"\n")
+        await settled()
+    assert "NotAnswered" in caplog.text
 
 
-async def test_where_all_are_busy_the_next_one_is_told_to_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(serving, "Hall", lambda: hall.Hall(most=1))
-    async with gateway_serving(obeying(tmp_path / "log", a_tool("act"))) as served, raw_to(served.port) as busy:
-        busy.send(request(served.port, silent=True))
-        await until(lambda: bool(calls_in(tmp_path / "log")))
-        async with raw_to(served.port) as late:
-            assert await late.statuses() == [503]
+async def test_one_that_was_answered_and_goes_on_frees_its_id_and_keeps_nobody_from_ending():
+    async with connected() as (connection, desk, pipe):
+        connection.feed(request(1, "aside"))
+        await settled()
+        connection.feed(request(1, "now"))
+        await settled()
+        assert [message["result"] for message in pipe.said] == [{"resultType": "input_required"}, {"id": 1}]
+        await connection.finish(60)
+        assert desk.taken_back == [1]
+        assert len(pipe.said) == 2
+
+
+async def test_a_client_that_is_ready_to_hear_of_news_says_so():
+    async with connected() as (connection, desk, _):
+        assert not desk.telling
+        connection.feed(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        assert desk.telling
