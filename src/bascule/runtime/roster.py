@@ -32,17 +32,11 @@ from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required, session_ended
 from bascule.runtime.tightening import Tightening
 from bascule.runtime.twinning import Twinning, is_twin
-from bascule.runtime.whose import drop_principal, drop_server
+from bascule.runtime.whose import ORIGINAL, STARTING, drop_principal, drop_server
 from bascule.sandbox.boxing import UNBOXED, Boxing
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import no_login, target_of
 from bascule.transports.introducing import Introducing
-
-ORIGINAL = Nobody("bascule", "original")
-"""On whose behalf a server is looked at whose twin serves an agent session that never saw the server itself."""
-
-STARTING = Nobody("bascule", "start")
-"""On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
 
 EDITED = "the server's configuration was changed"
 """Why a link was ended that was in order."""

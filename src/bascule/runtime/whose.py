@@ -3,9 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
-from bascule.core.principal import Principal
+from bascule.core.principal import Nobody, Principal
 
 Whose = tuple[Principal, str]
+
+ORIGINAL = Nobody("bascule", "original")
+"""On whose behalf a server is looked at whose twin serves an agent session that never saw the server itself."""
+
+STARTING = Nobody("bascule", "start")
+"""On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
 
 
 def drop_principal(tables: Iterable[dict[Whose, Any]], principal: Principal, servers: Iterable[str]) -> None:

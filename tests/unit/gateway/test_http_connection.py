@@ -128,7 +128,8 @@ async def test_headers_after_a_body_are_bounded_too(served: Served, tail: bytes)
         assert await client.statuses() == [431]
 
 
-async def test_a_body_that_nobody_wants_is_not_read_for_ever(served: Served):
+async def test_a_body_that_nobody_wants_is_not_read_for_ever(served: Served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connection, "HEAD_WITHIN", 600)
     async with raw_to(served.port) as client:
         client.send(
             f"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nContent-Length: 99999999\r\n\r\n".encode(),

@@ -14,8 +14,8 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.records.log_file import log_folder, log_path
 from bascule.records.log_tail import LogTail
-from bascule.runtime.roster import STARTING
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.whose import STARTING
 from support.children import children
 from support.command import configured, entry
 from support.runtime import Events, bad, good, obeying, running, stand_in
