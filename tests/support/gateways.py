@@ -11,6 +11,7 @@ from bascule import Runtime
 from bascule.config import AuthSettings, ServerConfig
 from bascule.config.gateway import GatewaySettings
 from bascule.core.principal import Principal
+from bascule.gateway.app import Gateway
 from bascule.gateway.serving import Door, gateway_of, serve
 from support.kit_http import AUTH, NEW, OLD, PREFIX, Answered, Line, line_to
 from support.runtime import Events, running
@@ -27,6 +28,7 @@ class Served:
 
     port: int
     runtime: Runtime
+    app: Gateway
 
 
 @asynccontextmanager
@@ -36,14 +38,14 @@ async def serving(
     """Without `auth`, everyone on this machine is Alice."""
     settings = GatewaySettings(auth=auth or AuthSettings())
     door = Door(settings, None, ALICE if auth is None else None)
-    async with running(*servers, events=events, **config) as runtime:
+    async with running(*servers, events=events, for_clients=True, **config) as runtime:
         app = gateway_of(runtime, door)
         # In the loop of the runtime, as it is everywhere: nothing of a runtime may be used from another thread.
         with socket.create_server(("127.0.0.1", 0)) as listening:
             stop: asyncio.Future[Callable[[], None]] = asyncio.get_running_loop().create_future()
             server = asyncio.ensure_future(serve(app, listening, stop.set_result))
             try:
-                yield Served(listening.getsockname()[1], runtime)
+                yield Served(listening.getsockname()[1], runtime, app)
             finally:
                 (await stop)()
                 await server

@@ -53,7 +53,7 @@ async def run(options: argparse.Namespace) -> int:
     check_door(door)
     # Before any server is started: that the address is taken is known at once.
     with listen(door) as listening:
-        made = Runtime(config, sinks=(tell_raised,))
+        made = Runtime(config, sinks=(tell_raised,), for_clients=True)
         if config.path is not None:
             made.watch()
         async with made as runtime:

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway.app import PATH, Gateway
 from bascule.gateway.callers import Callers
+from bascule.gateway.hall import Hall
 from bascule.gateway.intake import Intake
 from bascule.gateway.old_sessions import OldSessions
 from bascule.gateway.signs import Signs
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 """Connections that may wait to be accepted: a burst of a thousand clients is not turned away."""
+
+KEPT_OPEN = 75
+"""Seconds for which a connection that is not used is kept. Longer than clients keep theirs: who hangs up first should
+be the one who knows that no request is on its way."""
 
 FAREWELL = 10
 """Seconds that requests under way may take once the gateway was told to stop."""
@@ -91,7 +97,13 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
     """Until what `on_ready` was given is called. Requests under way are answered first."""
     server = _quiet_server(app)
-    on_ready(lambda: setattr(server, "should_exit", True))
+
+    def stop() -> None:
+        # Streams last for as long as their clients want, and nobody waits for that.
+        app.streams.close()
+        server.should_exit = True
+
+    on_ready(stop)
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -118,6 +130,8 @@ def listen(door: Door) -> socket.socket:
 def _quiet_server(app: Gateway) -> "uvicorn.Server":
     import uvicorn  # noqa: PLC0415 -- half a second
 
+    from bascule.gateway.http_connection import Connection  # noqa: PLC0415 -- the same
+
     class Server(uvicorn.Server):
         """One that leaves signals to the program it is a part of."""
 
@@ -133,6 +147,8 @@ def _quiet_server(app: Gateway) -> "uvicorn.Server":
         "ws": "none",
         "proxy_headers": False,
         "backlog": BACKLOG,
+        "http": partial(Connection, Hall()),
+        "timeout_keep_alive": KEPT_OPEN,
         "timeout_graceful_shutdown": FAREWELL,
     }
     return Server(uvicorn.Config(app, **options))  # pyright: ignore[reportArgumentType]
