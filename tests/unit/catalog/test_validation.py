@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.catalog.cost import Bound, bound_of
-from bascule.catalog.validation import MAX_TURNS, Validator, compile_schema, draft_of
+from bascule.catalog.validation import MAX_TURNS, Validator, compile_schema, draft_of, validator_of
 from bascule.core.errors import ProtocolViolation
 from bascule.wire.depth import MAX_DEPTH
 
@@ -326,3 +326,38 @@ def test_no_value_whatever_raises(value: Any):
         }
     )
     assert isinstance(validator.is_valid(value), bool)
+
+
+def test_a_schema_is_checked_flat_and_one_that_is_flat_as_it_is():
+    flat: Schema = {"type": "object"}
+    by_uri: Schema = {"$id": "urn:a", "items": {"$ref": "urn:b"}, "$defs": {"b": {"$id": "urn:b", "type": "string"}}}
+    same, made = validator_of(flat), validator_of(by_uri)
+
+    assert isinstance(same, Validator)
+    assert same.schema is flat
+    assert isinstance(made, Validator)
+    assert made.schema["items"] == {"$ref": "#/$defs/urn_b"}
+    assert made.is_valid(["a"])
+    assert not made.is_valid([1])
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"$id": "urn:a", "$defs": {"unused": {"description": "x" * 600_000}}}, "bytes"),
+        ({"$id": "urn:a", "default": object()}, "cannot be read"),
+        ({"$ref": "urn:other"}, "nothing outside"),
+        ({"minimum": 10**400}, "digits"),
+    ],
+    ids=["too large, whatever is used of it", "not JSON", "outside", "too costly"],
+)
+def test_a_schema_that_must_not_be_used_has_a_reason(schema: Schema, reason: str):
+    assert reason in str(validator_of(schema))
+
+
+def test_a_schema_that_nests_too_deep_is_refused_before_it_is_made_flat():
+    schema: Schema = {"$id": "urn:a"}
+    for _ in range(900):
+        schema = {"not": schema}
+
+    assert "nests deeper" in str(validator_of(schema))
