@@ -44,6 +44,7 @@ HERE: dict[str, Any] = {
             "image": "${BASCULE_IMAGE}",
             "entrypoint": ["python", "-c", "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=80)"],
             "user": "0:0",
+            "init": True,
             "working_dir": "/etc/ssl",
             "networks": {"outside": {"aliases": ["allowed.test", "denied.test"]}},
         }
