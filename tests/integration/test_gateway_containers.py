@@ -44,6 +44,7 @@ HERE: dict[str, Any] = {
             "image": "${BASCULE_IMAGE}",
             "entrypoint": ["python", "-c", "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=80)"],
             "user": "0:0",
+            "init": True,
             "working_dir": "/etc/ssl",
             "networks": {"outside": {"aliases": ["allowed.test", "denied.test"]}},
         }
@@ -103,6 +104,11 @@ class Deployment:
     def state(self, service: str, shown: str) -> str:
         return self.engine.run("inspect", "--format", shown, f"deployed_{service}_1")
 
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Runs what follows on the network of the engine, which is not this machine's own."""
+        return "nsenter", f"--net=/proc/{self.engine.pid}/ns/net", "--"
+
     def ask(self, gateway: str, tool: str, *, user: str | None = "alice", **arguments: Any) -> dict[str, Any]:
         """What a client of the gateway is told that has this user's token, or none."""
         meta = {
@@ -120,9 +126,7 @@ class Deployment:
         }
         if user is not None:
             headers["Authorization"] = f"Bearer {a_token(user)}"
-        # The network of the engine is not this machine's own.
-        apart = ["nsenter", f"--net=/proc/{self.engine.pid}/ns/net", "--"]
-        argv = [*apart, "/usr/bin/env", "python3", "-c", ASK, str(self.ports[gateway]), body, json.dumps(headers)]
+        argv = [*self.apart, "python3", "-c", ASK, str(self.ports[gateway]), body, json.dumps(headers)]
         ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=90)
         return json.loads(ended.stdout)
 
@@ -182,6 +186,35 @@ def test_the_server_reaches_the_hosts_that_are_listed_and_nobody_else(deployed: 
     assert (ok, "Directory listing" in page) == (True, True), page
     ok, refused = deployed.call("gateway-2", "visit", user="carol", url="http://denied.test/")
     assert (ok, "403" in refused) == (False, True), refused
+
+
+ALONE = """
+import socket, sys
+listening = socket.create_server(("0.0.0.0", 0))
+print(listening.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+"""Somebody on the machine of the engine, who listens at every address that it has."""
+
+KNOCK = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=10)
+except OSError as error:
+    print("not reached", error)
+"""
+
+
+def test_the_server_does_not_reach_the_machine_itself(deployed: Deployment):
+    shown = "{{(index .IPAM.Config 0).Gateway}}"
+    address = deployed.engine.run("network", "inspect", "deployed_inside", "--format", shown)
+    argv = [*deployed.apart, "python3", "-c", ALONE]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdout is not None
+        port = listener.stdout.readline().strip()
+        told = deployed.engine.run("exec", "deployed_records_1", "python", "-c", KNOCK, address, port)
+        listener.kill()
+    assert told.startswith("not reached"), told
 
 
 def test_nobody_is_root_nothing_can_be_written_and_no_secret_is_in_the_image(deployed: Deployment):

@@ -124,7 +124,7 @@ def postgres_image(engine: DockerEngine) -> str:
 def _with(engine: DockerEngine, image: str, *lines: str, own: str) -> str:
     """The image, with a folder of its user's own, which a volume that is mounted there then is too."""
     with tempfile.TemporaryDirectory() as folder:
-        last = (f"RUN chown 999:999 {own}", "USER 999:999", 'ENTRYPOINT ["start"]')
+        last = (f"RUN chown 999:999 {own}", "USER 999:999", "STOPSIGNAL SIGINT", 'ENTRYPOINT ["start"]')
         (Path(folder) / "Dockerfile").write_text("\n".join((f"FROM {image}", *lines, *last)) + "\n")
         engine.build(folder, "bascule-tests/postgres-server")
     return "bascule-tests/postgres-server"
