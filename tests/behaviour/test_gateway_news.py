@@ -1,5 +1,6 @@
 """What changes and is said on the servers' side reaches the gateway's clients, whatever era each of them speaks."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from support.command import BASCULE, environment
 from support.gateways import AUTH, ask, introduced, line_to, serving
 from support.hearing import URI, Era, hearing, listened, stream, telling, told
 from support.kit_http import bearer
+from support.memory import measured_growth
 from support.runtime import QUICKLY, twinned
 from support.scenarios import write_yaml
 from support.servers import SERVERS, pids, received
@@ -242,3 +244,31 @@ async def test_nobody_is_told_what_changes_for_somebody_else(tmp_path: Path, new
         # Had he been told of hers, that would come first.
         assert await learn("bob", "resources") == "notifications/resources/list_changed"
         assert await learn("alice", "prompts") == "notifications/prompts/list_changed"
+
+
+# Floods
+
+
+@pytest.mark.requirement("GTW-3")
+@pytest.mark.parametrize("client", get_args(Era))
+@pytest.mark.parametrize(("what", "count"), [("log", 20_000), ("resources", 100_000)])
+async def test_a_server_that_never_stops_talking_disturbs_nobody(tmp_path: Path, client: Era, what: str, count: int):
+    async with (
+        telling("stdio", "old", tmp_path / "log") as config,
+        telling("stdio", "new", tmp_path / "other", name="quiet") as quiet,
+        serving(config, quiet, within=120) as gateway,
+        hearing(gateway.port, client, log_level="debug", uris=(URI,)) as heard,
+    ):
+        with measured_growth() as growth:
+            flooding = asyncio.ensure_future(heard.client.call_tool("work_flood", {"what": what, "count": count}))
+            answered = 0
+            while not flooding.done():
+                told_now = await heard.client.call_tool("quiet_touch", {"uri": "notes://none"})
+                answered += not told_now.is_error
+            await flooding
+        assert answered > 10
+        # Far fewer than there were: a burst is one piece of news, and of remarks so many are told and the rest counted.
+        await told(lambda: bool(heard.logs if what == "log" else heard.changed))
+        assert len(heard.changed) < 100
+        assert len(heard.logs) <= 1002
+        assert growth.peak < 64 << 20
