@@ -1,7 +1,7 @@
 """What telemetry adds to a call: counting it, and making a span of it that a collector takes.
 
-Calls are of a function of this program, so that little else is measured; what is added is the difference between runtimes
-that are asked in turns. A collector in another process takes the spans and looks at none.
+Calls are of a function of this program, so that little else is measured; what is added is the difference between
+runtimes that are asked in turns. A collector in another process takes the spans and looks at none.
 """
 
 import asyncio

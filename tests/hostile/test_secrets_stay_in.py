@@ -151,7 +151,7 @@ async def drive(place: Place, line: Line, token: str) -> None:
         "io.modelcontextprotocol/clientInfo": {"name": word("client name"), "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {"experimental": {word("capability"): {}}},
     }
-    usual = {
+    usual: dict[str, Any] = {
         "Authorization": token,
         "baggage": f"user={word('baggage header')}",
         "Mcp-Param-X": word("param header"),
