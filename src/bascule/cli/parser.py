@@ -182,6 +182,8 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: `gateway.host`")
     command.add_argument("--port", metavar="NUMBER", type=int, help="and at this port; default: `gateway.port`")
     command.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")
+    internal = "http://ADDRESS:PORT of this machine, where gateways on other machines that share its `store` reach it"
+    command.add_argument("--internal-url", metavar="URL", help=internal)
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:

@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import MutableMapping
+from functools import partial
 from typing import Any
 
 from bascule.core.errors import NotIdentified
+from bascule.core.principal import Principal
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.callers import Callers
 from bascule.gateway.desk import Desk
@@ -13,7 +15,9 @@ from bascule.gateway.exchange import Exchange, Send, respond
 from bascule.gateway.head import Head, read_head
 from bascule.gateway.intake import Gone, Intake, NotTaken
 from bascule.gateway.old_sessions import OldSession, OldSessions
+from bascule.gateway.readiness import Readiness
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.gateway.routing import Request, Routing
 from bascule.gateway.signs import Signs
 from bascule.identity.house_rules import HouseRules, Knock
 from bascule.wire.jsonrpc import write_error, write_result
@@ -34,10 +38,13 @@ class Gateway:
         self, callers: Callers, intake: Intake, rules: HouseRules, signs: Signs, sessions: OldSessions
     ) -> None:
         self._callers = callers
-        self._intake = intake
+        self.intake = intake
         self._rules = rules
         self._signs = signs
         self._sessions = sessions
+        self.readiness = Readiness()
+        self.routing: Routing | None = None
+        """Where there are several gateways: which of them serves a request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -50,16 +57,19 @@ class Gateway:
     async def close(self) -> None:
         await self._callers.close()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_for(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request whose principal is known: another gateway has let it in."""
+        await self._answer(scope, receive, send, principal)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, known: Principal | None = None) -> None:
         head = read_head(scope["headers"])
-        knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
-        away = self._rules.turn_away(knock)
-        if away is not None:
-            return await respond(send, away.status, write_error(None, INVALID_REQUEST, away.words))
-        if scope["path"] != PATH:
-            return await self._signs.show(scope, send)
+        if known is None and await self._kept_out(scope, head, send):
+            return
         try:
-            await self._message(scope["method"], head, receive, send)
+            if known is None:
+                await self._message(scope, head, receive, send)
+            else:
+                await self._serve(self._callers.desk(known), scope["method"], head, receive, send)
         except NotIdentified as error:
             await self._signs.challenge(error, send)
         except NotTaken as error:
@@ -72,10 +82,28 @@ class Gateway:
         except Exception:  # noqa: BLE001 -- the outermost: whatever went wrong here must not take the gateway with it
             _log.exception("a request could not be answered")
             await respond(send, 500, write_error(None, INTERNAL_ERROR, "an error of the gateway; its log says more"))
-        return None
 
-    async def _message(self, method: str, head: Head, receive: Receive, send: Send) -> None:
+    async def _kept_out(self, scope: Scope, head: Head, send: Send) -> bool:
+        """Whether it is answered without a look at who asks."""
+        knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
+        away = self._rules.turn_away(knock)
+        if away is not None:
+            await respond(send, away.status, write_error(None, INVALID_REQUEST, away.words))
+        elif scope["path"] != PATH:
+            await self._signs.show(scope, send)
+        else:
+            return False
+        return True
+
+    async def _message(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
         desk = self._callers.known(head.authorization) or await self._callers.find(head.authorization)
+        method = scope["method"]
+        if self.routing is None:
+            return await self._serve(desk, method, head, receive, send)
+        request = Request(desk.session.principal, method, scope["headers"], head, receive, send)
+        return await self.routing.serve(request, self._callers.servers, partial(self._serve, desk, method, head))
+
+    async def _serve(self, desk: Desk, method: str, head: Head, receive: Receive, send: Send) -> None:
         if method == "POST":
             await self._post(desk, head, receive, send)
         elif method == "DELETE" and head.session is not None:
@@ -90,7 +118,7 @@ class Gateway:
         json, streams = head.accepts()
         if not json:
             return await respond(send, 406, write_error(None, INVALID_REQUEST, "answers are application/json"))
-        body = await self._intake.take(receive, head.length)
+        body = await self.intake.take(receive, head.length)
         asked = None
         try:
             asked = check_shape(read_body(body), head)

@@ -1,9 +1,10 @@
 """Who asks: from the token a client shows to the desk of its agent session."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from bascule.config.model import ServerConfig
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
@@ -50,7 +51,7 @@ class Callers:
     def known(self, authorization: str) -> Desk | None:
         """The desk of a token that was shown before, if that still counts."""
         if self._development is not None:
-            return self._desk(self._development)
+            return self.desk(self._development)
         known = self._known.get(authorization)
         return known.desk if known is not None and self._clock() < known.until else None
 
@@ -61,7 +62,7 @@ class Callers:
             return desk
         assert self._believes is not None
         identity = await self._believes.verify(_token(authorization))
-        desk = self._desk(identity.principal)
+        desk = self.desk(identity.principal)
         now = self._clock()
         if len(self._known) >= MOST_KNOWN:
             self._known = {token: known for token, known in self._known.items() if now < known.until}
@@ -73,7 +74,13 @@ class Callers:
         if self._believes is not None:
             await self._believes.aclose()
 
-    def _desk(self, principal: Principal) -> Desk:
+    @property
+    def servers(self) -> Mapping[str, ServerConfig]:
+        """Those that are configured now."""
+        return self._runtime.config.servers
+
+    def desk(self, principal: Principal) -> Desk:
+        """Of one who is known."""
         desk = self._desks.get(principal)
         if desk is None:
             session = self._runtime.session(principal.user_id, principal.session_id)

@@ -8,6 +8,7 @@ import msgspec
 
 from bascule.core.principal import Principal
 from bascule.gateway.attention import Attention
+from bascule.gateway.session_seal import SessionSeal
 
 MOST_SESSIONS = 10_000
 """Sessions that are remembered. The one that was used longest ago is forgotten first; its client begins anew."""
@@ -28,19 +29,23 @@ class OldSession(msgspec.Struct):
 class OldSessions:
     """All of them, each under an id that cannot be guessed."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], seal: SessionSeal | None = None) -> None:
+        """With a `seal`, what another gateway began is gone on with here."""
         self._clock = clock
+        self._seal = seal
         self._sessions: dict[str, OldSession] = {}
 
     def begin(self, principal: Principal) -> str:
         self._forget()
-        name = secrets.token_urlsafe(24)
+        name = secrets.token_urlsafe(24) if self._seal is None else self._seal.name(principal)
         self._sessions[name] = OldSession(principal, self._clock())
         return name
 
     def find(self, name: str, principal: Principal) -> OldSession | None:
         """It, moved to the end of those that may be forgotten."""
         session = self._sessions.pop(name, None)
+        if session is None and self._seal is not None and self._seal.fits(name, principal):
+            session = OldSession(principal, self._clock())
         if session is None:
             return None
         self._sessions[name] = session

@@ -2,10 +2,8 @@
 
 import socket
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,19 +15,12 @@ from bascule.gateway.app import PATH, Gateway
 from bascule.gateway.callers import Callers
 from bascule.gateway.intake import Intake
 from bascule.gateway.old_sessions import OldSessions
+from bascule.gateway.session_seal import SessionSeal
 from bascule.gateway.signs import Signs
+from bascule.gateway.web_server import BACKLOG, WebServer
 from bascule.identity.configured import verifiers_of
 from bascule.identity.house_rules import HouseRules, is_loopback
 from bascule.runtime.runtime import Runtime
-
-if TYPE_CHECKING:
-    import uvicorn
-
-BACKLOG = 2048
-"""Connections that may wait to be accepted: a burst of a thousand clients is not turned away."""
-
-FAREWELL = 10
-"""Seconds that requests under way may take once the gateway was told to stop."""
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -71,8 +62,10 @@ def check_door(door: Door) -> None:
         )
 
 
-def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.time) -> Gateway:
-    """The app, for a runtime that runs."""
+def gateway_of(
+    runtime: Runtime, door: Door, clock: Callable[[], float] = time.time, seal: SessionSeal | None = None
+) -> Gateway:
+    """The app, for a runtime that runs. `seal` is what several gateways know their sessions by."""
     check_door(door)
     auth = door.settings.auth
     believes = verifiers_of(auth, door.known_as, None) if door.development is None else None
@@ -85,15 +78,15 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
     )
     issuers = (auth.issuer,) if believes is not None and auth.issuer else ()
     signs = Signs(door.known_as, issuers)
-    return Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock))
+    return Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock, seal))
 
 
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
     """Until what `on_ready` was given is called. Requests under way are answered first."""
-    server = _quiet_server(app)
-    on_ready(lambda: setattr(server, "should_exit", True))
+    server = WebServer(app, app.readiness)
+    on_ready(server.stop)
     try:
-        await server.serve(sockets=[listening])
+        await server.serve(listening, on_started=app.readiness.begin)
     finally:
         await app.close()
 
@@ -113,29 +106,6 @@ def listen(door: Door) -> socket.socket:
             fix="stop what listens there, or choose another address with --host and --port",
         ) from error
     return listening
-
-
-def _quiet_server(app: Gateway) -> "uvicorn.Server":
-    import uvicorn  # noqa: PLC0415 -- half a second
-
-    class Server(uvicorn.Server):
-        """One that leaves signals to the program it is a part of."""
-
-        @contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-    options: dict[str, Any] = {
-        "lifespan": "off",
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "ws": "none",
-        "proxy_headers": False,
-        "backlog": BACKLOG,
-        "timeout_graceful_shutdown": FAREWELL,
-    }
-    return Server(uvicorn.Config(app, **options))  # pyright: ignore[reportArgumentType]
 
 
 def _is_anywhere(host: str) -> bool:
