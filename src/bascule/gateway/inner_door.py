@@ -17,8 +17,6 @@ from bascule.gateway.routing import STREAMS, tell_of_the_end
 
 _log = logging.getLogger("bascule.gateway")
 
-MOVED_HEADERS = [(MOVED.encode(), b"1")]
-
 
 class InnerDoor:
     """An app that serves whom a pass names, if that agent session is served here."""
@@ -42,7 +40,7 @@ class InnerDoor:
         principal = self._passes.take(shown, me)
         if principal is None:
             _log.warning("a request was turned away whose pass is none, was used, or is older than the clocks allow")
-            return await respond(send, 403, headers=MOVED_HEADERS)
+            return await _moved(send)
         return await self._serve(principal, scope, headers, receive, send)
 
     async def _serve(
@@ -50,7 +48,7 @@ class InnerDoor:
     ) -> None:
         owner = await self._membership.owner(principal)
         if owner is None or owner.id != self._membership.me.id:
-            return await respond(send, 421, headers=MOVED_HEADERS)
+            return await _moved(send, "" if owner is None else owner.id)
         if scope["method"] == "GET" or headers.get(b"mcp-method", b"").decode("latin-1") in STREAMS:
             return await self._app.serve_for(principal, scope, receive, send)
         with self._membership.holding(principal):
@@ -63,7 +61,7 @@ class InnerDoor:
         own = InnerAddress.read(self._membership.me.address)
         known = member is not None and InnerAddress.read(member.address).is_beside(own)
         if member is None or not known or RELAYED.encode() in headers:
-            return await respond(send, 421, headers=MOVED_HEADERS)
+            return await _moved(send)
         try:
             body = await self._intake.take(receive, headers.get(b"content-length", b"").decode("latin-1"))
         except NotTaken as error:
@@ -75,10 +73,16 @@ class InnerDoor:
         try:
             with Attention(receive):
                 await self._relay.carry(letter, member, send)
-        except (Moved, Unreachable):
-            await respond(send, 421, headers=MOVED_HEADERS)
+        except Moved as moved:
+            await _moved(send, moved.to)
+        except Unreachable:
+            await _moved(send)
         except Broken as error:
             if not error.begun:
                 return await respond(send, 502, headers=[(BROKEN.encode(), b"1")])
             await tell_of_the_end(letter, read_head(scope["headers"]), error, send)
         return None
+
+
+async def _moved(send: Send, to: str = "") -> None:
+    await respond(send, 421, headers=[(MOVED.encode(), to.encode())])

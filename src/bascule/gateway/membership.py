@@ -9,6 +9,7 @@ import logging
 import secrets
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from math import inf
 
 import msgspec
 
@@ -25,6 +26,9 @@ INTERVAL = 0.75
 
 GLANCE = 0.05
 """Seconds between two looks at what is still ours, at the end."""
+
+TAKING = 3.0
+"""Seconds for which one who leaves still takes requests of agent sessions that are never idle."""
 
 MOST_REMEMBERED = 10_000
 """Agent sessions of others whose owner is remembered. Of more, the store is asked."""
@@ -55,6 +59,7 @@ class Membership:
         self.members: dict[str, Member] = {}
         """Everyone who was alive a moment ago, by id."""
         self._until = 0.0
+        self._taking_until = inf
         self._mine: dict[Principal, Held] = {}
         self._theirs: dict[Principal, str] = {}
         self._claiming: dict[Principal, asyncio.Task[str]] = {}
@@ -87,6 +92,11 @@ class Membership:
     def owns(self, principal: Principal) -> bool:
         return principal in self._mine and self._clock() < self._until
 
+    def takes(self, principal: Principal) -> bool:
+        """Whether a new request of what is ours is taken. Whoever leaves takes some for a while, lest others have to
+        wait for what is under way; but not for ever, or it would never be idle."""
+        return self.owns(principal) and self._clock() < self._taking_until
+
     @contextmanager
     def holding(self, principal: Principal) -> Generator[None]:
         """A request of what is ours: until it ends, it stays ours."""
@@ -102,7 +112,7 @@ class Membership:
 
     async def owner(self, principal: Principal) -> Member | None:
         """Who serves this agent session: we, if nobody else does. None if that cannot be said now."""
-        if self.owns(principal):
+        if self.takes(principal):
             return self.me
         known = self.members.get(self._theirs.get(principal, ""))
         if known is not None:
@@ -111,9 +121,11 @@ class Membership:
             return self._successor()
         return await self._claim(principal)
 
-    def forget(self, principal: Principal) -> None:
-        """It is no longer where we believed."""
+    def forget(self, principal: Principal, to: str = "") -> None:
+        """It is no longer where we believed, but perhaps there."""
         self._theirs.pop(principal, None)
+        if to in self.members and to != self.me.id:
+            self._remember(principal, to)
 
     async def bury(self, member: Member, principal: Principal) -> None:
         """The process of a member has ended: what it owned may be taken at once."""
@@ -124,6 +136,7 @@ class Membership:
     async def retire(self) -> None:
         """Give away what is ours: what is idle now, all else when its last request has ended. Claim nothing more."""
         self.me = msgspec.structs.replace(self.me, leaving=True)
+        self._taking_until = self._clock() + TAKING
         # Whoever was started in our place is known from here on.
         with suppress(StoreError):
             await self._renew()
@@ -135,9 +148,10 @@ class Membership:
         while self._mine or self._releasing:  # noqa: ASYNC110 -- once, at the end
             await asyncio.sleep(GLANCE)
 
-    @property
-    def alone(self) -> bool:
+    async def is_alone(self) -> bool:
         """Whether nobody else is there who stays."""
+        with suppress(StoreError):
+            await self._renew()
         return self._successor() is None
 
     # Others
@@ -193,9 +207,13 @@ class Membership:
             return ""
         if owner == me:
             self._mine.setdefault(principal, Held())
-        elif owner in self.members and not self.members[owner].leaving and len(self._theirs) < MOST_REMEMBERED:
-            self._theirs[principal] = owner
+        elif owner in self.members:
+            self._remember(principal, owner)
         return owner
+
+    def _remember(self, principal: Principal, owner: str) -> None:
+        if not self.members[owner].leaving and len(self._theirs) < MOST_REMEMBERED:
+            self._theirs[principal] = owner
 
     def _release(self, principal: Principal) -> None:
         del self._mine[principal]

@@ -18,7 +18,7 @@ PATH = "/"
 PASS = "bascule-pass"  # noqa: S105 -- the name of a header
 RELAYED = "bascule-relayed"
 MOVED = "bascule-moved"
-"""In an answer: nothing was done, since the agent session is not served there."""
+"""In an answer: nothing was done, since the agent session is not served there but by the member that is named."""
 BROKEN = "bascule-broken"
 """In an answer: whoever was asked has not answered, and may have done something."""
 
@@ -41,7 +41,11 @@ GONE = frozenset({errno.ECONNREFUSED, errno.ENOENT})
 
 
 class Moved(Exception):
-    """The agent session is not served there, and nothing was done."""
+    """The agent session is not served there, and nothing was done. `to` is who serves it, if that was known there."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__("the agent session is not served there")
+        self.to = to
 
 
 class Unreachable(Exception):
@@ -124,7 +128,7 @@ class Relay:
         )
         async with asking as answer:
             if MOVED in answer.headers:
-                raise Moved
+                raise Moved(answer.headers[MOVED])
             if BROKEN in answer.headers:
                 raise Broken("a worker of that machine has ended", begun=False)
             kept = [(name, value) for name, value in answer.headers.items() if name.lower() in RETURNED]

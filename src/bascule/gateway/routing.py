@@ -76,7 +76,7 @@ class Routing:
     async def serve(self, request: Request, servers: Servers, here: Here) -> None:
         if not needs_owner(request.head, servers):
             return await here(request.receive, request.send)
-        if self._membership.owns(request.principal):
+        if self._membership.takes(request.principal):
             return await self._hold(request, here, request.receive)
         headers = carried(request.raw)
         if headers is None:
@@ -113,8 +113,8 @@ class Routing:
         with Attention(request.receive) as attention:
             try:
                 await self._relay.carry(letter, owner, request.send)
-            except Moved:
-                self._membership.forget(request.principal)
+            except Moved as moved:
+                self._membership.forget(request.principal, moved.to)
                 return False
             except Unreachable as error:
                 self._membership.forget(request.principal)

@@ -123,5 +123,5 @@ class Several:
             async with asyncio.timeout(FAREWELL):
                 await self._leaving
                 await membership.given_away()
-        if not membership.alone:
+        if not await membership.is_alone():
             await asyncio.sleep(LINGER)
