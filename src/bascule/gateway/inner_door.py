@@ -56,7 +56,7 @@ class InnerDoor:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, shown: str, to: str) -> None:
         """From another machine it comes to any of the workers here, and is for one of them."""
-        member = self._membership.members.get(to)
+        member = await self._membership.find(to)
         headers: dict[bytes, Any] = dict(scope["headers"])
         own = InnerAddress.read(self._membership.me.address)
         known = member is not None and InnerAddress.read(member.address).is_beside(own)

@@ -168,6 +168,13 @@ class Membership:
             if not waiting and self._waiting.get(member.id) is waiting:
                 del self._waiting[member.id]
 
+    async def find(self, member: str) -> Member | None:
+        """One that is alive, also if it has only just come."""
+        if member not in self.members:
+            with suppress(StoreError):
+                await self._renew()
+        return self.members.get(member)
+
     def _successor(self) -> Member | None:
         """Who may have what we give away."""
         return next((each for each in self.members.values() if not each.leaving and each.id != self.me.id), None)

@@ -20,6 +20,9 @@ LIVED = 30.0
 STARTING = 120.0
 """Seconds for a worker to be ready. It may have to try every `required` server first."""
 
+LAST_WORDS = 5.0
+"""Seconds for a worker that has hung up to end."""
+
 ENDING = 2 * FAREWELL + 15.0
 """Seconds for a worker to end. It waits for idle connections, then for requests under way, then for its servers."""
 
@@ -165,6 +168,10 @@ class Supervisor:
         if await worker.ready():
             return
         worker.leaving = True
+        # It is about to end by itself, with a code that tells why.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS):
+                await worker.wait()
         worker.kill()
         raise NotStarted(await worker.wait())
 
