@@ -33,11 +33,10 @@ $(READY): uv.lock pyproject.toml .ci/setup
 	@.ci/setup
 	@touch $@
 
-run: setup ## start the built-in servers, make a governed call, print what happens, end
-	@$(BIN)/python -m bascule.demo
+run: setup ## the gateway in front of the built-in servers, at http://127.0.0.1:8470/mcp; Ctrl-C ends it
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/bascule serve --dev --config examples/builtin/bascule.yaml $(OPTIONS)
 
-demo: setup ## the same as `make run`: the played session is not there yet
-	@echo "The played session is not there yet; this is what 'make run' does."
+demo: setup ## start the built-in servers, make governed calls, print what happens, end
 	@$(BIN)/python -m bascule.demo
 
 test: lint ## everything: format, lint, types, layers, all tests, branch coverage

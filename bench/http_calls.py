@@ -21,8 +21,8 @@ ARGUMENTS = {"message": "hello"}
 
 
 @asynccontextmanager
-async def echo_server() -> AsyncGenerator[str]:
-    """The bare app in a process of its own; yields its URL."""
+async def echo_server(served: str = "http_echo") -> AsyncGenerator[str]:
+    """A bare app in a process of its own; yields its URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -40,7 +40,7 @@ async def echo_server() -> AsyncGenerator[str]:
         str(port),
     )
     patience = ("--timeout-keep-alive", "120")  # a peer that waits for its turn must find its connection alive
-    app = ("--app-dir", str(Path(__file__).parent.parent), "bench.http_echo:app")
+    app = ("--app-dir", str(Path(__file__).parent.parent), f"bench.{served}:app")
     process = await asyncio.create_subprocess_exec(sys.executable, *argv, *patience, *app)
     try:
         await listening(port)

@@ -1,7 +1,10 @@
 """A bare ASGI app that answers `tools/call` in the new era: what an HTTP client cannot be faster than."""
 
 import json
+from collections.abc import Callable
 from typing import Any
+
+Answers = Callable[[dict[str, Any]], dict[str, Any]]
 
 HEADERS = [(b"content-type", b"application/json")]
 FRESH = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -24,6 +27,10 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
 
 
 async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    await serve(scope, receive, send, answer)
+
+
+async def serve(scope: dict[str, Any], receive: Any, send: Any, answers: Answers) -> None:
     if scope["type"] != "http":
         return
     body = b""
@@ -33,6 +40,6 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
         body += part.get("body", b"")
         more = part.get("more_body", False)
     message = json.loads(body)
-    reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}).encode()
+    reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answers(message)}).encode()
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
     await send({"type": "http.response.body", "body": reply})

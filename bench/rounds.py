@@ -39,6 +39,10 @@ class Taken:
     def __init__(self, rounds: Mapping[str, list[float]]) -> None:
         self._rounds = rounds
 
+    @property
+    def names(self) -> list[str]:
+        return list(self._rounds)
+
     def middle(self, name: str) -> float:
         return median(self._rounds[name])
 

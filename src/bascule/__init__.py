@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bascule.catalog.search import search
     from bascule.catalog.typed.tool import TypedTool, typed_tool
-    from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
+    from bascule.core.answer import (
+        Accept,
+        Cancel,
+        Decline,
+        Elicitation,
+        Respondent,
+        Root,
+        RootsAsked,
+        Sampled,
+        Sampling,
+    )
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.core.principal import Principal
     from bascule.core.reaction import RunStopped
@@ -36,6 +46,9 @@ __all__ = [
     "Progress",
     "PromptResult",
     "ResourceResult",
+    "Respondent",
+    "Root",
+    "RootsAsked",
     "RunStopped",
     "Runtime",
     "Sampled",
@@ -68,6 +81,9 @@ _HOMES = {
     "Progress": "bascule.transports.native_progress",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
+    "Respondent": "bascule.core.answer",
+    "Root": "bascule.core.answer",
+    "RootsAsked": "bascule.core.answer",
     "RunStopped": "bascule.core.reaction",
     "Runtime": "bascule.runtime.runtime",
     "Sampled": "bascule.core.answer",

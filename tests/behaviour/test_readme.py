@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bascule.config import load_file
-from support.command import BASCULE, Ran, bascule, started
+from support.command import BASCULE, Ran, bascule, environment, started
 from support.gateways import ask
 from support.kit_http import free_port, line_to
 from support.scenarios import from_file
@@ -56,13 +56,13 @@ SERVED = {"serve"}
 OWN = {"run"}
 """What is about a server of one's own, which another command shown writes."""
 
-SPEAKING = ["sandbox", "serve"]
+SPEAKING = (["sandbox", "serve"], ["serve", "--stdio"])
 """What speaks MCP over stdin and stdout."""
 
 
 @pytest.mark.parametrize(
     "words",
-    [words for words in commands() if words[1] not in ENDLESS | OWN | SERVED and words[1:3] != SPEAKING],
+    [words for words in commands() if words[1] not in ENDLESS | OWN | SERVED and words[1:3] not in SPEAKING],
     ids=" ".join,
 )
 async def test_every_command_shown_works(folder: Path, words: list[str]):
@@ -108,7 +108,7 @@ async def test_the_server_that_one_command_shown_writes_is_served_by_the_other(f
 
 
 async def test_the_gateway_that_a_command_shown_is_answers(folder: Path):
-    (words,) = (words for words in commands() if words[1] in SERVED)
+    (words,) = (words for words in commands() if words[1] in SERVED and words[1:3] not in SPEAKING)
     port = free_port()
     async with fail_after(60), started(folder, *words[1:], "--port", str(port), env=PATH) as process:
         assert process.stderr is not None
@@ -122,16 +122,47 @@ async def test_the_gateway_that_a_command_shown_is_answers(folder: Path):
     assert "notes_add" in [tool["name"] for tool in listed]
 
 
-async def test_the_server_that_a_command_shown_is_answers(folder: Path):
-    (words,) = (words for words in commands() if words[1:3] == SPEAKING)
+async def test_make_run_serves_the_built_in_servers(tmp_path: Path):
+    port = free_port()
+    env = {**os.environ, **PATH, "BASCULE_HOME": str(tmp_path)}
     process = await asyncio.create_subprocess_exec(
-        BASCULE, *words[1:], cwd=folder, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        *("make", "run", f"OPTIONS=--port {port}"),
+        cwd=ROOT,
+        env=env,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    try:
+        async with fail_after(60):
+            while b"are served at" not in (line := await process.stderr.readline()):
+                assert line, "it ended"
+            async with line_to(port) as client:
+                call = {"name": "notes_add", "arguments": {"text": "The bridge is down."}}
+                answered = (await ask(client, "tools/call", call)).message["result"]
+    finally:
+        # As a terminal does it: make, and what it runs.
+        os.killpg(process.pid, signal.SIGINT)
+        await process.communicate()
+
+    assert "isError" not in answered or not answered["isError"], answered
+
+
+@pytest.mark.parametrize(("spoken", "tool"), [(SPEAKING[0], b"run"), (SPEAKING[1], b"notes_add")])
+async def test_what_a_command_shown_speaks_is_mcp(folder: Path, spoken: list[str], tool: bytes):
+    (words,) = (words for words in commands() if words[1:3] == spoken)
+    process = await asyncio.create_subprocess_exec(
+        *(BASCULE, *words[1:]),
+        cwd=folder,
+        env=environment(folder, PATH),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
     )
     async with fail_after(60):
         out, _ = await process.communicate(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n')
 
     assert process.returncode == 0
-    assert b'"name": "run"' in out
+    assert re.search(rb'"name": ?"' + tool + b'"', out)
 
 
 async def test_the_commands_shown_are_all_there_are(folder: Path):

@@ -1,5 +1,6 @@
 """Workers of a gateway under load: killed, followed by new ones, left without their supervisor."""
 
+import asyncio
 import os
 import random
 import signal
@@ -7,14 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import psutil
 import pytest
 
 from support.processes import ended
 from support.scenarios import entry
-from support.servers import pids
+from support.servers import pids, received
 from support.waiting import fail_after, until
-from support.workers import Load, fleet, twice
+from support.workers import Load, call, fleet, twice
 
 
 @pytest.fixture
@@ -133,18 +135,11 @@ async def test_a_worker_that_cannot_start_leaves_the_old_ones_in_place(tmp_path:
 
 
 async def test_what_is_under_way_is_answered_when_the_gateway_is_told_to_stop(tmp_path: Path):
-    import asyncio
-
-    import aiohttp
-
-    from support.workers import call
-
     async with fleet(tmp_path, work(tmp_path)) as gateway, aiohttp.ClientSession() as http:
         calls = [
             asyncio.ensure_future(call(http, gateway.url, "work_act", {"sleep": 2}, user=f"user-{number}"))
             for number in range(6)
         ]
-        from support.servers import received
 
         def arrived() -> int:
             if not (tmp_path / "log").exists():

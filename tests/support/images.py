@@ -28,7 +28,7 @@ SERVER = "mcp-server-time"
 
 LEFT_OUT = {"site-packages", "test", "tests", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "pydoc_data"}
 
-EDITION = "4"
+EDITION = "6"
 """Moves when they are built in another way."""
 
 Add = Callable[[Path, str], None]
@@ -37,24 +37,25 @@ Add = Callable[[Path, str], None]
 def python_image(engine: DockerEngine) -> str:
     """An image in which `mcp-server-time` is on the PATH."""
     prefix = Path(sys.base_prefix).resolve()
-    versions = [f"{dist.metadata['Name']}=={dist.version}" for dist in _needed(SERVER)]
+    versions = [f"{dist.metadata['Name']}=={dist.version}" for dist in needed(SERVER)]
     path = f"/srv/bin:{prefix}/bin"
-    return _imported(engine, "python", [sys.version, *versions], {"PATH": path, "PYTHONPATH": "/srv/packages"}, _python)
+    return imported(engine, "python", [sys.version, *versions], {"PATH": path, "PYTHONPATH": "/srv/packages"}, _python)
 
 
 def node_image(engine: DockerEngine) -> str:
     """An image in which the server of `EVERYTHING` is started by node."""
     node = shutil.which("node")
     assert node is not None
-    return _imported(engine, "node", [EVERYTHING_PACKAGE, str(Path(node).stat().st_size)], {"PATH": "/usr/bin"}, _node)
+    return imported(engine, "node", [EVERYTHING_PACKAGE, str(Path(node).stat().st_size)], {"PATH": "/usr/bin"}, _node)
 
 
 EVERYTHING = ("node", "/srv/node_modules/@modelcontextprotocol/server-everything/dist/index.js", "stdio")
 
 
-def _imported(
+def imported(
     engine: DockerEngine, name: str, holds: Iterable[str], env: dict[str, str], build: Callable[[Add], None]
 ) -> str:
+    """An image of what `build` adds, made anew only if what it holds is another thing than before."""
     told = "\n".join((EDITION, *sorted(holds), str(env)))
     image = f"bascule-tests/{name}:{hashlib.sha256(told.encode()).hexdigest()[:16]}"
     tape = KEPT / f"{image.replace('/', '-').replace(':', '-')}.tar"
@@ -85,6 +86,7 @@ def _adding(archive: tarfile.TarFile) -> Add:
     there: set[str] = set()
 
     def add(path: Path, place: str) -> None:
+        place = os.path.normpath(place)
         if place in there or not path.is_file():
             return
         there.add(place)
@@ -100,16 +102,31 @@ def _adding(archive: tarfile.TarFile) -> Add:
 
 
 def _python(add: Add) -> None:
+    add_python(add, needed(SERVER))
+    add_script(add, SERVER, f"#!{Path(sys.executable).resolve()}\nfrom mcp_server_time import main\nmain()\n")
+
+
+def add_script(add: Add, name: str, words: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / name
+        script.write_text(words)
+        script.chmod(0o755)
+        add(script, f"/srv/bin/{name}")
+
+
+def add_python(add: Add, packages: Iterable[metadata.Distribution]) -> None:
+    """This Python with its libraries, and these packages where `PYTHONPATH` finds them."""
     program = Path(sys.executable).resolve()
     stdlib = Path(sysconfig.get_path("stdlib")).resolve()
     binaries = [program]
     add(program, str(program))
-    add(program, str(program.with_name("python3")))
+    for name in ("python", "python3"):
+        add(program, str(program.with_name(name)))
     for path in stdlib.rglob("*"):
         if not LEFT_OUT & set(path.relative_to(stdlib).parts):
             add(path, str(path))
             binaries += [path] if path.suffix == ".so" else []
-    for dist in _needed(SERVER):
+    for dist in packages:
         for file in dist.files or ():
             if ".." not in file.parts:
                 path = Path(str(dist.locate_file(file)))
@@ -119,20 +136,20 @@ def _python(add: Add) -> None:
                 add(path.parent / compiled, f"/srv/packages/{file.parent}/{compiled}")
                 binaries += [path] if ".so" in path.name else []
     for binary in binaries:
-        for library in _linked(binary):
-            add(library, str(library))
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / SERVER
-        script.write_text(f"#!{program}\nfrom mcp_server_time import main\nmain()\n")
-        script.chmod(0o755)
-        add(script, f"/srv/bin/{SERVER}")
+        add_linked(add, binary)
 
 
-def _needed(name: str) -> list[metadata.Distribution]:
-    """A package, and all that it needs here."""
+def add_linked(add: Add, binary: Path) -> None:
+    """The libraries that a program needs."""
+    for library in linked(binary):
+        add(library, str(library))
+
+
+def needed(*names: str) -> list[metadata.Distribution]:
+    """Packages, and all that they need here."""
     found: dict[str, metadata.Distribution] = {}
     # What somebody needs with an extra of theirs is told in no simple way; it is this one.
-    waiting = [name, "cryptography"]
+    waiting = [*names, "cryptography"]
     while waiting:
         wanted = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if wanted not in found:
@@ -148,8 +165,7 @@ def _needed(name: str) -> list[metadata.Distribution]:
 def _node(add: Add) -> None:
     node = Path(shutil.which("node") or "").resolve()
     add(node, "/usr/bin/node")
-    for library in _linked(node):
-        add(library, str(library))
+    add_linked(add, node)
     folder = KEPT / "node"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -169,7 +185,7 @@ def _node(add: Add) -> None:
     shutil.rmtree(folder)
 
 
-def _linked(binary: Path) -> Iterator[Path]:
+def linked(binary: Path) -> Iterator[Path]:
     told = subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=False, timeout=60).stdout
     for line in told.splitlines():
         word = (line.partition("=>")[2] or line).split("(")[0].strip()

@@ -119,17 +119,17 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 def installed() -> bool:
-    return _programs() is not None
+    return programs() is not None
 
 
 def made_server() -> PostgresServer:
     """One that is not started yet, in a folder of its own."""
-    programs = _programs()
-    assert programs is not None
+    found = programs()
+    assert found is not None
     folder = Path(tempfile.mkdtemp(prefix="bascule-pg-"))
     if os.geteuid() == 0:
         shutil.chown(folder, "postgres", "postgres")
-    return PostgresServer(programs, folder)
+    return PostgresServer(found, folder)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     postgres.take_back(address)
 
 
-def _programs() -> Path | None:
+def programs() -> Path | None:
     """Debian keeps them off the search path, one folder for each version."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     plain = shutil.which("initdb")

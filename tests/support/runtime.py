@@ -94,6 +94,7 @@ async def running(
     on_elicit: OnElicit | None = None,
     on_sample: OnSample | None = None,
     on_ask: OnAsk | None = None,
+    for_clients: bool = False,
     within: float = 20,
     **config: Any,
 ) -> AsyncGenerator[Runtime]:
@@ -101,7 +102,8 @@ async def running(
     sinks = [] if events is None else [events.append]
     named = {server.name: server for server in servers}
     asked = RuntimeConfig(servers=named, **config)
-    made = Runtime(asked, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_ask=on_ask)
+    callbacks: dict[str, Any] = {"on_elicit": on_elicit, "on_sample": on_sample, "on_ask": on_ask}
+    made = Runtime(asked, sinks=sinks, for_clients=for_clients, **callbacks)
     async with fail_after(within, "the life of a runtime"), made as runtime:
         yield runtime
 

@@ -19,7 +19,7 @@ from bascule.core.tool import ToolSpec, ToolStatus
 class Toolbox:
     """The listings of several servers, merged. Frozen: a changed listing makes a new toolbox."""
 
-    __slots__ = ("_all", "_collisions", "_entries", "_exposed", "_index")
+    __slots__ = ("__weakref__", "_all", "_collisions", "_entries", "_exposed", "_index")
 
     def __init__(self, listings: Iterable[ServerListing] = (), *, refuse: bool = False) -> None:
         """`refuse` says whether tools with findings are kept from agents."""

@@ -57,6 +57,13 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Name
     return options
 
 
+def _module_of(options: argparse.Namespace) -> str:
+    if options.command == "serve" and options.stdio:
+        # Every start of a client waits for it, and it needs nothing of the web.
+        return "bascule.cli.serve_stdio"
+    return _COMMANDS[options.command]
+
+
 def run(options: argparse.Namespace) -> int:
     """Run one command. What goes wrong is told once, in full, and never as a traceback."""
     import asyncio  # noqa: PLC0415 -- only now is it known that it is needed
@@ -65,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     from bascule.cli.explain import as_json, explain  # noqa: PLC0415
     from bascule.core.errors import BasculeError  # noqa: PLC0415
 
-    command = import_module(_COMMANDS[options.command])
+    command = import_module(_module_of(options))
     try:
         # A command that serves many chooses a faster loop, where there is one.
         with asyncio.Runner(loop_factory=getattr(command, "LOOP_FACTORY", None)) as runner:

@@ -93,11 +93,11 @@ def tell_raised(event: Any) -> None:
         print(legible(raised(event)), file=sys.stderr)
 
 
-def acting_for(options: argparse.Namespace) -> tuple[str, str]:
+def acting_for(options: argparse.Namespace, default: str = "cli") -> tuple[str, str]:
     """User and session id. What was not given is filled in, and said."""
     # An empty id is not one that was left out: it is wrong, and told so where it is used.
     user = this_user() if options.user is None else options.user
-    session = "cli" if options.session is None else options.session
+    session = default if options.session is None else options.session
     if options.user is None or options.session is None:
         print(f"acting as user {user}, session {session}", file=sys.stderr)
     return user, session

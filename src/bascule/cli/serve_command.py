@@ -67,7 +67,7 @@ async def run(options: argparse.Namespace) -> int:
     with listen(door) as listening, _listening_within(options) as within:
         if config.gateway.workers > 1:
             return await _by_workers(options, config, door, (listening, within))
-        made = Runtime(config, sinks=(tell_raised,))
+        made = Runtime(config, sinks=(tell_raised,), for_clients=True)
         if config.path is not None:
             made.watch()
         async with made as runtime:

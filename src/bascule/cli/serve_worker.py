@@ -45,7 +45,7 @@ async def work(told: Told) -> None:
     clients = _inherited(told.clients)
     within = _inherited(told.within) if told.within is not None else None
     line, stopping = WorkerLine(_inherited(told.line)), Stopping()
-    made = Runtime(config, sinks=(tell_raised,))
+    made = Runtime(config, sinks=(tell_raised,), for_clients=True)
     if config.path is not None:
         made.watch()
 

@@ -60,6 +60,20 @@ class Sampled(msgspec.Struct, frozen=True):
     stop_reason: str | None = "endTurn"
 
 
+class RootsAsked(msgspec.Struct, frozen=True):
+    """A server wants to know with which folders and files it is to work."""
+
+    server: str
+    principal: Principal
+
+
+class Root(msgspec.Struct, frozen=True):
+    """One of them, by its `file://` address."""
+
+    uri: str
+    name: str | None = None
+
+
 class Approval(msgspec.Struct, frozen=True):
     """A call waits for a person to agree, because the operator wants that. The arguments are the agent's, and may be
     private."""
@@ -78,5 +92,56 @@ ElicitAnswer = Accept | Decline | Cancel
 OnElicit = Callable[[Elicitation], ElicitAnswer | Awaitable[ElicitAnswer]]
 OnSample = Callable[[Sampling], Sampled | Awaitable[Sampled | None] | None]
 """None refuses."""
+OnRoots = Callable[[RootsAsked], Sequence[Root] | Awaitable[Sequence[Root] | None] | None]
+"""None refuses."""
 OnAsk = Callable[[Approval], bool | Awaitable[bool]]
 """True, and nothing else, lets the call go on."""
+
+
+class Continued(msgspec.Struct, frozen=True):
+    """What a request goes on with whose server wanted answers first, and got none yet: nothing of it is kept here."""
+
+    server: str
+    tool: str
+    """What the request was about, in the server's own name."""
+    state: str | None
+    """The server's own."""
+    questions: Mapping[str, Mapping[str, Any]]
+    """What it wanted to know, each as a request with `method` and `params`."""
+    answers: "Mapping[str, Respondent]"
+    """Who has the answer to each. One that is not there is not answered."""
+    rounds: int = 1
+    """How often it has asked so far."""
+
+
+class Respondent(msgspec.Struct, frozen=True):
+    """Whoever answers what servers ask in the course of one request, or of all. What has no callback is not offered,
+    and neither is what is said not to be."""
+
+    on_elicit: OnElicit | None = None
+    on_sample: OnSample | None = None
+    on_roots: OnRoots | None = None
+    forms: bool = True
+    """Whether a person can be asked to fill in a form, if they can be asked at all."""
+    addresses: bool = True
+    """Whether they can be sent to an address."""
+    tools: bool = False
+    """Whether a model may be given tools by the server."""
+    passes_on: bool = False
+    """Whether a request whose server answers with questions ends with them (`FailureKind.INPUT_REQUIRED`), to be made
+    again with the answers. What a server asks in the middle of a request is put to the callbacks all the same."""
+    continued: Continued | None = None
+    """Set where the request goes on with answers."""
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What servers are told that they may ask."""
+        offered: dict[str, Any] = {}
+        if self.on_elicit is not None:
+            modes = (("form", self.forms), ("url", self.addresses))
+            offered["elicitation"] = {mode: {} for mode, given in modes if given}
+        if self.on_sample is not None:
+            offered["sampling"] = {"tools": {}} if self.tools else {}
+        if self.on_roots is not None:
+            offered["roots"] = {}
+        return offered

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from bascule.core.answer import Respondent
 from bascule.core.request import OnProgress
 
 
@@ -15,6 +16,8 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     timeout: float | None = None
     """Seconds; None for what is configured."""
     on_progress: OnProgress | None = None
+    respondent: Respondent | None = None
+    """Who answers what servers ask in its course; None for whoever answers for the whole runtime."""
 
 
 class Inquiry(msgspec.Struct, frozen=True):
@@ -28,3 +31,5 @@ class Inquiry(msgspec.Struct, frozen=True):
     on_progress: OnProgress | None = None
     server: str | None = None
     """The server to ask, where the caller named one."""
+    respondent: Respondent | None = None
+    """Who answers what servers ask in its course, like that of a call."""

@@ -21,7 +21,8 @@ BasculeError
 │   │   └── LaneClosed     BSC-408
 │   ├── ReplyTimeout       BSC-403
 │   ├── ProtocolViolation  BSC-404
-│   └── PeerRefused        BSC-405
+│   ├── PeerRefused        BSC-405
+│   └── InputWanted        BSC-409
 ├── PoolTimeout            BSC-500  ours: nothing free in time
 ├── SandboxError           BSC-600  ours: a child process or box could not be made
 ├── WorkspaceError         BSC-610  a file of an agent session
@@ -237,6 +238,12 @@ class PeerRefused(PeerError):
         self.status = status
         self.headers: Mapping[str, str] = headers or {}
         self.phase = phase
+
+
+class InputWanted(PeerError):
+    """The server first wants answers, and whoever made the request gives them with its next one."""
+
+    code = "BSC-409"
 
 
 class PoolTimeout(BasculeError):

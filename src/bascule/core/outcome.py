@@ -25,6 +25,9 @@ class FailureKind(StrEnum):
     FATAL = "fatal"
     PROTOCOL_ERROR = "protocol_error"
     UNAVAILABLE = "unavailable"
+    INPUT_REQUIRED = "input_required"
+    """Nothing failed yet: the server first wants answers, which are given with another request. Only where whoever
+    answers wants it so (`Respondent.passes_on`)."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, dict=True):

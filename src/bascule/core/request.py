@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from bascule.core.ear import Ear
 from bascule.core.tally import Tally
 
 
@@ -26,6 +27,10 @@ OnProgress = Callable[[float, float | None, str | None], Awaitable[None] | None]
 """Told of progress: how far, of how much, and a word about it."""
 
 
+OnNotice = Callable[[str, dict[str, Any]], None]
+"""Takes a notification, in the order of the wire. Must not block."""
+
+
 class Request(msgspec.Struct, frozen=True, gc=False):
     """A method and its parameters, with the terms on which it is sent."""
 
@@ -43,3 +48,11 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Whether the server is told when we stop waiting. The protocol forbids it for `initialize`."""
     tally: Tally | None = None
     """Where the bytes that go and come are counted, if anybody wants to know."""
+    capabilities: Mapping[str, Any] | None = None
+    """What the server may ask for its sake, where that is not the same for all requests of a link. The old era says so
+    when a link is opened, and not again."""
+    ear: Ear | None = None
+    """Who hears what the server remarks while it is at this request."""
+    on_notice: OnNotice | None = None
+    """Takes the notifications that belong to this request, where the connection shows that they do. Without it they are
+    taken like all others."""

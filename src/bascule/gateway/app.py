@@ -6,27 +6,37 @@ from functools import partial
 from typing import Any
 
 from bascule.core.errors import NotIdentified
+from bascule.core.jsonvalue import as_object
 from bascule.core.principal import Principal
+from bascule.gateway.allowance import TooMuch
 from bascule.gateway.attention import Attention, Receive
-from bascule.gateway.callers import Callers
+from bascule.gateway.callers import VOUCHED, Callers
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.exchange import Exchange, Send, respond
 from bascule.gateway.head import Head, read_head
 from bascule.gateway.intake import Gone, Intake, NotTaken
+from bascule.gateway.listening import Listening, SessionStream
 from bascule.gateway.old_sessions import OldSession, OldSessions
+from bascule.gateway.outlet import DEFAULT_LEVEL
 from bascule.gateway.readiness import Readiness
-from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected, retry_after, too_much
+from bascule.gateway.remarks import level_of
 from bascule.gateway.routing import Request, Routing
 from bascule.gateway.signs import Signs
+from bascule.gateway.strangers import address_of
+from bascule.gateway.streams import Streams
+from bascule.gateway.wishes import WISHES, Wishes, opened
 from bascule.identity.house_rules import HouseRules, Knock
-from bascule.wire.jsonrpc import write_error, write_result
-from bascule.wire.stamp import INTERNAL_ERROR, OLD_VERSIONS
+from bascule.links.following import LISTEN
+from bascule.wire.jsonrpc import Message, write_error, write_result
+from bascule.wire.stamp import HEADER_MISMATCH, INTERNAL_ERROR, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
 
 PATH = "/mcp"
 SESSION = b"mcp-session-id"
+CLOSE = [(b"connection", b"close")]
 
 Scope = MutableMapping[str, Any]
 
@@ -42,6 +52,7 @@ class Gateway:
         self._rules = rules
         self._signs = signs
         self._sessions = sessions
+        self.streams = Streams()
         self.readiness = Readiness()
         self.routing: Routing | None = None
         """Where there are several gateways: which of them serves a request."""
@@ -66,17 +77,16 @@ class Gateway:
         if known is None and await self._kept_out(scope, head, send):
             return
         try:
-            if known is None:
-                await self._message(scope, head, receive, send)
-            else:
-                await self._serve(self._callers.desk(known), scope["method"], head, receive, send)
+            await self._message(scope, head, (receive, send), known)
         except NotIdentified as error:
-            await self._signs.challenge(error, send)
+            kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
+            await self._signs.challenge(error, send, [] if kept else CLOSE)
+        except TooMuch as error:
+            kept = await self._callers.strangers.wait()
+            await respond(send, 429, too_much(error), [*retry_after(error), *([] if kept else CLOSE)])
         except NotTaken as error:
-            # The rest of the body is on its way: the connection cannot be used for another request.
-            await respond(
-                send, error.status, write_error(None, INVALID_REQUEST, error.message), [(b"connection", b"close")]
-            )
+            # Not closed at once: a client that is busy sending the rest of its body would not see the answer.
+            await respond(send, error.status, write_error(None, INVALID_REQUEST, error.message))
         except Gone:
             pass
         except Exception:  # noqa: BLE001 -- the outermost: whatever went wrong here must not take the gateway with it
@@ -88,29 +98,69 @@ class Gateway:
         knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
         away = self._rules.turn_away(knock)
         if away is not None:
-            await respond(send, away.status, write_error(None, INVALID_REQUEST, away.words))
+            kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
+            words = write_error(None, INVALID_REQUEST, away.words)
+            await respond(send, away.status, words, [] if kept else CLOSE)
         elif scope["path"] != PATH:
             await self._signs.show(scope, send)
         else:
             return False
         return True
 
-    async def _message(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
-        desk = self._callers.known(head.authorization) or await self._callers.find(head.authorization)
-        method = scope["method"]
-        if self.routing is None:
-            return await self._serve(desk, method, head, receive, send)
-        request = Request(desk.session.principal, method, scope["headers"], head, receive, send)
-        return await self.routing.serve(request, self._callers.servers, partial(self._serve, desk, method, head))
+    async def _message(self, scope: Scope, head: Head, ends: tuple[Receive, Send], known: Principal | None) -> None:
+        if head.twice:
+            # Whoever stands before us may have read the other one.
+            words = f"the header {head.twice} came twice"
+            return await respond(ends[1], 400, write_error(None, HEADER_MISMATCH, words))
+        desk = await self._desk(scope, head, known)
+        self._callers.admit(desk)
+        # For who has to choose whose connection is closed.
+        scope["holder"] = desk.session.principal
+        serve = partial(self._served, scope["method"], desk, head)
+        try:
+            if self.routing is None or known is not None:
+                return await serve(ends)
+            lasts = partial(self._callers.lasts, head.authorization)
+            request = Request(desk.session.principal, scope, head, ends, desk.allowance, lasts)
+            return await self.routing.serve(request, self._callers.servers, serve)
+        finally:
+            desk.allowance.leave()
 
-    async def _serve(self, desk: Desk, method: str, head: Head, receive: Receive, send: Send) -> None:
+    async def _desk(self, scope: Scope, head: Head, known: Principal | None) -> Desk:
+        if known is not None:
+            head.authorization = VOUCHED
+            return self._callers.desk(known)
+        desk = self._callers.known(head.authorization)
+        return desk or await self._callers.find(head.authorization, address_of(scope.get("client")))
+
+    async def _served(self, method: str, desk: Desk, head: Head, ends: tuple[Receive, Send]) -> None:
+        receive, send = ends
         if method == "POST":
             await self._post(desk, head, receive, send)
         elif method == "DELETE" and head.session is not None:
             ended = self._sessions.end(head.session, desk.session.principal)
             await respond(send, 200 if ended else 404)
+        elif method == "GET" and head.session is not None:
+            await self._get(desk, head, receive, send)
         else:
-            await respond(send, 405, headers=[(b"allow", b"POST, DELETE")])
+            await respond(send, 405, headers=[(b"allow", b"GET, POST, DELETE")])
+
+    async def _get(self, desk: Desk, head: Head, receive: Receive, send: Send) -> None:
+        """The stream of a session of the old era. The new one has none."""
+        try:
+            if not head.accepts()[1]:
+                raise Rejected(INVALID_REQUEST, "this is a stream of text/event-stream", status=406)
+            outlet = self._session(desk, head).outlet
+            stream = SessionStream(self.streams, outlet, partial(self._callers.lasts, head.authorization))
+            await stream.serve(desk.session, receive, send)
+        except Rejected as rejected:
+            await respond(send, rejected.status, rejected.body(None))
+
+    def _session(self, desk: Desk, head: Head) -> OldSession:
+        session = self._sessions.find(head.session or "", desk.session.principal, partial(opened, desk.session))
+        if session is None:
+            raise Rejected(INVALID_REQUEST, "there is no such session; begin a new one", status=404)
+        return session
 
     async def _post(self, desk: Desk, head: Head, receive: Receive, send: Send) -> None:
         if not head.is_json:
@@ -118,10 +168,14 @@ class Gateway:
         json, streams = head.accepts()
         if not json:
             return await respond(send, 406, write_error(None, INVALID_REQUEST, "answers are application/json"))
-        body = await self.intake.take(receive, head.length)
+        body = await self.intake.take(receive, head.length, desk.allowance)
         asked = None
         try:
-            asked = check_shape(read_body(body), head)
+            message = read_body(body)
+            if message.method is None and head.session is not None:
+                self._take_answer(self._session(desk, head), message)
+                return await respond(send, 202)
+            asked = check_shape(message, head)
             if asked.new:
                 return await self._new(desk, head, asked, (receive, send), streams=streams)
             return await self._old(desk, head, asked, (receive, send), streams=streams)
@@ -134,7 +188,11 @@ class Gateway:
             # This era has no notifications from clients; some send them all the same.
             return await respond(send, 202)
         check_new(asked, head)
-        return await Exchange(send, asked, streams=streams).serve(desk, Attention(receive))
+        exchange = Exchange(send, asked, streams=streams, level=level_of(asked))
+        if asked.method == LISTEN:
+            lasts = partial(self._callers.lasts, head.authorization)
+            return await exchange.serve(Listening(desk.session, self.streams, lasts), Attention(receive))
+        return await exchange.serve(desk, Attention(receive))
 
     async def _old(self, desk: Desk, head: Head, asked: Asked, ends: tuple[Receive, Send], *, streams: bool) -> None:
         receive, send = ends
@@ -142,20 +200,20 @@ class Gateway:
             return await self._initialize(desk, asked, send)
         if head.version is not None and head.version not in OLD_VERSIONS:
             raise Rejected(INVALID_REQUEST, f"the protocol version {head.version[:40]!r} is not spoken here")
-        session = None
-        if head.session is not None:
-            session = self._sessions.find(head.session, desk.session.principal)
-            if session is None:
-                raise Rejected(INVALID_REQUEST, "there is no such session; begin a new one", status=404)
+        session = self._session(desk, head) if head.session is not None else None
         if asked.id is None:
             self._note(asked, session)
             return await respond(send, 202)
         attention = Attention(receive)
+        outlet = session.outlet if session is not None else None
+        level = outlet.level if outlet is not None else DEFAULT_LEVEL
+        exchange = Exchange(send, asked, streams=streams, level=level, session=session)
+        served = Wishes(desk.session, outlet) if asked.method in WISHES else desk
         if session is None:
-            return await Exchange(send, asked, streams=streams).serve(desk, attention)
+            return await exchange.serve(served, attention)
         session.running[asked.id] = attention
         try:
-            return await Exchange(send, asked, streams=streams).serve(desk, attention)
+            return await exchange.serve(served, attention)
         finally:
             session.running.pop(asked.id, None)
 
@@ -163,8 +221,17 @@ class Gateway:
         if asked.id is None:
             raise Rejected(INVALID_REQUEST, "initialize is a request, and has an id")
         result = await desk.serve(asked)
-        name = self._sessions.begin(desk.session.principal)
+        capabilities = as_object(asked.params.get("capabilities"))
+        name = self._sessions.begin(desk.session.principal, capabilities, opened(desk.session))
         await respond(send, 200, write_result(asked.id, result), [(SESSION, name.encode())])
+
+    def _take_answer(self, session: OldSession, message: Message) -> None:
+        """What a client was asked on the stream of a request of its. What it was not asked is let be."""
+        if message.jsonrpc != "2.0" or not isinstance(message.id, str | int) or message.result is message.error:
+            raise Rejected(INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message")
+        answer = session.asked.get(str(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
     def _note(self, asked: Asked, session: OldSession | None) -> None:
         """A notification. Only one says something that matters here: that an answer is no longer wanted."""

@@ -29,10 +29,7 @@ class Attention:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._watching is not None:
-            self._watching.cancel()
+        self._stop_watching()
         serving, self._serving = self._serving, None
         if not self.gone or not isinstance(error, asyncio.CancelledError):
             return False
@@ -40,11 +37,21 @@ class Attention:
         # Cancelled by us, and by nobody else beside: the web server's own cancellation goes on.
         return serving.uncancel() == 0
 
+    def let_go(self) -> None:
+        """The client has its answer, and what is served goes on without it: it may hang up now."""
+        self._stop_watching()
+
     def give_up(self) -> None:
         """Nobody waits any more."""
         if self._serving is not None and not self.gone:
             self.gone = True
             self._serving.cancel()
+
+    def _stop_watching(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
 
     def _begin(self) -> None:
         self._watching = asyncio.ensure_future(self._watch())

@@ -1,13 +1,15 @@
 """Who asks: from the token a client shows to the desk of its agent session."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 import msgspec
 
 from bascule.config.model import ServerConfig
-from bascule.core.errors import NotIdentified
+from bascule.core.errors import BasculeError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
+from bascule.gateway.strangers import Strangers
 from bascule.identity.verifier import Believes
 from bascule.runtime.runtime import Runtime
 
@@ -20,12 +22,17 @@ MOST_KNOWN = 10_000
 
 SCHEME = "bearer "
 
+VOUCHED = "\0"
+"""In the place of a token that was shown to another gateway, which sees to it that it lasts. No header can say this."""
+
 
 class Known(msgspec.Struct, frozen=True):
     """A token that was verified."""
 
     desk: Desk
     until: float
+    """How long it is believed without another look."""
+    expires_at: float
 
 
 class Callers:
@@ -47,6 +54,7 @@ class Callers:
         self._development = development
         self._known: dict[str, Known] = {}
         self._desks: dict[Principal, Desk] = {}
+        self.strangers = Strangers(clock)
 
     def known(self, authorization: str) -> Desk | None:
         """The desk of a token that was shown before, if that still counts."""
@@ -55,24 +63,54 @@ class Callers:
         known = self._known.get(authorization)
         return known.desk if known is not None and self._clock() < known.until else None
 
-    async def find(self, authorization: str) -> Desk:
-        """Raises `NotIdentified` for nobody, and for anybody who cannot prove it."""
+    async def find(self, authorization: str, address: str = "") -> Desk:
+        """Raises `NotIdentified` for nobody, and for anybody who cannot prove it; `TooMuch` where so many from this
+        address could not that no other is asked. Who has proved it before is asked all the same."""
         desk = self.known(authorization)
-        if desk is not None:
-            return desk
+        return desk if desk is not None else (await self._verified(authorization, address)).desk
+
+    async def lasts(self, authorization: str) -> None:
+        """Returns once a token that was believed is no longer. It is looked at again as if it were shown again."""
+        if self._development is not None or authorization == VOUCHED:
+            await asyncio.get_running_loop().create_future()
+        while True:
+            known = self._known.get(authorization)
+            if known is None or known.until <= self._clock():
+                try:
+                    known = await self._verified(authorization)
+                except BasculeError:
+                    return
+            left = known.until - self._clock()
+            if left <= 0:
+                return
+            await asyncio.sleep(left)
+
+    async def _verified(self, authorization: str, address: str = "") -> Known:
         assert self._believes is not None
-        identity = await self._believes.verify(_token(authorization))
-        desk = self.desk(identity.principal)
+        token = _token(authorization)
+        if token and not self._was_believed(authorization):
+            self.strangers.check(address)
+        identity = await self._believes.verify(token)
         now = self._clock()
+        until = min(identity.expires_at, now + BELIEVED_FOR)
+        known = Known(self.desk(identity.principal), until, identity.expires_at)
         if len(self._known) >= MOST_KNOWN:
             self._known = {token: known for token, known in self._known.items() if now < known.until}
         if len(self._known) < MOST_KNOWN:
-            self._known[authorization] = Known(desk, min(identity.expires_at, now + BELIEVED_FOR))
-        return desk
+            self._known[authorization] = known
+        return known
+
+    def admit(self, desk: Desk) -> None:
+        """Count a request as under way. Raises `TooMuch`."""
+        desk.allowance.enter(self._clock())
 
     async def close(self) -> None:
         if self._believes is not None:
             await self._believes.aclose()
+
+    def _was_believed(self, authorization: str) -> bool:
+        known = self._known.get(authorization)
+        return known is not None and self._clock() < known.expires_at
 
     @property
     def servers(self) -> Mapping[str, ServerConfig]:
@@ -84,7 +122,9 @@ class Callers:
         desk = self._desks.get(principal)
         if desk is None:
             session = self._runtime.session(principal.user_id, principal.session_id)
-            desk = self._desks[principal] = Desk(session)
+            desk = self._desks[principal] = Desk(session, self._runtime.seal)
+            if self._development is not None:
+                desk.allowance.per_second = None
         return desk
 
 

@@ -1,15 +1,15 @@
 """Who asked, as far as something can be said to them before the answer."""
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
 
 from bascule.core.jsonvalue import JsonObject
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
-class Client(Protocol):
-    """The other end of one request, over whatever connection it came."""
+class Listener(Protocol):
+    """The other end of one request, as far as it is told how that goes."""
 
     @property
     def streams(self) -> bool:
@@ -21,7 +21,34 @@ class Client(Protocol):
         ...
 
 
-def progress_to(client: Client, token: str | int) -> Progress:
+class Client(Listener, Protocol):
+    """The other end of one request, over whatever connection it came."""
+
+    @property
+    def level(self) -> str:
+        """From which level on it hears what servers remark in the course of the request. Empty: not at all."""
+        ...
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What it says that it can be asked, in the protocol's words. Empty for one that cannot be reached."""
+        ...
+
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """A request of ours to it that belongs to this request, and its answer: in the old era alone. Raises
+        `NotAnswered`."""
+        ...
+
+    async def let_go(self, result: JsonObject) -> None:
+        """Answer its request although that is still served. What comes of it is fetched by another one."""
+        ...
+
+    def give_up(self) -> None:
+        """Nobody will fetch it: end what is served."""
+        ...
+
+
+def progress_to(client: Listener, token: str | int) -> Progress:
     """Tells a client how far its request is; what comes while it still reads is told as one, the newest."""
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:

@@ -6,21 +6,35 @@ from typing import Any
 import msgspec
 
 from bascule import __version__
+from bascule.core.answer import Respondent
 from bascule.core.jsonvalue import JsonObject, is_object
-from bascule.core.outcome import ToolFailure
+from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.answers import failed_call, failed_request, result_of
-from bascule.gateway.client import Client, progress_to
+from bascule.gateway.client import Client, Listener, progress_to
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
+from bascule.gateway.remarks import heard
+from bascule.gateway.rounds import Carry, Rounds
+from bascule.identity.seal import Seal
 from bascule.runtime.session import AgentSession
 from bascule.wire.stamp import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, OLD_VERSIONS
 
 SERVER_INFO = {"name": "bascule", "title": "Bascule", "version": __version__}
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
-CAPABILITIES: JsonObject = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+CAPABILITIES: JsonObject = {
+    "tools": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "prompts": {"listChanged": True},
+    "completions": {},
+    "logging": {},
+}
+
+REACHING = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""Requests in whose course a server may remark something."""
 
 FRESH: JsonObject = {"ttlMs": 0, "cacheScope": "private"}
 """Lists are each principal's own, and follow what servers change: nobody may keep them."""
@@ -31,15 +45,20 @@ Served = JsonObject | msgspec.Raw
 class Desk:
     """One agent session, asked by clients."""
 
-    def __init__(self, session: AgentSession) -> None:
+    def __init__(self, session: AgentSession, seal: Seal) -> None:
         self.session = session
+        self.allowance = Allowance()
+        self._rounds = Rounds(session.principal, seal)
+        self._carried: dict[str, Carry] = {
+            "tools/call": self._call,
+            "resources/read": self._read,
+            "prompts/get": self._prompt,
+        }
         shared: dict[str, Callable[[Asked], Awaitable[Served]]] = {
             "tools/list": self._tools,
             "resources/list": self._resources,
             "resources/templates/list": self._templates,
-            "resources/read": self._read,
             "prompts/list": self._prompts,
-            "prompts/get": self._prompt,
             "completion/complete": self._complete,
         }
         self._new = {"server/discover": self._discover, **shared}
@@ -48,8 +67,16 @@ class Desk:
 
     async def serve(self, asked: Asked, client: Client | None = None) -> Served:
         """The result. Raises `Rejected`."""
-        if asked.method == "tools/call":
-            return await self._call(asked, client)
+        if client is not None and client.level and client.streams and asked.method in REACHING:
+            return await heard(self.session, client, self._serve(asked, client))
+        return await self._serve(asked, client)
+
+    async def _serve(self, asked: Asked, client: Client | None) -> Served:
+        carry = self._carried.get(asked.method)
+        if carry is not None:
+            if client is None or not (client.capabilities or "requestState" in asked.params):
+                return await carry(asked, client, None)
+            return await self._rounds.serve(asked, client, carry)
         serve = (self._new if asked.new else self._old).get(asked.method)
         if serve is None:
             unknown = f"Method not found: {asked.method[:100]}"
@@ -59,7 +86,7 @@ class Desk:
             result.setdefault("resultType", "complete")
         return result
 
-    async def _call(self, asked: Asked, client: Client | None) -> JsonObject:
+    async def _call(self, asked: Asked, client: Listener | None, respondent: Respondent | None) -> JsonObject:
         params, headers = asked.params, asked.headers
         name, arguments = _text(params, "name"), params.get("arguments")
         if arguments is not None and not is_object(arguments):
@@ -70,8 +97,10 @@ class Desk:
         on_progress = (
             progress_to(client, token) if token is not None and client is not None and client.streams else None
         )
-        outcome = await self.session.call(name, arguments, on_progress=on_progress)
+        outcome = await self.session.call(name, arguments, on_progress=on_progress, respondent=respondent)
         if isinstance(outcome, ToolFailure):
+            if outcome.kind is FailureKind.INPUT_REQUIRED:
+                return self._rounds.passed_on(asked, outcome, respondent)
             return failed_call(outcome, new=asked.new)
         return result_of(outcome, new=asked.new)
 
@@ -116,21 +145,27 @@ class Desk:
     async def _prompts(self, asked: Asked) -> Served:
         return _page("prompts", map(listings.prompt, await self.session.prompts()), new=asked.new)
 
-    async def _read(self, asked: Asked) -> JsonObject:
-        outcome = await self.session.read(_text(asked.params, "uri"))
+    async def _read(self, asked: Asked, _client: Listener | None, respondent: Respondent | None) -> JsonObject:
+        outcome = await self.session.read(_text(asked.params, "uri"), respondent=respondent)
         if isinstance(outcome, ToolFailure):
-            raise failed_request(outcome, new=asked.new)
+            return self._not_yet(asked, outcome, respondent)
         result = result_of(outcome, new=asked.new)
         return {**result, **FRESH} if asked.new else result
 
-    async def _prompt(self, asked: Asked) -> JsonObject:
+    async def _prompt(self, asked: Asked, _client: Listener | None, respondent: Respondent | None) -> JsonObject:
         arguments = asked.params.get("arguments")
         if arguments is not None and not is_object(arguments):
             raise Rejected(INVALID_PARAMS, "arguments must be an object")
-        outcome = await self.session.prompt(_text(asked.params, "name"), arguments)
+        outcome = await self.session.prompt(_text(asked.params, "name"), arguments, respondent=respondent)
         if isinstance(outcome, ToolFailure):
-            raise failed_request(outcome, new=asked.new)
+            return self._not_yet(asked, outcome, respondent)
         return result_of(outcome, new=asked.new)
+
+    def _not_yet(self, asked: Asked, failure: ToolFailure, respondent: Respondent | None) -> JsonObject:
+        """What is no failure yet, because its server only asks something first."""
+        if failure.kind is FailureKind.INPUT_REQUIRED:
+            return self._rounds.passed_on(asked, failure, respondent)
+        raise failed_request(failure, new=asked.new)
 
     async def _complete(self, asked: Asked) -> JsonObject:
         ref, argument = asked.params.get("ref"), asked.params.get("argument")

@@ -1,64 +1,144 @@
 """One request and its answer over HTTP: JSON, or, where there is something to say before it, a stream of events."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import Any, Protocol
 
-from bascule.core.jsonvalue import JsonObject
+import msgspec
+
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.gateway.asking import NotAnswered
 from bascule.gateway.attention import Attention
-from bascule.gateway.desk import Desk
+from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
+from bascule.gateway.old_sessions import OldSession
 from bascule.gateway.rejection import Rejected
-from bascule.wire.jsonrpc import write_notification, write_result
-
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+from bascule.gateway.steady import EVENT_HEADERS, Send, Steady, event
+from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
+from bascule.wire.stamp import CAPABILITIES_KEY
 
 JSON_HEADERS = [(b"content-type", b"application/json")]
-EVENT_HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
+
+
+class Serves(Protocol):
+    """Who answers a request."""
+
+    async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject | msgspec.Raw:
+        """The result. Raises `Rejected`."""
+        ...
+
+
+NOTHING: Mapping[str, Any] = {}
+
+FAREWELL = 1.0
+"""Seconds in which a client is told that a question was taken back. One that does not read is not waited for."""
 
 
 class Exchange:
     """The answer to one request, which begins to be sent with the first that there is to tell."""
 
-    def __init__(self, send: Send, asked: Asked, *, streams: bool) -> None:
+    def __init__(
+        self, send: Send, asked: Asked, *, streams: bool, level: str = "", session: OldSession | None = None
+    ) -> None:
         self._send = send
+        self.level = level
         self._asked = asked
+        self._session = session
+        self._attention: Attention | None = None
         self.streams = streams
-        self._streaming = False
+        self._steady: Steady | None = None
+        """Set once events are sent."""
+        self._ended = False
 
-    async def serve(self, desk: Desk, attention: Attention) -> None:
-        with attention:
-            try:
-                result = await desk.serve(self._asked, self)
-            except Rejected as rejected:
-                await self._end(rejected.body(self._asked.id), rejected.status)
-            else:
-                await self._end(write_result(self._asked.id, result), 200)
-        if attention.gone:
-            await self._end(b"", 202)
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """Each request of the new era says it. The old one said it when its session began, and is asked on a stream."""
+        if self._asked.new:
+            return as_object(self._asked.meta.get(CAPABILITIES_KEY))
+        return self._session.capabilities if self._session is not None and self.streams else NOTHING
+
+    async def serve(self, desk: Serves, attention: Attention) -> None:
+        self._attention = attention
+        try:
+            with attention:
+                try:
+                    result = await desk.serve(self._asked, self)
+                except Rejected as rejected:
+                    await self._end(rejected.body(self._asked.id), rejected.status)
+                else:
+                    await self._end(write_result(self._asked.id, result), 200)
+            if attention.gone:
+                await self._end(b"", 202)
+        finally:
+            if self._steady is not None:
+                self._steady.stop()
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Waits for a client that reads slowly."""
-        if not self._streaming:
-            self._streaming = True
+        await self._say(write_notification(method, params))
+
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """By a request on the stream, under an id that nobody can guess: the answer comes with another request."""
+        session = self._session
+        if session is None or not self.streams or self._ended:
+            raise NotAnswered("it cannot be reached")
+        name = secrets.token_urlsafe(16)
+        session.asked[name] = answer = asyncio.get_running_loop().create_future()
+        try:
+            await self._say(write_request(name, method, params))
+            return _answer(await answer)
+        except asyncio.CancelledError:
+            await self._take_back(name)
+            raise
+        finally:
+            del session.asked[name]
+
+    async def let_go(self, result: JsonObject) -> None:
+        assert self._attention is not None
+        self._attention.let_go()
+        await self._end(write_result(self._asked.id, result), 200)
+
+    def give_up(self) -> None:
+        if self._attention is not None:
+            self._attention.give_up()
+
+    async def _take_back(self, name: str) -> None:
+        """The question is of no use any more, so nobody needs to think about it."""
+        try:
+            async with asyncio.timeout(FAREWELL):
+                await self.tell("notifications/cancelled", {"requestId": name, "reason": "nobody waits for it"})
+        except TimeoutError:
+            pass
+
+    async def _say(self, message: bytes) -> None:
+        if self._steady is None and not self._ended:
+            self._send = self._steady = Steady(self._send)
             await self._send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
-        await self._event(write_notification(method, params), more=True)
+        # Its request may have been answered meanwhile.
+        if not self._ended:
+            await self._event(message, more=True)
 
     async def _end(self, body: bytes, status: int) -> None:
-        """Without a body, where an answer is no longer wanted."""
-        if self._streaming and not body:
+        """Without a body, where an answer is no longer wanted. Only the first of two ends counts."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._steady is not None and not body:
             await self._send({"type": "http.response.body", "body": b""})
-        elif self._streaming:
+        elif self._steady is not None:
             await self._event(body, more=False)
         else:
             await respond(self._send, status, body)
 
     async def _event(self, data: bytes, *, more: bool) -> None:
-        event = b"event: message\r\ndata: " + data + b"\r\n\r\n"
-        await self._send({"type": "http.response.body", "body": event, "more_body": more})
+        await self._send({"type": "http.response.body", "body": event(data), "more_body": more})
+
+
+def _answer(message: Message) -> Any:
+    if message.error is not msgspec.UNSET:
+        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
+    return message.result
 
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: list[tuple[bytes, bytes]] | None = None) -> None:

@@ -13,12 +13,15 @@ _FIELDS = {
     b"authorization": "authorization",
     b"content-type": "content_type",
     b"content-length": "length",
-    b"accept": "accept",
     b"mcp-protocol-version": "version",
     b"mcp-method": "method",
     b"mcp-name": "name",
     b"mcp-session-id": "session",
 }
+
+
+_LISTS = {b"host": "hosts", b"origin": "origins", b"accept": "taken"}
+"""Those of which each may come in several parts, or is looked at as often as it came."""
 
 
 class Head(msgspec.Struct):
@@ -27,7 +30,7 @@ class Head(msgspec.Struct):
     authorization: str = ""
     content_type: str = ""
     length: str = ""
-    accept: str = ""
+    taken: list[str] = []
     version: str | None = None
     method: str | None = None
     name: str | None = None
@@ -44,27 +47,27 @@ class Head(msgspec.Struct):
 
     def accepts(self) -> tuple[bool, bool]:
         """Whether JSON will do as an answer, and whether a stream of events will."""
-        return _accepts(self.accept)
+        return _accepts(", ".join(self.taken))
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     """Names are in lower case, as every web server hands them over; values are any bytes."""
     head = Head()
+    seen: set[bytes] = set()
     for name, value in headers:
+        if name in _LISTS:
+            getattr(head, _LISTS[name]).append(value.decode("latin-1"))
+            continue
         field = _FIELDS.get(name)
         if field is not None:
-            if getattr(head, field):
-                head.twice = name.decode("latin-1")
             setattr(head, field, value.decode("latin-1").strip(BLANK))
-        elif name == b"host":
-            head.hosts.append(value.decode("latin-1"))
-        elif name == b"origin":
-            head.origins.append(value.decode("latin-1"))
         elif name.startswith(PARAM):
-            key = name.decode("latin-1")
-            if key in head.params:
-                head.twice = key
-            head.params[key] = value.decode("latin-1").strip(BLANK)
+            head.params[name.decode("latin-1")] = value.decode("latin-1").strip(BLANK)
+        else:
+            continue
+        if name in seen:
+            head.twice = name.decode("latin-1")
+        seen.add(name)
     return head
 
 

@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from bascule.core.principal import Principal
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.app import Gateway, Scope
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.exchange import Send, respond
@@ -63,7 +64,7 @@ class InnerDoor:
         if member is None or not known or RELAYED.encode() in headers:
             return await _moved(send)
         try:
-            body = await self._intake.take(receive, headers.get(b"content-length", b"").decode("latin-1"))
+            body = await self._intake.take(receive, headers.get(b"content-length", b"").decode("latin-1"), Allowance())
         except NotTaken as error:
             return await respond(send, error.status)
         except Gone:

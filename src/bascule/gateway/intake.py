@@ -6,6 +6,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from bascule.core.errors import BasculeError
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.attention import Receive
 
 SMALL = 64 * 1024
@@ -14,6 +15,10 @@ SMALL = 64 * 1024
 ROOM = 64 * 1024 * 1024
 """Bytes that all larger bodies may take while they are read. The next one waits until there is room again."""
 
+SHARE = 4
+"""The part of that room, one in so many, that one principal may have: others find room beside who sends large bodies,
+and beside who begins them and sends no more."""
+
 SLOWEST = 30.0
 """Seconds in which a whole body must have come. Room that a client holds and does not use is taken from others."""
 
@@ -21,7 +26,7 @@ SLOWEST = 30.0
 class NotTaken(BasculeError):
     """A body that is not taken, with the HTTP status that says why."""
 
-    code = "BSC-710"
+    code = "BSC-720"
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -31,7 +36,7 @@ class NotTaken(BasculeError):
 class Gone(BasculeError):
     """The client hung up before its request was whole."""
 
-    code = "BSC-711"
+    code = "BSC-721"
 
 
 class Intake:
@@ -40,10 +45,11 @@ class Intake:
     def __init__(self, longest: int, room: int = ROOM) -> None:
         self._longest = longest
         self._room = max(room, longest)
+        self._share = max(self._room // SHARE, longest)
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    async def take(self, receive: Receive, length: str) -> bytes | bytearray:
-        """The whole body. Raises `NotTaken` and `Gone`."""
+    async def take(self, receive: Receive, length: str, allowance: Allowance) -> bytes | bytearray:
+        """The whole body. Raises `NotTaken`, `TooMuch` and `Gone`."""
         announced = _announced(length)
         if announced is not None and announced > self._longest:
             raise self._too_long()
@@ -52,20 +58,25 @@ class Intake:
         if not event.get("more_body", False) and len(body) <= self._longest:
             # All of it in one piece, as nearly always.
             return body
-        return await self._gather(receive, body, self._longest if announced is None else announced)
-
-    async def _gather(self, receive: Receive, first: bytes, size: int) -> bytearray:
-        held = 0
+        size = self._longest if announced is None else announced
         try:
             async with asyncio.timeout(SLOWEST):
-                if size > SMALL:
-                    await self._reserve(size)
-                    held = size
-                return await self._rest(receive, bytearray(first))
+                if size <= SMALL:
+                    return await self._rest(receive, bytearray(body))
+                return await self._gather(receive, body, size, allowance)
         except TimeoutError:
             raise NotTaken(f"the body did not come within {SLOWEST:g} seconds", 408) from None
+
+    async def _gather(self, receive: Receive, first: bytes, size: int, allowance: Allowance) -> bytearray:
+        allowance.hold(size, self._share)
+        held = 0
+        try:
+            await self._reserve(size)
+            held = size
+            return await self._rest(receive, bytearray(first))
         finally:
             self._release(held)
+            allowance.let_go(size)
 
     async def _rest(self, receive: Receive, body: bytearray) -> bytearray:
         while len(body) <= self._longest:

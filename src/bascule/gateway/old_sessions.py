@@ -1,14 +1,18 @@
 """Sessions of the old era: who has introduced themselves, and which of their requests are under way."""
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
 from bascule.gateway.attention import Attention
+from bascule.gateway.outlet import Outlet
 from bascule.gateway.session_seal import SessionSeal
+from bascule.wire.jsonrpc import Message
 
 MOST_SESSIONS = 10_000
 """Sessions that are remembered. The one that was used longest ago is forgotten first; its client begins anew."""
@@ -22,8 +26,14 @@ class OldSession(msgspec.Struct):
 
     principal: Principal
     used: float
+    capabilities: JsonObject = {}
+    """What the client said that it can be asked."""
+    asked: dict[str, "asyncio.Future[Message]"] = {}
+    """What it was asked and has not answered, by the ids that we gave."""
     running: dict[Any, Attention] = {}
     """Requests under way, by the ids the client gave them."""
+    outlet: Outlet = msgspec.field(default_factory=Outlet)
+    """Where its client is told of news."""
 
 
 class OldSessions:
@@ -35,21 +45,25 @@ class OldSessions:
         self._seal = seal
         self._sessions: dict[str, OldSession] = {}
 
-    def begin(self, principal: Principal) -> str:
+    def begin(self, principal: Principal, capabilities: JsonObject | None = None, outlet: Outlet | None = None) -> str:
         self._forget()
-        name = secrets.token_urlsafe(24) if self._seal is None else self._seal.name(principal)
-        self._sessions[name] = OldSession(principal, self._clock())
+        name = secrets.token_urlsafe(24) if self._seal is None else self._seal.name(principal, capabilities or {})
+        self._sessions[name] = OldSession(principal, self._clock(), capabilities or {}, outlet=outlet or Outlet())
         return name
 
-    def find(self, name: str, principal: Principal) -> OldSession | None:
-        """It, moved to the end of those that may be forgotten."""
+    def find(self, name: str, principal: Principal, outlet: Callable[[], Outlet] = Outlet) -> OldSession | None:
+        """It, moved to the end of those that may be forgotten. `outlet` makes that of one that began elsewhere."""
         session = self._sessions.pop(name, None)
-        if session is None and self._seal is not None and self._seal.fits(name, principal):
-            session = OldSession(principal, self._clock())
+        if session is None and self._seal is not None:
+            capabilities = self._seal.read(name, principal)
+            if capabilities is not None:
+                self._forget()
+                session = OldSession(principal, self._clock(), capabilities, outlet=outlet())
         if session is None:
             return None
         self._sessions[name] = session
-        if session.principal != principal or session.used + IDLE < self._clock():
+        idle = session.used + IDLE < self._clock() and not session.outlet.delivering
+        if session.principal != principal or idle:
             # To who did not begin it, it is not there.
             return None
         session.used = self._clock()
@@ -58,8 +72,10 @@ class OldSessions:
     def end(self, name: str, principal: Principal) -> bool:
         if self.find(name, principal) is None:
             return False
-        for attention in self._sessions.pop(name).running.values():
+        session = self._sessions.pop(name)
+        for attention in session.running.values():
             attention.give_up()
+        session.outlet.close()
         return True
 
     def _forget(self) -> None:
@@ -70,3 +86,9 @@ class OldSessions:
             if len(self._sessions) < MOST_SESSIONS and oldest.used >= idle:
                 return
             del self._sessions[name]
+            if oldest.outlet.delivering and len(self._sessions) < MOST_SESSIONS - 1:
+                # Its client listens, which is a use as well.
+                oldest.used = self._clock()
+                self._sessions[name] = oldest
+            else:
+                oldest.outlet.close()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from bascule.gateway.allowance import TooMuch
 from bascule.wire.jsonrpc import write_error
 from bascule.wire.stamp import (
     HEADER_MISMATCH,
@@ -15,6 +16,8 @@ from bascule.wire.stamp import (
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
+TOO_MUCH = -32000
+"""JSON-RPC leaves this one to each server."""
 
 STATUSES: Mapping[int, int] = MappingProxyType(
     {
@@ -42,3 +45,12 @@ class Rejected(Exception):
 
     def body(self, request_id: Any) -> bytes:
         return write_error(request_id, self.code, self.message, self.data)
+
+
+def too_much(error: TooMuch) -> bytes:
+    """What a client is told that was turned away for a moment. Its message was not read, so nobody knows the id."""
+    return write_error(None, TOO_MUCH, f"{error.message}; {error.fix}", {"retry_after": error.retry_after})
+
+
+def retry_after(error: TooMuch) -> list[tuple[bytes, bytes]]:
+    return [(b"retry-after", str(error.retry_after).encode())]

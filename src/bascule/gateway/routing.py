@@ -1,7 +1,8 @@
 """Where a request is served when there are several gateways: here, or where the stateful links of its principal are."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from bascule.config.model import ServerConfig
 from bascule.core.errors import ConnectionLost
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.principal import Principal
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.answers import failed_call, failed_request
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.envelope import Asked, check_shape, read_body
@@ -46,7 +48,7 @@ HARMLESS = frozenset(
 
 LOST = "the gateway that served this agent session has ended; whether the call was carried out is not known"
 
-Here = Callable[[Receive, Send], Awaitable[None]]
+Here = Callable[[tuple[Receive, Send]], Awaitable[None]]
 """Serves a request in this process."""
 
 Servers = Mapping[str, ServerConfig]
@@ -56,12 +58,29 @@ class Request(msgspec.Struct, frozen=True):
     """One that has come in, and whose it is."""
 
     principal: Principal
-    method: str
-    raw: Iterable[tuple[bytes, bytes]]
-    """Its headers as they came."""
+    scope: MutableMapping[str, Any]
     head: Head
-    receive: Receive
-    send: Send
+    ends: tuple[Receive, Send]
+    allowance: Allowance
+    lasts: Callable[[], Awaitable[None]]
+    """Returns once whoever asked is no longer believed."""
+
+    @property
+    def method(self) -> str:
+        return self.scope["method"]
+
+    @property
+    def receive(self) -> Receive:
+        return self.ends[0]
+
+    @property
+    def send(self) -> Send:
+        return self.ends[1]
+
+    @property
+    def endures(self) -> bool:
+        """Whether it is a stream, which lasts for as long as its client wants."""
+        return self.method == "GET" or self.head.method in STREAMS
 
 
 class Routing:
@@ -75,20 +94,22 @@ class Routing:
 
     async def serve(self, request: Request, servers: Servers, here: Here) -> None:
         if not needs_owner(request.head, servers):
-            return await here(request.receive, request.send)
+            return await here(request.ends)
         if self._membership.takes(request.principal):
             return await self._hold(request, here, request.receive)
-        headers = carried(request.raw)
+        headers = carried(request.scope["headers"])
         if headers is None:
             return await respond(request.send, 400, write_error(None, INVALID_REQUEST, "a header is no text"))
-        body = await self._intake.take(request.receive, request.head.length) if request.method == "POST" else b""
+        body = b""
+        if request.method == "POST":
+            body = await self._intake.take(request.receive, request.head.length, request.allowance)
         return await self._elsewhere(request, Letter(request.method, headers, body), here)
 
     async def _hold(self, request: Request, here: Here, receive: Receive) -> None:
-        if request.method == "GET" or request.head.method in STREAMS:
-            return await here(receive, request.send)
+        if request.endures:
+            return await here((receive, request.send))
         with self._membership.holding(request.principal):
-            await here(receive, request.send)
+            await here((receive, request.send))
         return None
 
     async def _elsewhere(self, request: Request, letter: Letter, here: Here) -> None:
@@ -110,7 +131,7 @@ class Routing:
         """Whether it has been answered. If not, nothing was done, or what may be done twice."""
         shown = (PASS, self._passes.write(request.principal, owner.id))
         letter = msgspec.structs.replace(letter, headers=[*letter.headers, shown])
-        with Attention(request.receive) as attention:
+        with Attention(request.receive) as attention, _for_as_long_as_believed(request, attention):
             try:
                 await self._relay.carry(letter, owner, request.send)
             except Moved as moved:
@@ -129,6 +150,19 @@ class Routing:
         if attention.gone:
             await respond(request.send, 202)
         return True
+
+
+@contextmanager
+def _for_as_long_as_believed(request: Request, attention: Attention) -> Generator[None]:
+    """A stream ends with the token of its client, which only this gateway has seen."""
+    watching = asyncio.ensure_future(request.lasts()) if request.endures else None
+    if watching is not None:
+        watching.add_done_callback(lambda ended: None if ended.cancelled() else attention.give_up())
+    try:
+        yield
+    finally:
+        if watching is not None:
+            watching.cancel()
 
 
 def needs_owner(head: Head, servers: Servers) -> bool:

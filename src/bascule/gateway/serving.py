@@ -84,7 +84,13 @@ def gateway_of(
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
     """Until what `on_ready` was given is called. Requests under way are answered first."""
     server = WebServer(app, app.readiness)
-    on_ready(server.stop)
+
+    def stop() -> None:
+        # Streams last for as long as their clients want, and nobody waits for that.
+        app.streams.close()
+        server.stop()
+
+    on_ready(stop)
     try:
         await server.serve(listening, on_started=app.readiness.begin)
     finally:

@@ -20,9 +20,6 @@ from bascule.gateway.session_seal import SessionSeal
 from bascule.gateway.web_server import FAREWELL, Parting, WebServer
 from bascule.runtime.runtime import Runtime
 
-KEPT_WITHIN = 75
-"""Seconds for which a connection from another gateway is kept open. The other end closes it long before that."""
-
 LINGER = 2 * INTERVAL
 """Seconds after which everybody else has heard that we leave, and sends us nothing more."""
 
@@ -83,9 +80,10 @@ class Several:
         readiness = app.readiness
         clients = WebServer(Parting(app, readiness), readiness)
         door = InnerDoor(app, membership, passes, relay, app.intake)
-        within = WebServer(Parting(door, readiness), readiness, KEPT_WITHIN)
+        within = WebServer(Parting(door, readiness), readiness)
 
         def leave() -> None:
+            app.streams.close()
             if self._leaving is None:
                 self._leaving = asyncio.ensure_future(membership.retire())
 

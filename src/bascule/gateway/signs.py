@@ -1,6 +1,6 @@
 """What stands at the door for those who are not let in, and for those who only look whether anybody is in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bascule.core.errors import NotIdentified
@@ -32,9 +32,9 @@ class Signs:
             return await respond(send, 200, self._metadata)
         return await respond(send, 404)
 
-    async def challenge(self, error: NotIdentified, send: Send) -> None:
+    async def challenge(self, error: NotIdentified, send: Send, more: Iterable[tuple[bytes, bytes]] = ()) -> None:
         """Where to get a token, for who shows none that is believed. Of the reason only the kind is told."""
         status = 403 if error.error == "insufficient_scope" else 401
         shown = Challenge(error=error.error or "", resource_metadata=self._metadata_url if self._issuers else "")
-        headers = [(b"www-authenticate", shown.header().encode("latin-1"))]
+        headers = [(b"www-authenticate", shown.header().encode("latin-1")), *more]
         await respond(send, status, write_error(None, INVALID_REQUEST, error.message), headers)

@@ -4,10 +4,12 @@ import asyncio
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bascule.gateway.attention import Receive
 from bascule.gateway.exchange import Send
+from bascule.gateway.hall import Hall
 from bascule.gateway.readiness import Readiness
 
 if TYPE_CHECKING:
@@ -19,9 +21,12 @@ BACKLOG = 2048
 FAREWELL = 10
 """Seconds that requests under way may take once the gateway was told to stop."""
 
-KEPT_OPEN = 5
-"""Seconds after its last answer for which a connection is kept open. Who retires waits for this and no longer: every
-client must be able to bear that such a connection is closed."""
+KEPT_OPEN = 75
+"""Seconds for which a connection that is not used is kept. Longer than clients keep theirs: who hangs up first should
+be the one who knows that no request is on its way."""
+
+PATIENCE = 10
+"""Seconds for which one who retires keeps connections on which nothing is asked. Clients that poll do so within it."""
 
 GLANCE = 0.05
 """Seconds between two looks at who is still there."""
@@ -73,7 +78,7 @@ class WebServer:
         if server is not None and server.started:
             for each in server.servers:
                 each.close()
-            until = asyncio.get_running_loop().time() + FAREWELL
+            until = asyncio.get_running_loop().time() + PATIENCE
             # The web server tells nobody when a connection ends.
             while server.server_state.connections and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110
                 await asyncio.sleep(GLANCE)
@@ -100,6 +105,8 @@ class Parting:
 def _quiet(app: App, kept_open: int, on_started: Callable[[], None] | None) -> "uvicorn.Server":
     import uvicorn  # noqa: PLC0415 -- half a second
 
+    from bascule.gateway.http_connection import Connection  # noqa: PLC0415 -- the same
+
     class Server(uvicorn.Server):
         """One that leaves signals to the program it is a part of."""
 
@@ -120,6 +127,7 @@ def _quiet(app: App, kept_open: int, on_started: Callable[[], None] | None) -> "
         "ws": "none",
         "proxy_headers": False,
         "backlog": BACKLOG,
+        "http": partial(Connection, Hall()),
         "timeout_keep_alive": kept_open,
         "timeout_graceful_shutdown": FAREWELL,
     }

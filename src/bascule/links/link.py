@@ -19,16 +19,16 @@ from bascule.core.errors import (
 )
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
-from bascule.core.principal import Principal
 from bascule.core.request import Leave, Request
 from bascule.links.gate import StartGate
+from bascule.links.hearing import UNHEARD, Hears
 from bascule.links.heart import Heart
 from bascule.links.key import LinkKey
 from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.reception import OnQuestion
 from bascule.links.state import USABLE, Condition, LinkState, failed
 from bascule.links.terms import Agreement, Era, Learned, Terms
-from bascule.links.tidings import Kind, Tidings
+from bascule.links.tidings import SUBSCRIBING, Kind, Tidings
 from bascule.links.ways import neither_way
 from bascule.transports.dispatcher import Counters, Dispatcher, NoLeave, is_new_era, may_write, not_opened
 from bascule.wire.stamp import Stamp, new_stamp, old_stamp, traceparent
@@ -37,8 +37,6 @@ Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
 OnChange = Callable[["Link", Kind], None]
 """Told what a server says has changed, on which link. Must not block."""
-OnRemark = Callable[[Principal, Mask, JsonObject], None]
-"""Told what a server remarks, on a link of whom, and what of it is secret. Must not block."""
 
 
 TRIES_FOR_LEAVE = 3
@@ -62,7 +60,7 @@ class LinkPlan:
     """Answers what the server asks of us. Without it, everything is refused."""
     on_change: OnChange | None = None
     """Told of changes at the server. Without it, nobody listens for them."""
-    on_remark: OnRemark | None = None
+    hears: Hears = UNHEARD
     leave: Leave | None = None
     """Leave to write for all that the link says, on its own account or on somebody's."""
 
@@ -149,7 +147,13 @@ class Link:
         dispatcher = self._dispatcher
         if dispatcher is None or self.condition.state is LinkState.CLOSED:
             raise ConnectionLost("the link is not open", sent=False)
-        stamp = self.stamp
+        stamp, tidings, on_notice = self.stamp, self._tidings, request.on_notice
+        if tidings is not None:
+            if stamp.envelope and request.method in SUBSCRIBING:
+                return tidings.subscribe(request)
+            if request.ear is not None:
+                on_notice = tidings.heard_by(request.ear)
+                stamp = stamp.heard_from(request.ear.level)
         headers = request.headers
         if stamp.envelope and dispatcher.carries_headers:
             marked = stamp.headers(request.method, request.params)
@@ -157,7 +161,7 @@ class Link:
         return dispatcher.send(
             Request(
                 request.method,
-                stamp.params(request.params, traceparent(randbytes)),
+                stamp.params(request.params, traceparent(randbytes), request.capabilities),
                 request.timeout,
                 request.phase,
                 request.permit,
@@ -165,6 +169,7 @@ class Link:
                 headers,
                 request.cancel_on_abandon,
                 request.tally,
+                on_notice=on_notice,
             )
         )
 
@@ -320,18 +325,19 @@ class Link:
         """Only servers of the old era send requests of their own; those of the new one ask in their results."""
         assert self._dispatcher is not None
         if self._plan.answer is not None:
-            self._dispatcher.on_request = partial(self._plan.answer, self.key)
+            self._dispatcher.on_request = partial(self._plan.answer, self)
 
     async def _listen_for_changes(self, agreement: Agreement) -> None:
         if self._plan.on_change is not None:
             assert self._dispatcher is not None
             tell = partial(self._plan.on_change, self)
-            self._tidings = Tidings(self._dispatcher, self.send, agreement, tell, self._remarked)
+            self._tidings = Tidings(self._dispatcher, self.send, agreement, tell, self.key, self._plan.hears)
             await self._tidings.begin()
 
-    def _remarked(self, params: JsonObject) -> None:
-        if self._plan.on_remark is not None:
-            self._plan.on_remark(self.key.principal, self._plan.mask, params)
+    async def tune(self) -> None:
+        """Ask the server to remark as much as is wanted by now."""
+        if self._tidings is not None and self.usable:
+            await self._tidings.tune()
 
     async def _agree(self, dial: Dial, limit: float, era: Era) -> Agreement:
         """Connect and negotiate. Waiting for our turn to start is not counted against the server."""

@@ -139,7 +139,7 @@ async def _discover(dispatcher: Dispatcher, terms: Terms, version: str) -> JsonO
 async def _handshake(dispatcher: Dispatcher, terms: Terms) -> Agreement:
     params: JsonObject = {
         "protocolVersion": OLD_VERSIONS[-1],
-        "capabilities": dict(terms.capabilities),
+        "capabilities": dict(terms.offered),
         "clientInfo": dict(terms.client_info),
     }
     try:

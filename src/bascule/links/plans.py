@@ -10,8 +10,9 @@ from bascule.core.masking import Mask
 from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Leave
 from bascule.core.sensitivity import Lane
+from bascule.links.hearing import UNHEARD, Hears
 from bascule.links.key import LinkKey
-from bascule.links.link import Admit, LinkPlan, OnChange, OnRemark
+from bascule.links.link import Admit, LinkPlan, OnChange
 from bascule.links.reception import OnQuestion
 from bascule.links.terms import Terms
 from bascule.transports.dispatcher import Dispatcher
@@ -31,7 +32,7 @@ class ServerPlan:
     older: DialFor | None = None
     answer: OnQuestion | None = None
     on_change: OnChange | None = None
-    on_remark: OnRemark | None = None
+    hears: Hears = UNHEARD
     leave: Leave | None = None
     """Leave to write, which everything needs that a link writes."""
 
@@ -61,7 +62,7 @@ class Plans:
             raise plan
         dial = partial(plan.dial, key.principal)
         older = partial(plan.older, key.principal) if plan.older is not None else None
-        hearing = (plan.answer, plan.on_change, plan.on_remark)
+        hearing = (plan.answer, plan.on_change, plan.hears)
         return LinkPlan(key, plan.terms, dial, plan.admit, plan.mask, older, *hearing, plan.leave)
 
     def _check(self, key: LinkKey, ratchet: Ratchet) -> None:

@@ -1,7 +1,7 @@
 """What servers may ask of us, and who answers. Without one, nothing is offered and everything is refused."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -9,7 +9,15 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.links.key import LinkKey
 from bascule.transports.dispatcher import Response
 
-OnQuestion = Callable[[LinkKey, str, JsonObject], Awaitable[Response]]
+
+class AskedOn(Protocol):
+    """The link on which a server asks."""
+
+    @property
+    def key(self) -> LinkKey: ...
+
+
+OnQuestion = Callable[[AskedOn, str, JsonObject], Awaitable[Response]]
 """Answers a request that a server made on one link. Raise `PeerRefused` to answer with an error."""
 
 
@@ -17,4 +25,7 @@ class Reception(msgspec.Struct, frozen=True):
     """The capabilities that are declared to servers, and who answers where they use them."""
 
     capabilities: Mapping[str, Any] = {}
+    """For all requests that say nothing else themselves."""
+    offered: Mapping[str, Any] = {}
+    """For a whole link of the old era, whatever its requests say."""
     answer: OnQuestion | None = None

@@ -28,6 +28,9 @@ class Terms(msgspec.Struct, frozen=True):
     client_info: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"name": "bascule", "version": "unknown"})
     """Who we say we are: a name and a version."""
     capabilities: Mapping[str, Any] = {}
+    """What the server may ask for the sake of a request that says nothing else."""
+    offered: Mapping[str, Any] = {}
+    """What a server of the old era may ask as long as the link lasts."""
     log_level: str = ""
     """The lowest level at which the server is asked to remark something. Empty: not at all."""
 

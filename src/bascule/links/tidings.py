@@ -2,11 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, get_args
 
+from bascule.compliance.written_first import WrittenFirst
+from bascule.core.ear import Ear
 from bascule.core.errors import PeerError, PeerRefused, PermitLost
 from bascule.core.jsonvalue import JsonObject, as_object
-from bascule.core.request import Request
+from bascule.core.request import OnNotice, Permit, Request
+from bascule.links.following import ACKNOWLEDGED, FIRST_WAIT, LISTEN, LONGEST_WAIT, RENEWED, UPDATED, Following
+from bascule.links.hearing import Hears
+from bascule.links.key import LinkKey
 from bascule.links.terms import Agreement
 from bascule.transports.dispatcher import Dispatcher, is_new_era
 from bascule.wire.stamp import METHOD_NOT_FOUND
@@ -14,9 +21,11 @@ from bascule.wire.stamp import METHOD_NOT_FOUND
 Kind = Literal["tools", "resources", "prompts"]
 """What a server lists, and says has changed."""
 
-LISTEN = "subscriptions/listen"
 REMARK = "notifications/message"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+SET_LEVEL = "logging/setLevel"
+SUBSCRIBE = "resources/subscribe"
+UNSUBSCRIBE = "resources/unsubscribe"
+SUBSCRIBING = frozenset({SUBSCRIBE, UNSUBSCRIBE})
 KINDS: tuple[Kind, ...] = get_args(Kind)
 CHANGES: Mapping[str, Kind] = {f"notifications/{kind}/list_changed": kind for kind in KINDS}
 
@@ -24,13 +33,8 @@ PATIENCE = 1.0
 """Seconds that a link being opened waits for the server to say that it will tell. What changes between a listing and
 that moment would be missed; a server that takes longer is listed, and once more when it says so at last."""
 
-RENEWED = 900.0
-"""Seconds after which the long request is made anew. A connection can die without a word, and nobody would notice."""
-
-FIRST_WAIT = 1.0
-LONGEST_WAIT = 60.0
-"""Seconds before asking again a server that has ended the long request. They double, and begin anew after one that has
-lasted longer than that: a server that ends it at once, again and again, is asked once a minute."""
+SETTING = 5.0
+"""Seconds that a server may take to say that it has understood how much it may remark."""
 
 
 class Tidings:
@@ -42,13 +46,19 @@ class Tidings:
         send: Callable[[Request], Awaitable[JsonObject]],
         agreement: Agreement,
         tell: Callable[[Kind], None],
-        remark: Callable[[JsonObject], None],
+        key: LinkKey,
+        hears: Hears,
     ) -> None:
         self._dispatcher = dispatcher
         self._send = send
         self._tell = tell
-        self._remark = remark
-        self._promised = promised(agreement.capabilities) if is_new_era(agreement.version) else ()
+        self._key = key
+        self._hears = hears
+        self._new = is_new_era(agreement.version)
+        self._promised = promised(agreement.capabilities) if self._new else ()
+        self._level: str | None = "" if "logging" in agreement.capabilities and not self._new else None
+        """What the server was last asked for. None where it cannot be asked."""
+        self._followings: dict[Permit | None, Following] = {}
         self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._begun = False
         self._unacknowledged = False
@@ -57,6 +67,7 @@ class Tidings:
     async def begin(self) -> None:
         """Listen from here on. Returns once the server does so too, or after a moment."""
         self._dispatcher.on_notice = self._hear
+        await self.tune()
         if self._promised:
             self._listening = asyncio.create_task(self._listen())
             await asyncio.wait((self._listening, self._first), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
@@ -67,15 +78,48 @@ class Tidings:
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.wait((self._listening,))
+        await asyncio.gather(*(following.end() for following in self._followings.values()))
 
-    def _hear(self, method: str, params: JsonObject) -> None:
+    async def tune(self) -> None:
+        """Ask a server of the old era for as much as is wanted. One of the new era hears it with each request."""
+        level = self._hears.level(self._key)
+        if self._level is not None and level not in {"", self._level}:
+            self._level = level
+            with suppress(PeerError, PermitLost):
+                await self._send(Request(SET_LEVEL, {"level": level}, SETTING))
+
+    def heard_by(self, ear: Ear) -> OnNotice:
+        """Takes what comes on the stream of a request for which somebody listens."""
+        return partial(self._hear, ear=ear)
+
+    async def subscribe(self, request: Request) -> JsonObject:
+        """Do, in the new era, what the old era has two requests for."""
+        permit = request.permit.permit if isinstance(request.permit, WrittenFirst) else request.permit
+        uri = str((request.params or {}).get("uri"))
+        following = self._followings.get(permit)
+        if request.method == UNSUBSCRIBE:
+            if following is not None:
+                following.remove(uri)
+        else:
+            if following is None:
+                for idle in [known for known, each in self._followings.items() if each.idle]:
+                    del self._followings[idle]
+                tell = partial(self._hears.updated, self._key)
+                following = Following(self._send, request.permit, tell, self._hear)
+                self._followings[permit] = following
+            await following.add(uri, request.timeout)
+        return {}
+
+    def _hear(self, method: str, params: JsonObject, ear: Ear | None = None) -> None:
         """Take a notice. Which request it names, in the new era, does not matter: there is but one, and whatever a
         server says has changed is only ever a reason to look."""
         kind = CHANGES.get(method)
         if kind is not None:
             self._tell(kind)
         elif method == REMARK:
-            self._remark(params)
+            self._hears.remarked(self._key, params, ear)
+        elif method == UPDATED and isinstance(uri := params.get("uri"), str):
+            self._hears.updated(self._key, uri)
         elif method == ACKNOWLEDGED and self._unacknowledged:
             self._unacknowledged = False
             self._acknowledged()

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bascule.core.answer import Approval, Elicitation, Sampling
+from bascule.core.answer import Approval, Elicitation, RootsAsked, Sampling
 from bascule.core.errors import Refused
 from bascule.transports.own_thread import in_a_thread
 
 _log = logging.getLogger("bascule.runtime")
 
-AnyQuestion = Elicitation | Sampling | Approval
+AnyQuestion = Elicitation | Sampling | RootsAsked | Approval
 
 
 async def put_to(callback: Callable[[Any], Any], question: AnyQuestion, wait: float) -> Any:

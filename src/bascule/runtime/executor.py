@@ -1,6 +1,6 @@
 """The one path of a request, from what it names to its recorded outcome."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import inf
 from time import perf_counter as now
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ from bascule.links.link import Link
 from bascule.links.pool import Pool
 from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
-from bascule.runtime.input_rounds import next_round
+from bascule.runtime.input_rounds import go_on, next_round
 from bascule.runtime.limiting import limited_outcome
 from bascule.runtime.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
 from bascule.runtime.prepared import Prepared, values_of, with_own_arguments
@@ -131,6 +131,8 @@ class Executor:
             call = with_own_arguments(call)
             target = await operation.find(standing, call)
         prepared = self._check(operation, target, call, trail)
+        if trail.respondent is not None and trail.respondent.continued is not None:
+            prepared = await go_on(self._answering, standing, prepared, trail)
         if self.wrapping is not None and operation.wrapped and (wrapper := self.wrapping.around(target.spec)):
             # What it asks for comes this way in its turn. Of what may not be had at all, it does not hear.
             self._terms.refuse(standing, target.spec)
@@ -153,7 +155,7 @@ class Executor:
                 if trail.preset is not None:
                     return await limited_outcome(standing, outcome, trail.preset)
                 return outcome
-            prepared = await next_round(self._answering, standing, prepared, trail)
+            prepared = await next_round(self._answering, standing, operation, prepared, trail)
 
     async def _reply(
         self,
@@ -178,7 +180,7 @@ class Executor:
                 written = self._write_down(standing, target.spec, prepared, permit, trail)
                 request = self._request(standing, operation, target.spec, prepared, written, trail)
                 self.undoing.begin(standing, target.spec, link, trail)
-                return await link.send(request), prepared
+                return await self._hand_over(link, request, trail), prepared
             except PermitLost:
                 trail.unread = trail.doubt = None
             except (ConnectionLost, ProtocolViolation) as error:
@@ -192,6 +194,10 @@ class Executor:
             finally:
                 self._links.give_back(link)
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
+
+    def _hand_over(self, link: Link, request: Request, trail: Trail) -> Awaitable[JsonObject]:
+        respondent = trail.respondent
+        return link.send(request) if respondent is None else self._answering.attend(link, request, respondent)
 
     def _at_hand(
         self, standing: Standing, operation: AnyOperation, spec: Governed, trail: Trail

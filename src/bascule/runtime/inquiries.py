@@ -49,6 +49,23 @@ def completing(find: Find) -> Operation[Inquiry, Matter, CompletionResult]:
     return _operation("completion/complete", find, _prepare_completion, take_completion, rounds=False)
 
 
+def subscribing(find: Find) -> Operation[Inquiry, Matter, PageResult]:
+    """Asking to be told when a resource changes."""
+    return _about_changes("resources/subscribe", find)
+
+
+def unsubscribing(find: Find) -> Operation[Inquiry, Matter, PageResult]:
+    """No longer wanting to be told."""
+    return _about_changes("resources/unsubscribe", find)
+
+
+def _about_changes(method: str, find: Find) -> Operation[Inquiry, Matter, PageResult]:
+    def prepare(matter: Matter, inquiry: Inquiry) -> Prepared:
+        return _prepared(method, matter, inquiry, {"uri": matter.spec.key.tool})
+
+    return _operation(method, find, prepare, take_page, rounds=False, counted=False)
+
+
 def listing(listed: Listed, find: Find) -> Operation[Inquiry, Matter, PageResult]:
     """Asking for one page of a listing."""
     return _operation(

@@ -8,11 +8,11 @@ from bascule.catalog.listing import Pages
 from bascule.config.model import ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError, SandboxError
-from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.request import Leave
 from bascule.core.sensitivity import Lane
+from bascule.links.hearing import UNHEARD, Hears
 from bascule.links.link import OnChange
 from bascule.links.listing import admit_by_listing
 from bascule.links.plans import ServerPlan
@@ -40,14 +40,6 @@ def unheard(_server: str, _principal: Principal, _pid: int, _line: str) -> None:
     """Takes what a server said, and lets it be."""
 
 
-Remarked = Callable[[str, Principal, Mask, JsonObject], None]
-"""Takes what a server remarks: the server, on whose behalf it runs, what of it is secret, the remark."""
-
-
-def unremarked(_server: str, _principal: Principal, _mask: Mask, _params: JsonObject) -> None:
-    """Takes what a server remarks, and lets it be."""
-
-
 def mask_of(server: ServerConfig) -> Mask:
     return Mask((*secrets_of(server.transport), *server.oauth.secrets))
 
@@ -64,7 +56,7 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
     leave: Leave | None = None,
     on_change: OnChange | None = None,
     said: Said = unheard,
-    remarked: Remarked = unremarked,
+    hears: Hears | None = None,
 ) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
@@ -88,6 +80,8 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         lifetime=server.lifetime,
         client_info=CLIENT_INFO,
         capabilities=reception.capabilities,
+        # On a link that everyone uses nobody could tell for whose sake a question is asked.
+        offered={} if server.lifetime == "shared" else reception.offered,
         log_level=wanted_level(server.name),
     )
     told = {"introducing": introducing, "mask": mask, "max_message": max_message, "environ": os.environ}
@@ -101,6 +95,6 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         partial(dialling, older) if older is not None else None,
         reception.answer,
         on_change,
-        partial(remarked, server.name),
+        hears or UNHEARD,
         leave,
     )

@@ -19,6 +19,7 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
 from bascule.links.key import SHARED
 from bascule.links.link import Link
+from bascule.links.tidings import KINDS, Kind
 from bascule.policy.exposure import Exposure
 from bascule.runtime.judging import judge_of
 from bascule.runtime.lock_file import lock_path
@@ -54,6 +55,8 @@ class Listings:
         """Whether what screening finds something in is kept from agents."""
         self.locking = Locking(config.lock, lock_path(config.path))
         self.exposures = _exposures(config.servers)
+        self.on_change: Callable[[Principal | None], None] | None = None
+        """Told that what one principal is shown may have changed, or what everyone is."""
         self._tell = tell
         self._quarantine = Quarantine(tell, time.time)
         self._toolboxes = Toolboxes(refuse=self.refuse)
@@ -109,7 +112,7 @@ class Listings:
             anew = {listing: rejudged(listing, self._judge(listing.server)) for listing in listings}
             self._known = {whose: anew[listing] for whose, listing in self._known.items()}
             self._latest = {name: anew[listing] for name, listing in self._latest.items()}
-            self.version += 1
+            self._moved(None)
             for listing in self._latest.values():
                 self._quarantine.follow(listing)
 
@@ -170,17 +173,37 @@ class Listings:
             removed = self._removed.setdefault((principal, name), Removed())
             removed.follow(shown.entries, listing.entries, refuse=self.refuse)
         self._known[principal, name] = listing
-        self.version += 1
+        self._moved(principal)
         return True
 
     def adopt(self, servers: Mapping[str, ServerConfig]) -> None:
         self.servers = servers
         self.exposures = _exposures(servers)
+        self._moved(None)
+
+    def _moved(self, principal: Principal | None) -> None:
         self.version += 1
+        if self.on_change is not None:
+            self.on_change(principal)
+
+    def prints(self, principal: Principal, moved: Mapping[tuple[Principal, str, Kind], int]) -> dict[Kind, Any]:
+        """Something for each list that is another thing once the list is another one, as far as its server says."""
+        found: dict[Kind, Any] = {
+            "tools": tuple(part for spec in self.toolbox(principal).specs() for part in (spec.name, spec.digest))
+        }
+        for kind in KINDS[1:]:
+            offering = [name for name in self.servers if kind in self.capabilities_of(principal, name)]
+            found[kind] = tuple(
+                part
+                for name in offering
+                for part in (name, self.editions[name], moved.get((*self.whose(principal, name), kind), 0))
+            )
+        return found
 
     def forget(self, server: str) -> None:
         """All that was known of a server says nothing any more."""
         self.editions[server] += 1
+        self.version += 1
         self._latest.pop(server, None)
         self._quarantine.forget(server)
         self.memory.changes.pop(server, None)

@@ -45,6 +45,9 @@ class Operation(Generic[AnyCall, AnyTarget, AnyResult]):
     """Whether a server may ask for input before it answers."""
     wrapped: bool = False
     """Whether a wrapper may stand around it. Around what a wrapper itself asks for, none does."""
+    passes_on: bool = True
+    """Whether it may end with the questions of its server, where whoever answers wants it so. What a wrapper asks for
+    may not: the wrapper could do nothing with them."""
     counted: bool = True
     """Whether it counts against the limits of its principal. What we ask on our own account does not."""
 

@@ -9,6 +9,7 @@ from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import InvalidArguments
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import OnProgress
+from bascule.wire.input_required import without_round
 from bascule.wire.jsonrpc import write_arguments
 
 AnyCall = TypeVar("AnyCall", ToolCall, Inquiry)
@@ -44,9 +45,10 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
 
 
 def values_of(prepared: Prepared) -> JsonObject:
-    """What travels for the caller, whole: a tool's arguments, or all that another request says."""
+    """What travels for the caller, whole: a tool's arguments, or all that another request says. What somebody answered
+    to a server is not of it."""
     arguments = prepared.params.get("arguments")
-    return msgspec.json.decode(arguments) if isinstance(arguments, msgspec.Raw) else prepared.params
+    return msgspec.json.decode(arguments) if isinstance(arguments, msgspec.Raw) else without_round(prepared.params)
 
 
 def with_own_arguments(call: AnyCall) -> AnyCall:

@@ -68,10 +68,18 @@ class Pursuit:
 class Refreshing:
     """Follows the changes of all servers of a runtime. Every failure is told, and leaves what was there."""
 
-    def __init__(self, catalogue: Catalogue, tell: Callable[[RefreshFailed], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        tell: Callable[[RefreshFailed], None],
+        clock: Callable[[], float],
+        heard: Callable[[LinkKey, Kind], None] | None = None,
+    ) -> None:
+        """`heard` is told of everything that servers say has changed."""
         self._catalogue = catalogue
         self._tell = tell
         self._clock = clock
+        self._heard = heard
         self._pursuits: dict[LinkKey, Pursuit] = {}
         self._until: dict[Whose, float] = {}
         self._troubles: dict[Whose, str] = {}
@@ -79,6 +87,8 @@ class Refreshing:
 
     def on_change(self, link: Link, kind: Kind) -> None:
         """Take what a server says has changed. Offers beside tools are listed when somebody looks, tools at once."""
+        if self._heard is not None:
+            self._heard(link.key, kind)
         if kind != "tools":
             whose = _whose(link)
             self._moves[whose] = self._moves.get(whose, 0) + 1

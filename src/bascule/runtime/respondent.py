@@ -1,19 +1,18 @@
-"""Whoever answers what servers ask: the callbacks a program gave, under a deadline, their answers checked before they
-go anywhere."""
+"""Puts what servers ask to whoever answers, under a deadline, and checks the answers before they go anywhere."""
 
 import logging
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
-from bascule.catalog.validation import NOT_JSON, Validator, compile_schema
-from bascule.core.answer import Accept, Cancel, Decline, Elicitation, OnElicit, OnSample, Sampled, Sampling
-from bascule.core.errors import ProtocolViolation, Refused
-from bascule.core.jsonvalue import JsonObject, as_object, as_text, is_array, is_object
+from bascule.catalog.validation import NOT_JSON, Validator
+from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Respondent, Root, Sampled
+from bascule.core.errors import Refused
+from bascule.core.jsonvalue import JsonObject, as_object, is_object
 from bascule.core.principal import Principal
 from bascule.runtime.callback import put_to
+from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE, Read, check_offered, read_question
 from bascule.wire.input_required import Question
 
 _log = logging.getLogger("bascule.runtime")
@@ -25,7 +24,8 @@ ends sooner, by its own limit."""
 MAX_ANSWER = 4 * 1024 * 1024
 """Bytes of one answer: room for a picture, and well below what servers take."""
 
-ELICIT, SAMPLE = "elicitation/create", "sampling/createMessage"
+MOST_ROOTS = 1000
+"""Roots in one answer. More are nobody's folders."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -37,75 +37,38 @@ class Answered(msgspec.Struct, frozen=True):
     result: JsonObject
 
 
-class Respondent:
-    """The callbacks of one runtime. What has no callback is not offered."""
-
-    def __init__(self, on_elicit: OnElicit | None = None, on_sample: OnSample | None = None) -> None:
-        self._on_elicit = on_elicit
-        self._on_sample = on_sample
-
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """What servers are told that they may ask."""
-        offered: JsonObject = {}
-        if self._on_elicit is not None:
-            offered["elicitation"] = {"form": {}, "url": {}}
-        if self._on_sample is not None:
-            offered["sampling"] = {}
-        return offered
-
-    async def answer(self, server: str, principal: Principal, question: Question, limit: float) -> Answered:
-        """The answer to one question. Raises `Refused` where there is none, and `ProtocolViolation` for a question that
-        cannot be put to anyone."""
-        wait = min(limit, LONGEST_WAIT)
-        if question.method == ELICIT and self._on_elicit is not None:
-            return await _elicit(self._on_elicit, server, principal, question.params, wait)
-        if question.method == SAMPLE and self._on_sample is not None:
-            return await _sample(self._on_sample, server, principal, question.params, wait)
-        if question.method in {ELICIT, SAMPLE}:
-            raise _nobody(server, question)
-        raise ProtocolViolation(f"{server} asks for {question.method[:80]!r}, which was never offered", where="call")
+async def answer(
+    respondent: Respondent, server: str, principal: Principal, question: Question, limit: float
+) -> Answered:
+    """The answer to one question. Raises `Refused` where there is none, and `ProtocolViolation` for a question that
+    cannot be put to anyone."""
+    wait = min(limit, LONGEST_WAIT)
+    check_offered(server, respondent, question)
+    read = read_question(server, principal, question)
+    match question.method:
+        case "elicitation/create":
+            return await _elicit(respondent, read, wait)
+        case "sampling/createMessage":
+            return await _sample(respondent, read, wait)
+        case _:
+            return await _list_roots(respondent, read, wait)
 
 
-async def _elicit(on_elicit: OnElicit, server: str, principal: Principal, params: JsonObject, wait: float) -> Answered:
-    question, validator = _read_elicitation(server, principal, params)
-    answer = await put_to(on_elicit, question, wait)
-    match answer:
+async def _elicit(respondent: Respondent, read: Read, wait: float) -> Answered:
+    assert respondent.on_elicit is not None
+    assert isinstance(read.question, Elicitation)
+    said = await put_to(respondent.on_elicit, read.question, wait)
+    match said:
         case Accept(content=content):
-            result = _accepted(question, content, validator)
+            result = _accepted(read.question, content, read.validator)
         case Decline() | Refused():
             result = {"action": "decline"}
         case Cancel() | None:
             result = {"action": "cancel"}
         case _:
-            _log.error("on_elicit gave %s, which is none of Accept, Decline and Cancel", type(answer).__name__)
+            _log.error("on_elicit gave %s, which is none of Accept, Decline and Cancel", type(said).__name__)
             result = {"action": "decline"}
     return Answered(result["action"], result)
-
-
-def _read_elicitation(server: str, principal: Principal, params: JsonObject) -> tuple[Elicitation, Validator | None]:
-    message, mode = as_text(params.get("message")), params.get("mode", "form")
-    if message is None:
-        raise _bad(server, "has no message")
-    if mode == "url":
-        return Elicitation(server, principal, message, "url", url=_address(server, params), raw=params), None
-    schema = params.get("requestedSchema")
-    if mode != "form" or not is_object(schema) or schema.get("type", "object") != "object":
-        raise _bad(server, "has no schema of an object")
-    schema = {**schema, "type": "object"}
-    return Elicitation(server, principal, message, "form", schema, raw=params), compile_schema(schema)
-
-
-def _address(server: str, params: JsonObject) -> str:
-    url = as_text(params.get("url")) or ""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise _bad(server, "has an address that cannot be read") from None
-    # Whatever opens this for a person might run, or read a file, for another scheme.
-    if parts.scheme not in {"http", "https"} or not parts.netloc or not url.isprintable():
-        raise _bad(server, f"has an address that no browser should open: {url[:80]!r}")
-    return url
 
 
 def _accepted(question: Elicitation, content: Mapping[str, Any], validator: Validator | None) -> JsonObject:
@@ -120,26 +83,50 @@ def _accepted(question: Elicitation, content: Mapping[str, Any], validator: Vali
     return _bounded({"action": "accept", "content": filled}) or {"action": "decline"}
 
 
-async def _sample(on_sample: OnSample, server: str, principal: Principal, params: JsonObject, wait: float) -> Answered:
-    if not is_array(params.get("messages")):
-        raise _bad(server, "has no messages")
-    if params.get("tools") or params.get("toolChoice"):
-        raise _bad(server, "wants tools to be used, which was not offered")
-    answer = await put_to(on_sample, Sampling(server, principal, params), wait)
-    result = _sampled(answer) if isinstance(answer, Sampled) else None
+async def _sample(respondent: Respondent, read: Read, wait: float) -> Answered:
+    assert respondent.on_sample is not None
+    said = await put_to(respondent.on_sample, read.question, wait)
+    result = _sampled(said) if isinstance(said, Sampled) else None
     if result is None:
-        if answer is not None and not isinstance(answer, Sampled | Refused):
-            _log.error("on_sample gave %s, which is not Sampled", type(answer).__name__)
-        raise Refused(f"{server} asked for a model's words, and got none", rule="question_is_answered")
+        if said is not None and not isinstance(said, Sampled | Refused):
+            _log.error("on_sample gave %s, which is not Sampled", type(said).__name__)
+        raise _no_answer(f"{read.question.server} asked for a model's words, and got none")
     return Answered("sampled", result)
 
 
-def _sampled(answer: Sampled) -> JsonObject | None:
-    content = {"type": "text", "text": answer.content} if isinstance(answer.content, str) else answer.content
-    result: JsonObject = {"role": "assistant", "content": content, "model": answer.model}
-    if answer.stop_reason is not None:
-        result["stopReason"] = answer.stop_reason
+def _sampled(said: Sampled) -> JsonObject | None:
+    content = {"type": "text", "text": said.content} if isinstance(said.content, str) else said.content
+    result: JsonObject = {"role": "assistant", "content": content, "model": said.model}
+    if said.stop_reason is not None:
+        result["stopReason"] = said.stop_reason
     return _bounded(result)
+
+
+async def _list_roots(respondent: Respondent, read: Read, wait: float) -> Answered:
+    assert respondent.on_roots is not None
+    said: Any = await put_to(respondent.on_roots, read.question, wait)
+    result = _roots(said) if isinstance(said, list | tuple) else None
+    if result is None:
+        if said is not None and not isinstance(said, Refused):
+            _log.error("on_roots gave no list of roots; it was not sent")
+        raise _no_answer(f"{read.question.server} asked for the roots, and got none")
+    return Answered("listed", result)
+
+
+def _roots(said: Any) -> JsonObject | None:
+    if len(said) > MOST_ROOTS or not all(_is_root(each) for each in said):
+        return None
+    listed = [{"uri": root.uri, "name": root.name} if root.name is not None else {"uri": root.uri} for root in said]
+    return _bounded({"roots": listed})
+
+
+def _is_root(value: Any) -> bool:
+    """The protocol has roots of no other scheme."""
+    if not isinstance(value, Root):
+        return False
+    uri: Any = value.uri
+    name: Any = value.name
+    return isinstance(uri, str) and uri.startswith("file://") and isinstance(name, str | None)
 
 
 def _bounded(result: JsonObject) -> JsonObject | None:
@@ -155,16 +142,8 @@ def _bounded(result: JsonObject) -> JsonObject | None:
     return msgspec.json.decode(data)
 
 
-def _nobody(server: str, question: Question) -> Refused:
-    words = as_text(question.params.get("message")) or question.method
-    callback = "on_elicit" if question.method == ELICIT else "on_sample"
-    return Refused(
-        f"{server} asks, before it goes on: {words[:200]}",
-        rule="somebody_can_be_asked",
-        evidence=f"{question.method}, and there is no {callback}",
-        fix=f"give the Runtime an `{callback}` callback, or pass what the server needs in the arguments",
-    )
+def _no_answer(words: str) -> Refused:
+    return Refused(words, rule="question_is_answered")
 
 
-def _bad(server: str, problem: str) -> ProtocolViolation:
-    return ProtocolViolation(f"a question of {server} {problem}", where="call")
+__all__ = ["ELICIT", "LONGEST_WAIT", "MAX_ANSWER", "ROOTS", "SAMPLE", "Answered", "Respondent", "answer"]

@@ -27,6 +27,7 @@ from bascule.runtime.lanes import lane_of, taken_over, ways_of
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.runtime.listings import Listings
 from bascule.runtime.memory import ListingMemory, OfferKind
+from bascule.runtime.news import News
 from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required, session_ended
 from bascule.runtime.tightening import Tightening
@@ -66,7 +67,8 @@ class Roster:
         self._record = recorder.record
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._introducing = introducing
-        self.refreshing = Refreshing(self, self._record, clock)
+        self.news = News(self, recorder.remarked)
+        self.refreshing = Refreshing(self, self._record, clock, self.news.told)
         self.ratchets = ratchets
         self._lease = lease
         self.boxing = boxing
@@ -79,12 +81,13 @@ class Roster:
             boxing=boxing,
             on_change=self.refreshing.on_change,
             said=recorder.said,
-            remarked=recorder.remarked,
+            hears=self.news,
         )
         self._plans = Plans(self._planned(), ratchets)
-        announcer = Announcer(self._record, clock)
+        announcer = Announcer(self._record, clock, self.news.link_changed)
         self.links = Pool(self._plans.plan_for, announcer, most=config.links_max, starting=config.links_starting)
         self.listings = Listings(config, memory, self._record)
+        self.listings.on_change, self.prints = self.news.changed, self.listings.prints
         self._twinning = Twinning(self.listings, self._original)
         self._reading: set[asyncio.Task[bool]] = set()
         self._errors: dict[tuple[Principal, str], BasculeError] = {}
@@ -133,6 +136,7 @@ class Roster:
         links = self.links.sever(lambda key: closed(key, principal), reason)
         self.tightening.began(principal, links)
         links += self.links.revoke(lambda key: closed(key, SHARED), reason)
+        self.news.moved(principal, ended=ratchet.ended)
         return tuple(sorted({f"{link.key.server} ({link.key.lane})" for link in links}))
 
     def taken_over(self, level: DataSensitivity) -> Mapping[str, str]:
@@ -309,6 +313,7 @@ class Roster:
     async def close(self) -> None:
         """Close every link, and let what is being read from them end."""
         await self.listings.locking.close()
+        await self.news.close()
         await self.links.close()
         await self.refreshing.close()
         if self._reading:

@@ -4,18 +4,19 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
 from bascule.config.state import state_folder, surroundings
-from bascule.core.answer import OnAsk, OnElicit, OnSample
+from bascule.core.answer import OnAsk, OnElicit, OnSample, Respondent
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
 from bascule.core.principal import Principal
 from bascule.identity.redirect import OnLogin
+from bascule.identity.seal import Seal
 from bascule.records.audit import Audit
 from bascule.records.log_file import log_folder
 from bascule.records.recorder import Recorder
@@ -28,7 +29,6 @@ from bascule.runtime.memory import ListingMemory
 from bascule.runtime.native import native_server, natives_of, with_natives
 from bascule.runtime.raising import Raising
 from bascule.runtime.reloading import Reloading
-from bascule.runtime.respondent import Respondent
 from bascule.runtime.roster import Roster
 from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
@@ -60,6 +60,9 @@ class Runtime:
     it, a server that wants a login is `needs-auth` until someone runs `bascule login`.
 
     `on_ask` is asked about calls of tools that wait for a person (`ask` in the config); only True lets one go on.
+
+    `for_clients` says that requests bring their own respondents, as those do that come through a gateway: servers of
+    the old era, which are told once for a whole link what they may ask, are told that they may ask everything.
     """
 
     def __init__(  # noqa: PLR0913 -- each is another question that somebody may answer
@@ -72,6 +75,7 @@ class Runtime:
         on_login: OnLogin | None = None,
         on_ask: OnAsk | None = None,
         prove_required: bool = True,
+        for_clients: bool = False,
     ) -> None:
         self._config = config
         self._natives: dict[str, ServerConfig] = {}
@@ -85,6 +89,7 @@ class Runtime:
         self._audit = Audit(time.time)
         self._recorder = Recorder(sinks, self._log, self._audit)
         self._prove_required = prove_required
+        self._for_clients = for_clients
         self._store: Store | None = None
         self._roster: Roster | None = None
         self._executor: Executor | None = None
@@ -162,7 +167,8 @@ class Runtime:
         # Servers of one name in two configs are two servers; a config made in code is told by where it runs.
         home = str((self.config.path or Path()).absolute())
         memory = ListingMemory(self._store, home, time.time)
-        answering = Answering(self._respondent, self._recorder, time.time, self._standings.get)
+        answers = (self._respondent, self._recorder, time.time, self._standings.get)
+        answering = Answering(*answers, for_clients=self._for_clients)
         mint = cache(partial(_mint_of, folder))
         around = surroundings(folder, self.config.workspace_root)
         introducing = Introducing(Logins(Vault(folder), self._on_login, time.time), mint, surroundings=around)
@@ -278,6 +284,12 @@ class Runtime:
             raise _running()
         self._wrapping = self._wrapping or Wrapping()
         self._wrapping.add(tool, wrapper)
+
+    @cached_property
+    def seal(self) -> Seal:
+        """What marks things that others keep for us, so that they are known again: by every runtime of this state
+        folder, and by no other."""
+        return Seal(state_folder(os.environ), time.time)
 
     def session(self, user_id: str, session_id: str) -> AgentSession:
         """The agent session of this principal. Asking again gives the same one: it keeps what it has seen."""

@@ -78,7 +78,7 @@ class Searching:
         name = await self._recorded(call, partial(self._meant, call, arguments))
         if isinstance(name, ToolFailure):
             return name
-        meant = ToolCall(name, arguments or {}, call.timeout, call.on_progress)
+        meant = ToolCall(name, arguments or {}, call.timeout, call.on_progress, call.respondent)
         return await self._executor.carry(self._standing, TOOL_CALL, meant)
 
     async def _recorded(self, call: ToolCall, work: Callable[[Trail], Awaitable[Done]]) -> Done | ToolFailure:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from bascule.catalog.entry import Entry
@@ -12,7 +13,9 @@ from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.compliance.dataset import check_dataset
 from bascule.config.model import ServerConfig
+from bascule.core.answer import Respondent
 from bascule.core.call import Inquiry, ToolCall
+from bascule.core.ear import EAR, Ear
 from bascule.core.errors import BasculeError
 from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure
 from bascule.core.principal import Principal
@@ -26,12 +29,14 @@ from bascule.core.transaction import Participant
 from bascule.identity.redirect import OnLogin
 from bascule.runtime.executor import Executor
 from bascule.runtime.limiting import without_promise
+from bascule.runtime.news import Listener
 from bascule.runtime.raising import Raising
 from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
 from bascule.runtime.searching import PAIR, Searching, found
 from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
+from bascule.runtime.subscriptions import Subscriptions
 from bascule.runtime.tool_call import TOOL_CALL
 from bascule.sandbox.boxing import Boxing
 from bascule.workspace.workspace import Workspace
@@ -49,6 +54,7 @@ class AgentSession:
         self._raising = raising
         self._shelf = Shelf(standing, executor)
         self._state = SessionState()
+        self._subscriptions: Subscriptions | None = None
         searched = search_above is not None
         self._searching = Searching(standing, executor, self.tools, search_above) if searched else None
 
@@ -151,8 +157,9 @@ class AgentSession:
     async def tools(self) -> tuple[ToolSpec, ...]:
         """The tools that can be called, of all servers that can be reached. A `required` one that cannot raises. They
         follow what their servers change."""
-        await self.connect()
-        await self._roster.refresh(self.principal)
+        with self._roster.news.looking(self.principal):
+            await self.connect()
+            await self._roster.refresh(self.principal)
         return without_promise(self._standing, self.toolbox.specs())
 
     async def offered(self) -> tuple[ToolSpec, ...]:
@@ -226,10 +233,12 @@ class AgentSession:
         *,
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        respondent: Respondent | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """Call a tool by its exposed name, with a mapping or an instance of the dataclass of its arguments. Every
-        failure of the tool, its server or the rules is an outcome."""
-        call = ToolCall(name, own_arguments(arguments), timeout, on_progress)
+        failure of the tool, its server or the rules is an outcome. `respondent` answers what servers ask in its course,
+        in the place of whoever answers for the whole runtime."""
+        call = ToolCall(name, own_arguments(arguments), timeout, on_progress, respondent)
         if self._searching is not None and name in PAIR:
             return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
@@ -237,13 +246,15 @@ class AgentSession:
     async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
         """The resources, and templates of such, of all servers that can be reached. A `required` one that cannot
         raises. They are kept for as long as their server says, or its link lasts; `refresh` asks anew."""
-        await self.connect()
-        return (await self.library(refresh=refresh)).resources
+        with self._roster.news.looking(self.principal):
+            await self.connect()
+            return (await self.library(refresh=refresh)).resources
 
     async def prompts(self, *, refresh: bool = False) -> tuple[PromptSpec, ...]:
         """The prompts of all servers that can be reached, kept like resources."""
-        await self.connect()
-        return (await self.library(refresh=refresh)).prompts
+        with self._roster.news.looking(self.principal):
+            await self.connect()
+            return (await self.library(refresh=refresh)).prompts
 
     async def library(self, *, refresh: bool = False) -> Library:
         """Resources and prompts together, with what is wrong with some of them."""
@@ -251,18 +262,65 @@ class AgentSession:
         return await self._shelf.library(refresh=refresh)
 
     def read(
-        self, uri: str, *, server: str | None = None, timeout: float | None = None
+        self,
+        uri: str,
+        *,
+        server: str | None = None,
+        timeout: float | None = None,
+        respondent: Respondent | None = None,
     ) -> Coroutine[Any, Any, ResourceResult | ToolFailure]:
         """Read a resource of the server that lists it, or whose template it fits, or of the one that is named."""
-        return self._executor.carry(self._standing, self._shelf.reading, Inquiry(uri, {}, timeout, server=server))
+        inquiry = Inquiry(uri, {}, timeout, server=server, respondent=respondent)
+        return self._executor.carry(self._standing, self._shelf.reading, inquiry)
+
+    async def subscribe(self, uri: str, listener: Listener) -> ToolFailure | None:
+        """Have a listener told when a resource changes, for as long as it listens. Governed like reading it; why it
+        cannot be, if so."""
+        if self._subscriptions is None:
+            shelf = self._shelf
+            made = Subscriptions(self._standing, self._executor, shelf.subscribing, shelf.unsubscribing)
+            self._subscriptions = made
+            self._roster.news.subscribe(self.principal, made)
+        return await self._subscriptions.add(uri, listener)
+
+    def unsubscribe(self, uri: str, listener: Listener) -> None:
+        if self._subscriptions is not None:
+            self._subscriptions.remove(uri, listener)
+
+    def listen(self, listener: Listener) -> None:
+        """Have somebody told of what changes, or is said, on the servers' side, for as long as they want it."""
+        self._roster.news.listen(self.principal, listener)
+
+    def leave(self, listener: Listener) -> None:
+        self._roster.news.leave(self.principal, listener)
+
+    async def tune(self) -> None:
+        """Have servers remark as much as listeners have asked for by now."""
+        await self._roster.news.tune(self.principal)
+
+    @asynccontextmanager
+    async def heard_by(self, ear: Ear) -> AsyncGenerator[None]:
+        """Have somebody hear what servers remark in the course of what is asked within."""
+        news = self._roster.news
+        await news.tune(self.principal, ear.level)
+        token = EAR.set(ear)
+        try:
+            with news.attended(self.principal, ear):
+                yield
+        finally:
+            EAR.reset(token)
 
     def prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = None,
+        respondent: Respondent | None = None,
     ) -> Coroutine[Any, Any, PromptResult | ToolFailure]:
         """Fill in a prompt by its exposed name."""
-        return self._executor.carry(
-            self._standing, self._shelf.prompting, Inquiry(name, dict(arguments or {}), timeout)
-        )
+        inquiry = Inquiry(name, dict(arguments or {}), timeout, respondent=respondent)
+        return self._executor.carry(self._standing, self._shelf.prompting, inquiry)
 
     def complete(
         self,

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from bascule.catalog.library import Library
 from bascule.catalog.listing import PROMPTS, RESOURCES, TEMPLATES, Listed, Pages
 from bascule.catalog.offers import ServerOffers, catalog_offers
 from bascule.core.call import Inquiry
 from bascule.core.errors import ProtocolViolation, UnknownPrompt, UnknownResource, UsageError
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.core.outcome import ToolFailure
 from bascule.core.prompt import PromptSpec
 from bascule.core.sensitivity import Lane
@@ -19,7 +21,7 @@ from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey
 from bascule.links.link import Link
 from bascule.runtime.executor import Executor
-from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading
+from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading, subscribing, unsubscribing
 from bascule.runtime.listings import LARGE_LISTING
 from bascule.runtime.refreshing import SHORTEST_PAUSE
 from bascule.runtime.standing import Standing
@@ -56,6 +58,8 @@ class Shelf:
         self.reading = reading(self._find_resource)
         self.prompting = prompting(self._find_prompt)
         self.completing = completing(self._find_reference)
+        self.subscribing = subscribing(self._find_subscribed)
+        self.unsubscribing = unsubscribing(self._find_subscribed)
 
     async def library(self, *, refresh: bool = False) -> Library:
         """All that is offered by servers that can be reached. What is held and still good is not asked for again."""
@@ -82,6 +86,9 @@ class Shelf:
     async def _offers(self, server: str, *, refresh: bool) -> ServerOffers:
         async with self._turns.setdefault(server, asyncio.Lock()):
             held = self._held.get(server)
+            if held is not None and held.moves != self._moves(server):
+                # Whoever was told of a change and looks must not be shown what was there before.
+                await asyncio.sleep(held.since + SHORTEST_PAUSE - asyncio.get_running_loop().time())
             if held is None or refresh or not self._good(server, held):
                 self._held[server] = held = await self._list(server)
             return held.offers
@@ -174,6 +181,17 @@ class Shelf:
         if self._standing.roster.listings.refuse:
             (await self._held_library()).check(uri, server)
         return Matter(self._subject("resources/read", ToolKey(server, uri), uri))
+
+    async def _find_subscribed(self, standing: Standing, inquiry: Inquiry) -> Matter:
+        """What may not be read may not be followed either: the rules look at both."""
+        matter = await self._find_resource(standing, inquiry)
+        server = matter.spec.key.server
+        if as_object(self._capabilities(server).get("resources")).get("subscribe") is not True:
+            raise UsageError(f"the server {server!r} does not tell when its resources change")
+        if standing.config(server).lifetime == "call":
+            raise UsageError(f"there is a link to {server!r} only while it is called: it cannot tell of anything later")
+        both = self._subject("resources/subscribe", matter.spec.key, matter.spec.name).permissions
+        return Matter(msgspec.structs.replace(matter.spec, permissions=matter.spec.permissions | both))
 
     async def _find_prompt(self, _standing: Standing, inquiry: Inquiry) -> Matter:
         prompt = await self._prompt(inquiry.name)

@@ -6,10 +6,12 @@ from fnmatch import fnmatchcase
 from functools import partial
 from time import perf_counter
 from typing import Protocol
+from weakref import ref
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import ServerConfig
+from bascule.core.ear import EAR
 from bascule.core.errors import (
     BasculeError,
     ConnectFailed,
@@ -84,6 +86,9 @@ class Standing:
         self._meters: dict[str, Meter] = {}
         self._keys: dict[tuple[str, int], LinkKey] = {}
         self._keys_version = -1
+        # Not held: an agent session that nobody uses any more would keep what was listed in its time.
+        self._toolbox: ref[Toolbox] | None = None
+        self._toolbox_version = -1
         self._routes: dict[str, Entry] = {}
         self._routes_version = -1
         self._allowed: dict[str, tuple[Governed, int, Lane]] = {}
@@ -91,7 +96,13 @@ class Standing:
     @property
     def toolbox(self) -> Toolbox:
         """Everything listed so far, of every status."""
-        return self.roster.listings.toolbox(self.principal)
+        listings = self.roster.listings
+        found = self._toolbox() if self._toolbox is not None else None
+        # Every call asks for it, and to find it all servers are gone through.
+        if found is None or self._toolbox_version != listings.version:
+            found = listings.toolbox(self.principal)
+            self._toolbox, self._toolbox_version = ref(found), listings.version
+        return found
 
     def known(self, name: str) -> Entry | None:
         """A tool that was resolved before, unless the catalog has changed since."""
@@ -231,6 +242,9 @@ class Standing:
             limit = rounds.deadline - perf_counter()
         else:
             limit = prepared.timeout if prepared.timeout is not None else server.timeouts.call
+        ear = EAR.get()
+        if ear is not None:
+            ear.at(prepared.server)
         return Request(
             prepared.method,
             prepared.params,
@@ -240,6 +254,7 @@ class Standing:
             prepared.on_progress,
             prepared.headers,
             tally=meter.tally if meter is not None and server.limits.bytes_per_minute is not None else None,
+            ear=ear,
         )
 
     def _removed(self, name: str) -> UnknownTool | None:

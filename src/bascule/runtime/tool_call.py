@@ -72,6 +72,6 @@ TOOL_CALL: Operation[ToolCall, Entry, ToolResult] = Operation(
 )
 
 INNER_CALL: Operation[ToolCall, Entry, ToolResult] = Operation(
-    Standing.known, _find, prepare, _read, ToolInvoked, of_tools=True
+    Standing.known, _find, prepare, _read, ToolInvoked, of_tools=True, passes_on=False
 )
 """A tool called by the wrapper around it, who is shown the whole result: what of that goes on is limited then."""

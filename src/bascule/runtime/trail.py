@@ -7,6 +7,7 @@ from functools import partial
 import msgspec
 
 from bascule.config.presets import Preset
+from bascule.core.answer import Respondent
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused, UnknownTool
 from bascule.core.events import shape_of
@@ -59,6 +60,8 @@ class Trail(msgspec.Struct, eq=False):
     """What will travel, once that was checked."""
     preset: Preset | None = None
     """How much of its result is shown, where the operator limits that."""
+    respondent: Respondent | None = None
+    """Who answers in its course, if that is another one than for the rest of the runtime."""
     native: bool = False
     """Whether code of this program answers it, in the place of a server."""
     noted: int = 0
@@ -67,7 +70,9 @@ class Trail(msgspec.Struct, eq=False):
     @classmethod
     def of(cls, call: ToolCall | Inquiry, workspace: Callable[[], object] | None = None) -> "Trail":
         steps, name = Steps(), call.name
-        return cls(name, name, shape_of(call.arguments), steps, steps.marks.append, Transaction(workspace))
+        changes = Transaction(workspace)
+        shapes = shape_of(call.arguments)
+        return cls(name, name, shapes, steps, steps.marks.append, changes, respondent=call.respondent)
 
     def remote(self, *, ok: bool) -> Remote:
         """What it has done at its server."""

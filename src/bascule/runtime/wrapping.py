@@ -87,7 +87,7 @@ class Wrapping:
         """What a wrapper makes of a call."""
         trail.native = True
         trail.lane = standing.roster.lane(standing.principal, trail.server)
-        course = _Course(standing, prepared, trail.name, carry)
+        course = _Course(standing, prepared, trail, carry)
         inside = Wrapped(entry.spec, standing.principal, course.ask)
         # A task, so that whatever it raises is told, and its end can be waited for.
         task = asyncio.ensure_future(_awaited(wrapper(inside, values_of(prepared))))
@@ -104,10 +104,11 @@ class _Course:
     """The time of one wrapped call. What the tool inside waits for before it is sent, a person or a link, does not
     count, as it would not without the wrapper."""
 
-    def __init__(self, standing: Standing, prepared: Prepared, name: str, carry: Carry) -> None:
+    def __init__(self, standing: Standing, prepared: Prepared, trail: Trail, carry: Carry) -> None:
         self._standing = standing
         self._on_progress = prepared.on_progress
-        self._name = name
+        self._respondent = trail.respondent
+        self._name = trail.name
         self._carry = carry
         self._limit = self._left = standing.limit_of(prepared)
         self._now = asyncio.get_running_loop().time
@@ -143,7 +144,7 @@ class _Course:
             # What comes next is the end of the call.
             self._leave(0.0)
             await asyncio.get_running_loop().create_future()
-        call = ToolCall(self._name, dict(arguments), left, self._on_progress)
+        call = ToolCall(self._name, dict(arguments), left, self._on_progress, self._respondent)
         began, spent = self._now(), 0.0
         try:
             outcome = await self._carry(self._standing, INNER_CALL, call)

@@ -9,11 +9,8 @@ import msgspec
 
 from bascule.core.errors import ConnectFailed, PeerError, PermitLost
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.request import Permit, Request
+from bascule.core.request import OnNotice, Permit, Request
 from bascule.transports.vitals import Vitals
-
-OnNotice = Callable[[str, JsonObject], None]
-"""Takes a notification, in the order of the wire. Must not block."""
 
 
 class Response(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aiohttp import ClientError, ClientResponse
+from aiohttp import ClientError
 from aiohttp.hdrs import CONTENT_ENCODING
 
 from bascule.core.errors import (
@@ -34,6 +34,7 @@ from bascule.transports.http_linger import Linger
 from bascule.transports.http_post import NOTIFY_TIMEOUT, post, tally
 from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of, result_of, wrong_kind
 from bascule.transports.http_replystream import ReplyStream, answers
+from bascule.transports.http_response import Response
 from bascule.transports.http_stream import Answer, ServerStream
 from bascule.transports.progress import ProgressRelay, with_token
 from bascule.transports.says_who import SaysWho
@@ -185,7 +186,7 @@ class HttpDispatcher:
         if self.lost.done():
             raise ConnectionLost(self.lost.result().message, sent=False)
 
-    async def _reply(self, response: ClientResponse, exchange: Exchange) -> JsonObject:
+    async def _reply(self, response: Response, exchange: Exchange) -> JsonObject:
         request = exchange.request
         self.vitals.hear()
         if response.status >= 300:
@@ -210,7 +211,7 @@ class HttpDispatcher:
         result = message.result
         return result if is_object(result) else result_of(message, response, request.phase)
 
-    async def _follow(self, response: ClientResponse, exchange: Exchange) -> tuple[Message, ClientResponse]:
+    async def _follow(self, response: Response, exchange: Exchange) -> tuple[Message, Response]:
         stream = ReplyStream(self._endpoint, exchange, self._take, self._max_message)
         try:
             message, last = await stream.reply(response)
@@ -223,7 +224,7 @@ class HttpDispatcher:
         self._linger.keep(last)
         return message, last
 
-    async def _refused(self, response: ClientResponse, exchange: Exchange) -> PeerError:
+    async def _refused(self, response: Response, exchange: Exchange) -> PeerError:
         if response.status == 404 and self._endpoint.in_session:
             response.close()
             return self._session_gone(exchange)
@@ -232,7 +233,7 @@ class HttpDispatcher:
             self._last_words = f"HTTP {response.status}: {error.evidence}"
         return error
 
-    async def _accepted(self, response: ClientResponse, exchange: Exchange) -> None:
+    async def _accepted(self, response: Response, exchange: Exchange) -> None:
         if response.status >= 300:
             raise await self._refused(response, exchange)
         self._linger.keep(response)
@@ -248,7 +249,8 @@ class HttpDispatcher:
 
     def _take(self, message: Message, exchange: Exchange) -> None:
         self.vitals.hear()
-        self._inbound.take(message, exchange.request.permit, exchange.key)
+        request = exchange.request
+        self._inbound.take(message, request.permit, exchange.key, request.on_notice)
 
     async def _settle_progress(self, relay: ProgressRelay, exchange: Exchange) -> None:
         left = min(exchange.left(), SETTLE_TIMEOUT)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
+from math import inf
 
 import aiohttp
 from multidict import CIMultiDict
@@ -23,8 +24,11 @@ from bascule.transports.http_address import (
     socket_address,
     too_many_redirects,
 )
-from bascule.transports.http_body import Body
+from bascule.transports.http_body import PIECE, Body
+from bascule.transports.http_direct import Direct
+from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_reply import demanded
+from bascule.transports.http_response import Response
 from bascule.transports.http_sockets import Sockets
 from bascule.transports.says_who import SaysWho
 from bascule.wire.jsonrpc import sample
@@ -63,6 +67,8 @@ class Endpoint:
         self._socket = socket
         self._url = URL()
         self._session: aiohttp.ClientSession | None = None
+        self._direct: Direct | None = None
+        self._connect_timeout = inf
         self._stamp = CIMultiDict[str]()
         self._authorized = False
         self._login = login
@@ -90,6 +96,7 @@ class Endpoint:
         if self._session is not None:
             return
         self.sockets.leave = leave
+        self._connect_timeout = connect_timeout
         self._url = parse_url(self._text)
         headers = base_headers(self._configured)
         if self._socket is not None:
@@ -124,23 +131,28 @@ class Endpoint:
         self.session_id = None
         self._restamp()
 
-    def post(self, body: Body, extra: Mapping[str, str]) -> Awaitable[aiohttp.ClientResponse]:
+    def post(self, data: bytes, exchange: Exchange, extra: Mapping[str, str]) -> Awaitable[Response]:
         """Send a message. The answer may be a redirect, which `follow` is for."""
         login = self._login
         token = login.header() if login is not None else ""
         if token is None:
-            return self._prepared_post(body, extra)
-        headers = self._headers(extra, token)
-        return self._open_session().post(self._url, data=body, headers=headers, allow_redirects=False)
+            return self._prepared_post(data, exchange, extra)
+        return self._posted(data, exchange, self._headers(extra, token))
 
-    async def _prepared_post(self, body: Body, extra: Mapping[str, str]) -> aiohttp.ClientResponse:
+    async def _prepared_post(self, data: bytes, exchange: Exchange, extra: Mapping[str, str]) -> Response:
         assert self._login is not None
         headers = self._headers(extra, await self._login.prepare(self.sockets.leave))
-        return await self._open_session().post(self._url, data=body, headers=headers, allow_redirects=False)
+        return await self._posted(data, exchange, headers)
 
-    async def follow(
-        self, response: aiohttp.ClientResponse, body: Body, extra: Mapping[str, str]
-    ) -> aiohttp.ClientResponse:
+    def _posted(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> Awaitable[Response]:
+        session, direct = self._open_session(), self._direct
+        if len(data) > PIECE:
+            return session.post(self._url, data=Body(data, exchange), headers=headers, allow_redirects=False)
+        if direct is None or direct.url is not self._url:
+            direct = self._direct = Direct(session, self._url, self._connect_timeout)
+        return direct.post(data, exchange, headers)
+
+    async def follow(self, response: Response, body: Body, extra: Mapping[str, str]) -> Response:
         """Send the same message again if the answer asks for it: to where a redirect points, as long as that is the
         same server, or with another token, as long as there is one. Raises `LoginNeeded` where there is none."""
         url = self._url
@@ -163,7 +175,7 @@ class Endpoint:
             response = await self._open_session().post(url, data=body, headers=headers, allow_redirects=False)
         return response
 
-    def _redirected(self, url: URL, response: aiohttp.ClientResponse) -> URL:
+    def _redirected(self, url: URL, response: Response) -> URL:
         response.release()
         target = redirect_target(url, response.status, response.headers.get("Location"))
         if response.status == 308:
@@ -171,12 +183,12 @@ class Endpoint:
             self._url = target
         return target
 
-    async def _renewed(self, response: aiohttp.ClientResponse, before: int = 0) -> bool:
+    async def _renewed(self, response: Response, before: int = 0) -> bool:
         """Whether the same message may be let in now. A refusal that no login could change is left to be told."""
         challenge = read_challenge(", ".join(response.headers.getall("WWW-Authenticate", ())))
         if self._login is None or (response.status == 403 and not challenge.lacks_scope):
             return False
-        used = response.request_info.headers.get("Authorization", "")
+        used = _sent_as(response)
         response.close()
         try:
             if before == MAX_RENEWALS:
@@ -266,3 +278,9 @@ class Endpoint:
             self._stamp[SESSION_HEADER] = self.session_id
         if self.version is not None and self.old_era:
             self._stamp[VERSION_HEADER] = self.version
+
+
+def _sent_as(response: Response) -> str:
+    """The `Authorization` with which its request was sent."""
+    headers = response.request_info.headers if isinstance(response, aiohttp.ClientResponse) else response.sent
+    return headers.get("Authorization", "")

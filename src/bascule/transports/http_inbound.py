@@ -43,8 +43,15 @@ class Inbound:
         self._asked_by: dict[RequestId, RequestId] = {}
         """Of a question that came on the stream of a request of ours: which one."""
 
-    def take(self, message: Message, permit: Permit | None, during: RequestId | None = None) -> None:
-        """Take a message, which came on the stream of one of our requests if `during` names it."""
+    def take(
+        self,
+        message: Message,
+        permit: Permit | None,
+        during: RequestId | None = None,
+        on_notice: OnNotice | None = None,
+    ) -> None:
+        """Take a message, which came on the stream of one of our requests if `during` names it. What it says there
+        unasked is for `on_notice`, if it has one."""
         if message.method is None:
             self.counters.strays += 1
         elif message.id is not None:
@@ -52,7 +59,7 @@ class Inbound:
         elif message.method == "notifications/progress":
             self._progress(as_object(message.params))
         else:
-            self._notice(message.method, as_object(message.params))
+            self._notice(message.method, as_object(message.params), on_notice)
 
     async def close(self) -> None:
         tasks = [*self._answers.values()]
@@ -75,10 +82,10 @@ class Inbound:
         else:
             relay.offer(params)
 
-    def _notice(self, method: str, params: JsonObject) -> None:
+    def _notice(self, method: str, params: JsonObject, on_notice: OnNotice | None) -> None:
         if method == "notifications/cancelled":
             self._withdraw(params.get("requestId"))
-        on_notice = self._listener.on_notice
+        on_notice = on_notice or self._listener.on_notice
         if on_notice is None:
             self.counters.notices_dropped += 1
         else:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aiohttp import ClientResponse
+from bascule.transports.http_response import Response
 
 MOMENT = 1.0
 """Seconds a stream may stay open behind its reply. A server ends it in the same breath, or not at all."""
@@ -15,12 +15,12 @@ class Linger:
     """The open ends of one link's finished requests. When an end comes in time, aiohttp takes the connection back."""
 
     def __init__(self) -> None:
-        self._timers: dict[ClientResponse, asyncio.TimerHandle] = {}
+        self._timers: dict[Response, asyncio.TimerHandle] = {}
 
     def __len__(self) -> int:
         return len(self._timers)
 
-    def keep(self, response: ClientResponse) -> None:
+    def keep(self, response: Response) -> None:
         if response.closed:
             return
         if len(self._timers) >= MOST:
@@ -34,11 +34,11 @@ class Linger:
             self._forget(response)
             response.close()
 
-    def _end(self, response: ClientResponse) -> None:
+    def _end(self, response: Response) -> None:
         self._forget(response)
         response.close()
 
-    def _forget(self, response: ClientResponse) -> None:
+    def _forget(self, response: Response) -> None:
         timer = self._timers.pop(response, None)
         if timer is not None:
             timer.cancel()

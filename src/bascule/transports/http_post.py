@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from aiohttp import ClientError, ClientResponse
+from aiohttp import ClientError
 
 from bascule.core.errors import ProtocolViolation
 from bascule.transports.http_body import Body
 from bascule.transports.http_endpoint import UNSETTLED, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
+from bascule.transports.http_response import Response
 
 NOTIFY_TIMEOUT = 10.0
 """Seconds for a server to accept a notification or an answer of ours. Nothing is computed for it, so this is long."""
@@ -20,15 +21,15 @@ T = TypeVar("T")
 
 
 async def post(
-    endpoint: Endpoint, exchange: ExchangeT, data: bytes, read: Callable[[ClientResponse, ExchangeT], Awaitable[T]]
+    endpoint: Endpoint, exchange: ExchangeT, data: bytes, read: Callable[[Response, ExchangeT], Awaitable[T]]
 ) -> T:
     """Send a message, and give what `read` makes of the response."""
     exchange.begin()
     try:
-        body, headers = Body(data, exchange), exchange.request.headers
-        response = await endpoint.post(body, headers)
+        headers = exchange.request.headers
+        response = await endpoint.post(data, exchange, headers)
         if response.status in UNSETTLED:
-            response = await endpoint.follow(response, body, headers)
+            response = await endpoint.follow(response, Body(data, exchange), headers)
         exchange.taken_up = True
         try:
             return await read(response, exchange)
@@ -51,7 +52,7 @@ async def post(
         exchange.end()
 
 
-def tally(response: ClientResponse, exchange: Exchange) -> None:
+def tally(response: Response, exchange: Exchange) -> None:
     """Tell how much came, whatever it was, if anybody counts."""
     if exchange.request.tally is not None:
         exchange.request.tally.add(response.content.total_bytes)

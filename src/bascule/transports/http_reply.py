@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from aiohttp import ClientError, ClientResponse
+from aiohttp import ClientError
 from aiohttp.hdrs import CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE
 
 from bascule.core.errors import LoginNeeded, PeerError, PeerRefused, ProtocolViolation
 from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.transports.http_response import Response
 from bascule.wire.jsonrpc import Message, read_message, refusal, sample, take_result
 
 MATTERING = ("Retry-After", "WWW-Authenticate")
@@ -24,7 +25,7 @@ _FIXES = {
 }
 
 
-def kind_of(response: ClientResponse) -> Kind:
+def kind_of(response: Response) -> Kind:
     value = response.headers.get(CONTENT_TYPE, "")
     if value != "application/json":
         value = value.partition(";")[0].strip().lower()
@@ -33,7 +34,7 @@ def kind_of(response: ClientResponse) -> Kind:
     return "events" if value == "text/event-stream" else "other"
 
 
-async def read_body(response: ClientResponse, max_message: int) -> bytes:
+async def read_body(response: Response, max_message: int) -> bytes:
     """The whole body, or `ProtocolViolation` as soon as it is known to be too long."""
     length = response.headers.get(CONTENT_LENGTH, "")
     if length.isdigit() and int(length) > max_message:
@@ -51,7 +52,7 @@ async def read_body(response: ClientResponse, max_message: int) -> bytes:
     raise _too_large(f"more than {len(whole) - 1}", max_message)
 
 
-def plain(response: ClientResponse) -> None:
+def plain(response: Response) -> None:
     """Raise unless the body is as it was asked for: not compressed."""
     encoding = response.headers.get(CONTENT_ENCODING)
     if encoding is not None and encoding.lower() not in {"identity", ""}:
@@ -62,7 +63,7 @@ def plain(response: ClientResponse) -> None:
         )
 
 
-def result_of(message: Message, response: ClientResponse, phase: str) -> JsonObject:
+def result_of(message: Message, response: Response, phase: str) -> JsonObject:
     """The result, or the error with the HTTP status it came with."""
     if is_object(message.result):
         return message.result
@@ -72,7 +73,7 @@ def result_of(message: Message, response: ClientResponse, phase: str) -> JsonObj
         raise _with_http(refused, response) from None
 
 
-def wrong_kind(response: ClientResponse) -> ProtocolViolation:
+def wrong_kind(response: Response) -> ProtocolViolation:
     given = response.headers.get(CONTENT_TYPE)
     told = f"Content-Type: {sample(given.encode())}" if given is not None else "no Content-Type"
     return ProtocolViolation(
@@ -82,7 +83,7 @@ def wrong_kind(response: ClientResponse) -> ProtocolViolation:
     )
 
 
-async def refusal_of(response: ClientResponse, max_message: int, phase: str) -> PeerError:
+async def refusal_of(response: Response, max_message: int, phase: str) -> PeerError:
     """Why there is no reply, from a status outside of 200 to 299."""
     if response.status in {401, 403}:
         return _login_needed(response)
@@ -92,7 +93,7 @@ async def refusal_of(response: ClientResponse, max_message: int, phase: str) -> 
     return _with_http(error, response)
 
 
-def _rpc_error(response: ClientResponse, body: bytes, phase: str) -> PeerRefused | None:
+def _rpc_error(response: Response, body: bytes, phase: str) -> PeerRefused | None:
     if kind_of(response) != "json":
         return None
     try:
@@ -102,7 +103,7 @@ def _rpc_error(response: ClientResponse, body: bytes, phase: str) -> PeerRefused
     return refusal(message.error, phase=phase) if is_object(message.error) else None
 
 
-def _bare(response: ClientResponse, body: bytes, phase: str) -> PeerRefused:
+def _bare(response: Response, body: bytes, phase: str) -> PeerRefused:
     status = response.status
     error = PeerRefused(
         f"the server answered HTTP {status} {sample((response.reason or '').encode())}".rstrip(),
@@ -115,7 +116,7 @@ def _bare(response: ClientResponse, body: bytes, phase: str) -> PeerRefused:
     return error
 
 
-async def _error_body(response: ClientResponse, max_message: int) -> bytes:
+async def _error_body(response: Response, max_message: int) -> bytes:
     try:
         if kind_of(response) == "json":
             return await read_body(response, max_message)
@@ -128,13 +129,13 @@ async def _error_body(response: ClientResponse, max_message: int) -> bytes:
             response.close()
 
 
-def demanded(response: ClientResponse) -> str:
+def demanded(response: Response) -> str:
     """What a server that does not let us in says it wants, as evidence."""
     challenge = response.headers.get("WWW-Authenticate")
     return f"HTTP {response.status}" + (f", WWW-Authenticate: {sample(challenge.encode())}" if challenge else "")
 
 
-def _login_needed(response: ClientResponse) -> LoginNeeded:
+def _login_needed(response: Response) -> LoginNeeded:
     response.close()
     return LoginNeeded(
         f"the server wants to know who we are (HTTP {response.status})"
@@ -146,7 +147,7 @@ def _login_needed(response: ClientResponse) -> LoginNeeded:
     )
 
 
-def _with_http(error: PeerRefused, response: ClientResponse) -> PeerRefused:
+def _with_http(error: PeerRefused, response: Response) -> PeerRefused:
     error.status = response.status
     error.headers = _mattering(response.headers)
     return error

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Callable
 
-from aiohttp import ClientError, ClientResponse
+from aiohttp import ClientError
 from msgspec import UNSET
 
 from bascule.core.errors import ConnectionLost, PermitLost
 from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_response import Response
 from bascule.transports.http_stream import Answer, answer_of, message_of, wait_before
 from bascule.wire.jsonrpc import Message, normal_id, sample
 from bascule.wire.sse import EventReader
@@ -31,7 +32,7 @@ class ReplyStream:
         self._failures = 0
         self.session_gone = False
 
-    async def reply(self, response: ClientResponse) -> tuple[Message, ClientResponse]:
+    async def reply(self, response: Response) -> tuple[Message, Response]:
         """The reply, and the response on which it came at last."""
         self._exchange.seen = f"HTTP {response.status} and an event stream, without the reply"
         while True:
@@ -45,7 +46,7 @@ class ReplyStream:
             response.close()
             response = await self._resume(ended)
 
-    async def _read(self, response: ClientResponse) -> tuple[Message | None, str]:
+    async def _read(self, response: Response) -> tuple[Message | None, str]:
         self._reader.restart()
         chunks = Chunks(response.content)
         try:
@@ -72,7 +73,7 @@ class ReplyStream:
             raise self._reader.violation
         return reply
 
-    async def _resume(self, ended: str) -> ClientResponse:
+    async def _resume(self, ended: str) -> Response:
         while self._endpoint.old_era and self._reader.last_id is not None and self._failures < MAX_RESUMES:
             await asyncio.sleep(wait_before(self._reader.retry, self._failures))
             self._failures += 1

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 
-from aiohttp import ClientError, ClientResponse
+from aiohttp import ClientError
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation
 from bascule.transports.dispatcher import Counters
 from bascule.transports.http_chunks import Chunks
 from bascule.transports.http_reply import kind_of, plain
+from bascule.transports.http_response import Response
 from bascule.wire.jsonrpc import Message, read_message, sample
 from bascule.wire.sse import Event, EventReader
 
@@ -48,7 +49,7 @@ class Answer(Enum):
     NEVER = auto()
 
 
-def answer_of(response: ClientResponse, *, in_session: bool) -> Answer:
+def answer_of(response: Response, *, in_session: bool) -> Answer:
     if response.status == 200 and kind_of(response) == "events":
         return Answer.STREAM
     if response.status == 404 and in_session:
@@ -61,7 +62,7 @@ class ServerStream:
 
     def __init__(
         self,
-        get: Callable[[str | None], Awaitable[ClientResponse]],
+        get: Callable[[str | None], Awaitable[Response]],
         take: Callable[[Message], None],
         reader: EventReader,
         counters: Counters,
@@ -82,7 +83,7 @@ class ServerStream:
             self._failures += 1
 
     async def _once(self, *, in_session: bool) -> Answer:
-        response: ClientResponse | None = None
+        response: Response | None = None
         try:
             response = await self._get(self._reader.last_id)
             answer = answer_of(response, in_session=in_session)
@@ -97,7 +98,7 @@ class ServerStream:
             if response is not None:
                 response.close()
 
-    async def _read(self, response: ClientResponse) -> None:
+    async def _read(self, response: Response) -> None:
         self._reader.restart()
         chunks = Chunks(response.content)
         try:

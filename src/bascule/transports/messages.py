@@ -41,7 +41,7 @@ from bascule.wire.jsonrpc import (
     write_request,
     write_result,
 )
-from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND
+from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND, SUBSCRIPTION_KEY
 
 GARBAGE_LIMIT = 100
 """Unreadable messages in a row that end a link. A banner or a stray print is forgiven; a stream of them is not ours."""
@@ -281,10 +281,17 @@ class MessageDispatcher:
     def _notice(self, method: str, params: JsonObject) -> None:
         if method == "notifications/cancelled":
             self._withdraw(params.get("requestId"))
-        if self.on_notice is not None:
-            self.on_notice(method, params)
+        on_notice = self._whose(params) or self.on_notice
+        if on_notice is not None:
+            on_notice(method, params)
         else:
             self.counters.notices_dropped += 1
+
+    def _whose(self, params: JsonObject) -> OnNotice | None:
+        """Who takes what belongs to one of our long requests, which it names."""
+        named = normal_id(as_object(params.get("_meta")).get(SUBSCRIPTION_KEY))
+        pending = self._pending.get(named) if named is not None else None
+        return pending.request.on_notice if pending is not None and pending.awaited else None
 
     def _withdraw(self, request_id: Any) -> None:
         """The server no longer wants its answer: nobody needs to be asked for it any more."""

@@ -6,8 +6,6 @@ from contextlib import suppress
 from math import inf
 from typing import Any
 
-from aiohttp import ClientResponse
-
 from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, PermitLost
 from bascule.core.request import Request
 from bascule.transports.deadlines import Deadlines
@@ -16,6 +14,7 @@ from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_linger import MOMENT, Linger
 from bascule.transports.http_post import NOTIFY_TIMEOUT, post
 from bascule.transports.http_reply import refusal_of
+from bascule.transports.http_response import Response
 from bascule.transports.outbox import Outgoing
 from bascule.transports.pending import Pending
 from bascule.wire.jsonrpc import Message
@@ -153,7 +152,7 @@ class Postbox:
             message.sent = letter.handed_over
             self._letters.discard(letter)
 
-    async def _accepted(self, response: ClientResponse, letter: Letter) -> None:
+    async def _accepted(self, response: Response, letter: Letter) -> None:
         """Most answer 202, some 200; what they say beside it has no meaning."""
         if response.status < 300:
             self._linger.keep(response)

@@ -35,7 +35,7 @@ class InputRequired(msgspec.Struct, frozen=True):
 
     def continued(self, params: JsonObject, answers: JsonObject) -> JsonObject:
         """The parameters of the next round. Nothing of an earlier round but the request itself is in them."""
-        again = {key: value for key, value in params.items() if key not in _ROUND}
+        again = without_round(params)
         if answers:
             again["inputResponses"] = answers
         if self.state is not None:
@@ -44,6 +44,11 @@ class InputRequired(msgspec.Struct, frozen=True):
 
 
 _ROUND = frozenset({"inputResponses", "requestState"})
+
+
+def without_round(params: JsonObject) -> JsonObject:
+    """The parameters of the request itself."""
+    return {key: value for key, value in params.items() if key not in _ROUND}
 
 
 def read_input_required(raw: JsonObject) -> InputRequired:

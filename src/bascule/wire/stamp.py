@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from bascule.core.ear import most_talkative
 from bascule.core.jsonvalue import JsonObject
 
 NEW_VERSIONS = ("2026-07-28",)
@@ -25,6 +26,7 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
@@ -44,9 +46,23 @@ class Stamp(msgspec.Struct, frozen=True):
     version: str
     envelope: Mapping[str, Any]
 
-    def params(self, params: Mapping[str, Any] | None, trace: str) -> JsonObject:
-        """The parameters to send, in our trace context. They are never changed in place: the caller may hold them."""
-        meta = {**self.envelope, "traceparent": trace}
+    def heard_from(self, level: str) -> "Stamp":
+        """The same for a request for which somebody wants to hear remarks from this level on, beside what is wanted
+        anyway."""
+        if not self.envelope:
+            return self
+        wanted = most_talkative(level, str(self.envelope.get(LOG_LEVEL_KEY, "")))
+        return Stamp(self.version, {**self.envelope, LOG_LEVEL_KEY: wanted}) if wanted else self
+
+    def params(
+        self, params: Mapping[str, Any] | None, trace: str, capabilities: Mapping[str, Any] | None = None
+    ) -> JsonObject:
+        """The parameters to send, in our trace context, and with capabilities of their own if they have such. They are
+        never changed in place: the caller may hold them."""
+        envelope = self.envelope
+        meta = {**envelope, "traceparent": trace}
+        if capabilities is not None and envelope:
+            meta[CAPABILITIES_KEY] = capabilities
         return {**params, "_meta": meta} if params else {"_meta": meta}
 
     def headers(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, str]:

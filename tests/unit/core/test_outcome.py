@@ -66,6 +66,7 @@ def test_the_kinds_of_failure_are_a_closed_set():
         "fatal",
         "protocol_error",
         "unavailable",
+        "input_required",
     }
 
 

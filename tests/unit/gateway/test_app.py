@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bascule.core.outcome import FailureKind
+from bascule.gateway import allowance, strangers
 from support.gateways import AUTH, Served, ask, introduced, line_to, serving
 from support.kit_http import NEW, OLD, Line, bearer
 from support.runtime import TIMEOUTS, Events, a_tool, bad, calls_in, obeying
@@ -150,7 +151,7 @@ async def test_what_no_client_sends_is_turned_away(line: Line, body: bytes, head
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 async def test_only_messages_are_taken(line: Line, method: str):
     answer = await line.send(ask=f"{method} /mcp HTTP/1.1")
-    assert (answer.status, answer.headers["allow"]) == (405, "POST, DELETE")
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, POST, DELETE")
 
 
 @pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/", 404), ("/mcp/x", 404)])
@@ -161,7 +162,52 @@ async def test_what_stands_beside_the_endpoint(line: Line, path: str, status: in
 async def test_a_body_that_is_too_long_is_not_read(log: Path):
     async with serving(obeying(log), message_max=2048) as gateway, line_to(gateway.port) as line:
         answer = await line.send(b"", {"Content-Length": "99999", "Accept": "*/*"})
-    assert (answer.status, answer.headers["connection"]) == (413, "close")
+        assert answer.status == 413
+
+
+async def test_who_asks_for_too_much_at_once_is_told_when_to_come_back(log: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(allowance, "MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(strangers, "PENANCE", 0.01)
+    async with (
+        serving(obeying(log, *TOOLS), auth=AUTH) as gateway,
+        line_to(gateway.port) as first,
+        line_to(gateway.port) as second,
+        line_to(gateway.port) as other,
+    ):
+        alice, bob = bearer("alice"), bearer("bob")
+        waits = asyncio.ensure_future(ask(first, "tools/call", call(silent=True), Authorization=alice))
+        await until(lambda: log.exists() and bool(calls_in(log)))
+        turned_away = await ask(second, "tools/list", Authorization=alice)
+        served = await ask(other, "tools/list", Authorization=bob)
+        waits.cancel()
+    assert (turned_away.status, turned_away.headers["retry-after"]) == (429, "1")
+    assert turned_away.message["error"]["data"] == {"retry_after": 1}
+    assert served.status == 200
+
+
+async def test_what_was_under_way_is_counted_no_longer_however_it_ended(log: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(allowance, "MOST_UNDER_WAY", 1)
+    async with serving(obeying(log, *TOOLS), auth=AUTH) as gateway, line_to(gateway.port) as line:
+        alice = bearer("alice")
+        for params, status in [(call(n=1), 200), ({"name": "no"}, 400), (call(n="x"), 200), (call(n=1), 200)]:
+            assert (await ask(line, "tools/call", params, Authorization=alice)).status == status
+        assert (await line.send(b"[", {"Accept": "*/*", "Authorization": alice})).status == 400
+
+
+async def test_an_address_from_which_too_many_were_turned_away_waits_and_known_callers_do_not(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(strangers, "FREE", 2)
+    monkeypatch.setattr(strangers, "EASES", 0.0)
+    monkeypatch.setattr(strangers, "PENANCE", 0.01)
+    async with serving(obeying(log, *TOOLS), auth=AUTH) as gateway, line_to(gateway.port) as line:
+        alice = bearer("alice")
+        assert (await ask(line, "tools/list", Authorization=alice)).status == 200
+        statuses = [(await ask(line, "tools/list", Authorization=f"Bearer x{n}")).status for n in range(4)]
+        nobody = await ask(line, "tools/list")
+        assert (await ask(line, "tools/list", Authorization=alice)).status == 200
+    assert statuses == [401, 401, 429, 429]
+    assert nobody.status == 401
 
 
 async def test_progress_comes_as_events_before_the_result(line: Line):

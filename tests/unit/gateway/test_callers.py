@@ -4,7 +4,8 @@ import pytest
 
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
-from bascule.gateway import callers
+from bascule.gateway import callers, strangers
+from bascule.gateway.allowance import PER_SECOND, TooMuch
 from bascule.gateway.callers import BELIEVED_FOR, Callers
 from bascule.identity.claims import Identity
 from support.runtime import running
@@ -90,3 +91,35 @@ async def test_one_principal_may_stand_for_everybody_but_not_beside_tokens():
         for believes, development in wrong:
             with pytest.raises(ValueError, match="either"):
                 Callers(runtime, believes, Clock(), development=development)
+
+
+async def test_who_was_believed_before_is_asked_again_however_many_were_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(strangers, "FREE", 1)
+    monkeypatch.setattr(strangers, "PENANCE", 0.001)
+    book, clock = Book(a=Identity(ALICE, 2000.0), b=Identity(BOB, 2000.0)), Clock()
+    async with running() as runtime:
+        who = Callers(runtime, book, clock)
+        await who.find("Bearer a", "here")
+        await who.strangers.turn_away("here")
+        clock.now += 0.01
+        for token in ("Bearer b", "Bearer x"):
+            with pytest.raises(TooMuch):
+                await who.find(token, "here")
+        assert await who.find("Bearer b", "there")
+        clock.now += BELIEVED_FOR + 1
+        await who.strangers.turn_away("here")
+        await who.strangers.turn_away("here")
+        assert (await who.find("Bearer a", "here")).session.principal == ALICE
+        clock.now = 2000.0
+        await who.strangers.turn_away("here")
+        await who.strangers.turn_away("here")
+        with pytest.raises(TooMuch):
+            await who.find("Bearer a", "here")
+    assert book.asked == ["a", "b", "a"]
+
+
+async def test_only_who_stands_for_everybody_may_ask_without_end():
+    async with running() as runtime:
+        token = await Callers(runtime, Book(a=Identity(BOB, 99_999.0)), Clock()).find("Bearer a")
+        everybody = await Callers(runtime, None, Clock(), development=ALICE).find("")
+        assert (token.allowance.per_second, everybody.allowance.per_second) == (PER_SECOND, None)

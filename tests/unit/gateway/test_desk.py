@@ -9,8 +9,12 @@ import pytest
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
+from bascule.identity.seal import Seal
 from support.offers import offering, result
 from support.runtime import a_tool, at_work, obeying
+
+SEAL = Seal(Path("nowhere"), lambda: 0.0)
+"""Nothing is sealed here."""
 
 PROMPT = {"name": "sum", "description": "Sums up.", "arguments": [{"name": "style", "required": True}]}
 
@@ -27,7 +31,7 @@ def offers(tmp_path: Path) -> Any:
 @pytest.mark.parametrize("new", [True, False])
 async def test_everything_that_servers_offer_is_listed_and_used(offers: Any, new: bool):
     async with at_work(offers) as session:
-        desk = Desk(session)
+        desk = Desk(session, SEAL)
 
         async def ask(method: str, **params: Any) -> Any:
             served = await desk.serve(asked(method, new=new, **params))
@@ -68,13 +72,13 @@ async def test_everything_that_servers_offer_is_listed_and_used(offers: Any, new
 async def test_what_cannot_be_served_is_told(offers: Any, method: str, params: dict[str, Any], code: int):
     async with at_work(offers) as session:
         with pytest.raises(Rejected) as caught:
-            await Desk(session).serve(asked(method, **params))
+            await Desk(session, SEAL).serve(asked(method, **params))
     assert caught.value.code == code
 
 
 async def test_a_list_is_written_once_for_as_long_as_it_is_the_same(tmp_path: Path):
     async with at_work(obeying(tmp_path / "log", a_tool("act"))) as session:
-        desk = Desk(session)
+        desk = Desk(session, SEAL)
         first = await desk.serve(asked("tools/list"))
         assert await desk.serve(asked("tools/list")) is first
         assert await desk.serve(asked("tools/list", new=False)) is not first
@@ -99,7 +103,7 @@ async def test_arguments_that_are_repeated_as_headers_must_be_the_same(
 ):
     async with at_work(obeying(tmp_path / "log", a_tool("act", HEADED))) as session:
         params = {"name": "work_act", "arguments": arguments}
-        serving = Desk(session).serve(Asked("tools/call", params, 1, {}, new=True, headers=headers))
+        serving = Desk(session, SEAL).serve(Asked("tools/call", params, 1, {}, new=True, headers=headers))
         if fits:
             assert "isError" not in await serving  # pyright: ignore[reportOperatorIssue]
         else:
@@ -111,7 +115,7 @@ async def test_arguments_that_are_repeated_as_headers_must_be_the_same(
 async def test_headers_of_a_tool_that_is_not_there_are_nobodys(tmp_path: Path):
     async with at_work(obeying(tmp_path / "log", a_tool("act"))) as session:
         with pytest.raises(Rejected) as caught:
-            await Desk(session).serve(
+            await Desk(session, SEAL).serve(
                 Asked("tools/call", {"name": "nope"}, 1, {}, new=True, headers={"mcp-param-a": "b"})
             )
     assert caught.value.code == -32602
@@ -121,5 +125,5 @@ async def test_a_result_of_an_unknown_kind_is_no_result(tmp_path: Path):
     scenario = {"resources/read": [result(contents="none")]}
     async with at_work(offering(tmp_path, uris=("notes://a",), scenario=scenario)) as session:
         with pytest.raises(Rejected) as caught:
-            await Desk(session).serve(asked("resources/read", uri="notes://a"))
+            await Desk(session, SEAL).serve(asked("resources/read", uri="notes://a"))
     assert caught.value.code == -32603

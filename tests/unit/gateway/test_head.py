@@ -27,10 +27,16 @@ def test_each_header_is_read_once_and_blanks_around_it_are_none_of_it():
 
 
 @pytest.mark.parametrize(
-    "name", [b"mcp-name", b"mcp-method", b"mcp-protocol-version", b"mcp-param-x", b"authorization"]
+    "name", [b"mcp-name", b"mcp-method", b"mcp-protocol-version", b"mcp-param-x", b"authorization", b"content-length"]
 )
-def test_a_header_that_must_be_one_is_told_when_it_comes_twice(name: bytes):
-    assert read_head([(name, b"a"), (name, b"b")]).twice == name.decode()
+@pytest.mark.parametrize("values", [(b"a", b"b"), (b"a", b"a"), (b"", b"b"), (b"a", b"")])
+def test_a_header_that_must_be_one_is_told_when_it_comes_twice(name: bytes, values: tuple[bytes, ...]):
+    assert read_head([(name, value) for value in values]).twice == name.decode()
+
+
+def test_what_is_a_list_may_come_in_parts():
+    head = read_head([(b"accept", b"application/json"), (b"accept", b"text/event-stream")])
+    assert (head.twice, head.accepts()) == ("", (True, True))
 
 
 def test_two_requests_share_nothing():
@@ -59,5 +65,5 @@ def test_a_body_is_json_if_its_type_says_so(kind: str, is_json: bool):
     ],
 )
 def test_what_a_client_takes_is_read_with_its_wildcards(accept: str, taken: tuple[bool, bool]):
-    assert Head(accept=accept).accepts() == taken
-    assert Head(accept=accept).accepts() == taken
+    assert Head(taken=[accept]).accepts() == taken
+    assert Head(taken=[accept]).accepts() == taken

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from bascule.gateway.rejection import Rejected
+from bascule.gateway.allowance import TooMuch
+from bascule.gateway.rejection import Rejected, retry_after, too_much
 
 
 @pytest.mark.parametrize(("code", "status"), [(-32700, 400), (-32601, 404), (-32022, 400), (-32603, 200), (17, 200)])
@@ -15,3 +16,11 @@ def test_its_body_is_an_error_of_the_protocol():
     said = json.loads(Rejected(-32602, "no", data={"a": 1}).body(7))
     assert said == {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no", "data": {"a": 1}}}
     assert json.loads(Rejected(-32600, "no").body(None))["id"] is None
+
+
+def test_who_asked_for_too_much_is_told_when_to_come_back():
+    error = TooMuch("enough", 3)
+    said = json.loads(too_much(error))
+    assert (said["id"], said["error"]["code"], said["error"]["data"]) == (None, -32000, {"retry_after": 3})
+    assert "enough" in said["error"]["message"]
+    assert retry_after(error) == [(b"retry-after", b"3")]

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from bascule.config.state import state_folder
+from bascule.store.owners import Member
 from support.gateways import ask
 from support.kit_http import bearer, line_to
 from support.runtime import calls_in, obeying
@@ -27,8 +28,6 @@ async def test_it_leaves_nothing_behind(tmp_path: Path):
         assert len(sockets()) == 1
         await one.stop()
         assert sockets() == []
-        from bascule.store.owners import Member
-
         await owners.join(Member("next", ""))
         assert await owners.renew(Member("next", "")) == (Member("next", ""),)
 

@@ -10,7 +10,7 @@ from bascule.core.errors import PeerRefused
 from bascule.core.jsonvalue import JsonObject
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
-from bascule.links.reception import OnQuestion, Reception
+from bascule.links.reception import AskedOn, OnQuestion, Reception
 from bascule.transports.dispatcher import Response
 from support.links import a_key, a_link, a_plan
 from support.servers import received, stdio
@@ -35,8 +35,8 @@ async def answer_of(name: str, answer: OnQuestion | None, *args: object, **terms
 async def test_a_question_is_answered_for_the_link_it_came_on():
     asked: list[tuple[LinkKey, str, JsonObject]] = []
 
-    async def answer(key: LinkKey, method: str, params: JsonObject) -> Response:
-        asked.append((key, method, params))
+    async def answer(link: AskedOn, method: str, params: JsonObject) -> Response:
+        asked.append((link.key, method, params))
         return Response({"action": "decline"})
 
     _, result = await answer_of("asking", answer)
@@ -46,7 +46,7 @@ async def test_a_question_is_answered_for_the_link_it_came_on():
 
 
 async def test_a_refusal_is_an_error_to_the_server():
-    async def answer(key: LinkKey, method: str, params: JsonObject) -> Response:
+    async def answer(link: AskedOn, method: str, params: JsonObject) -> Response:
         raise PeerRefused("not now", rpc_code=-1)
 
     _, result = await answer_of("asking", answer)
@@ -61,7 +61,7 @@ async def test_without_anyone_to_answer_every_question_is_refused():
 
 
 async def test_a_server_of_the_new_era_has_no_requests_to_make(tmp_path: Path):
-    async def answer(key: LinkKey, method: str, params: JsonObject) -> Response:
+    async def answer(link: AskedOn, method: str, params: JsonObject) -> Response:
         raise AssertionError
 
     link, _ = await answer_of("new", answer, "--log", tmp_path / "log")
@@ -70,10 +70,12 @@ async def test_a_server_of_the_new_era_has_no_requests_to_make(tmp_path: Path):
     assert link._dispatcher.on_request is None
 
 
-@pytest.mark.parametrize(("server", "method"), [("old", "initialize"), ("new", "tools/call")])
-async def test_what_is_offered_is_declared_in_the_words_of_the_era(tmp_path: Path, server: str, method: str):
+@pytest.mark.parametrize(
+    ("server", "method", "said"), [("old", "initialize", "offered"), ("new", "tools/call", "capabilities")]
+)
+async def test_what_is_offered_is_declared_in_the_words_of_the_era(tmp_path: Path, server: str, method: str, said: str):
     offered = {"elicitation": {"form": {}, "url": {}}}
-    await answer_of(server, None, "--log", tmp_path / "log", capabilities=offered)
+    await answer_of(server, None, "--log", tmp_path / "log", **{said: offered})
     sent = next(message for message in received(tmp_path / "log") if message.get("method") == method)
     meta = sent["params"].get("_meta", {})
 
@@ -82,4 +84,4 @@ async def test_what_is_offered_is_declared_in_the_words_of_the_era(tmp_path: Pat
 
 
 def test_by_default_nothing_is_offered():
-    assert (Reception().capabilities, Reception().answer) == ({}, None)
+    assert (Reception().capabilities, Reception().offered, Reception().answer) == ({}, {}, None)

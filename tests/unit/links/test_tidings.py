@@ -9,19 +9,23 @@ from typing import Any
 
 import pytest
 
+from bascule.core.ear import Ear
 from bascule.core.errors import ConnectionLost
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Request
+from bascule.core.sensitivity import Lane
 from bascule.links import tidings
+from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.terms import Agreement
 from bascule.links.tidings import ACKNOWLEDGED, KINDS, LISTEN, Tidings, promised
-from support.links import Journal, a_link, a_plan
+from support.links import ALICE, Journal, a_link, a_plan
 from support.streams import Leave, Loopback
 from support.waiting import fail_after, until
 
 ALL: dict[str, Any] = {kind: {"listChanged": True} for kind in KINDS}
 OLD, NEW = "2025-11-25", "2026-07-28"
+KEY = LinkKey("work", Lane.OPEN, ALICE)
 
 
 class Ears:
@@ -32,7 +36,21 @@ class Ears:
         self.told: list[str] = []
         self.remarks: list[JsonObject] = []
         agreement = Agreement(version, capabilities, {}, "")
-        self.tidings = Tidings(self.peer, self.peer.send, agreement, self.told.append, self.remarks.append)
+        self.updates: list[str] = []
+        self.level_wanted = ""
+        self.tidings = Tidings(self.peer, self.peer.send, agreement, self.told.append, KEY, self)
+
+    def updated(self, key: LinkKey, uri: str) -> None:
+        assert key == KEY
+        self.updates.append(uri)
+
+    def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None:
+        assert key == KEY
+        self.remarks.append(params if ear is None else {**params, "ear": ear})
+
+    def level(self, key: LinkKey) -> str:
+        assert key == KEY
+        return self.level_wanted
 
     def say(self, *methods: str) -> None:
         self.peer.say(*({"jsonrpc": "2.0", "method": method} for method in methods))

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Sampled, Sampling
+from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Respondent, Root, RootsAsked, Sampled, Sampling
 from bascule.core.errors import ProtocolViolation, Refused
-from bascule.runtime.respondent import ELICIT, MAX_ANSWER, SAMPLE, Respondent
+from bascule.runtime import respondent as answering
+from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
+from bascule.runtime.respondent import MAX_ANSWER, MOST_ROOTS
 from bascule.wire.input_required import Question
 from support.links import ALICE
 from support.waiting import fail_after
@@ -34,7 +36,7 @@ SAMPLING = Question(SAMPLE, {"messages": [{"role": "user"}], "maxTokens": 5})
 
 async def answer(respondent: Respondent, question: Question, limit: float = 10.0) -> Any:
     async with fail_after(20, "an answer"):
-        return await respondent.answer("work", ALICE, question, limit)
+        return await answering.answer(respondent, "work", ALICE, question, limit)
 
 
 async def elicited(answered: Any, **params: Any) -> Any:
@@ -51,6 +53,16 @@ def test_what_has_no_callback_is_not_offered():
     assert Respondent().capabilities == {}
     assert Respondent(on_elicit=callback).capabilities == {"elicitation": {"form": {}, "url": {}}}
     assert Respondent(on_sample=callback).capabilities == {"sampling": {}}
+    assert Respondent(on_roots=callback).capabilities == {"roots": {}}
+
+
+def test_what_is_said_not_to_be_offered_is_not():
+    def callback(_: Any) -> Any:
+        raise AssertionError
+
+    assert Respondent(callback, forms=False).capabilities == {"elicitation": {"url": {}}}
+    assert Respondent(callback, addresses=False).capabilities == {"elicitation": {"form": {}}}
+    assert Respondent(on_sample=callback, tools=True).capabilities == {"sampling": {"tools": {}}}
 
 
 @pytest.mark.parametrize(("question", "callback"), [(elicit(), "on_elicit"), (SAMPLING, "on_sample")])
@@ -203,7 +215,35 @@ async def test_no_words_and_words_that_cannot_travel_are_refused(given: Any):
         await answer(Respondent(on_sample=lambda _: given), SAMPLING)
 
 
-@pytest.mark.parametrize("params", [{}, {"messages": "hi"}, {"messages": [], "tools": [{"name": "x"}]}])
-async def test_a_sampling_that_is_malformed_or_wants_tools_is_a_violation(params: dict[str, Any]):
+@pytest.mark.parametrize("params", [{}, {"messages": "hi"}])
+async def test_a_sampling_that_is_malformed_is_a_violation(params: dict[str, Any]):
     with pytest.raises(ProtocolViolation, match="a question of work"):
         await answer(Respondent(on_sample=lambda _: Sampled("Hi.", "m")), Question(SAMPLE, params))
+
+
+async def test_a_model_is_given_tools_only_where_that_is_offered():
+    question = Question(SAMPLE, {"messages": [], "tools": [{"name": "x"}]})
+    with pytest.raises(ProtocolViolation, match="with tools', which was never offered"):
+        await answer(Respondent(on_sample=lambda _: Sampled("Hi.", "m")), question)
+    assert (await answer(Respondent(on_sample=lambda _: Sampled("Hi.", "m"), tools=True), question)).word == "sampled"
+
+
+# Roots
+
+
+async def test_roots_travel_as_the_protocol_has_them():
+    asked: list[RootsAsked] = []
+    given = [Root("file:///a", "A"), Root("file:///b")]
+    answered = await answer(Respondent(on_roots=lambda q: asked.append(q) or given), Question(ROOTS, {}))
+    assert answered.result == {"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}]}
+    assert (answered.word, asked) == ("listed", [RootsAsked("work", ALICE)])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, "file:///a", [{"uri": "file:///a"}], [Root("https://a")], [Root("file:///a")] * (MOST_ROOTS + 1)],
+    ids=["none", "text", "no roots", "no file", "too many"],
+)
+async def test_what_are_no_roots_is_not_sent(given: Any):
+    with pytest.raises(Refused, match="got none"):
+        await answer(Respondent(on_roots=lambda _: given), Question(ROOTS, {}))

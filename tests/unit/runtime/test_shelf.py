@@ -314,11 +314,24 @@ async def test_a_server_that_tells_of_changes_all_the_time_is_not_asked_all_the_
 ):
     monkeypatch.setattr(shelf, "SHORTEST_PAUSE", 600.0)
     async with at_work(offering(tmp_path, uris=("a://1",))) as session:
+        await session.resources()
         for _ in range(10):
-            await session.resources()
             await told(session, "resources")
+            await session.read("a://1")
 
     assert asked(tmp_path).count("resources/list") == 1
+
+
+async def test_all_who_look_after_many_changes_wait_for_the_same_new_list(tmp_path: Path):
+    scenario = {"resources/list": [result(resources=[{"uri": f"a://{n}", "name": "x"}]) for n in (1, 2)]}
+    async with at_work(offering(tmp_path, scenario=scenario)) as session:
+        await session.resources()
+        for _ in range(10):
+            await told(session, "resources")
+        seen = await asyncio.gather(*(session.resources() for _ in range(10)))
+
+    assert [[spec.address for spec in specs] for specs in seen] == [["a://2"]] * 10
+    assert asked(tmp_path).count("resources/list") == 2
 
 
 # Edits of the config

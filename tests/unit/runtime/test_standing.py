@@ -82,6 +82,19 @@ async def test_what_was_found_is_forgotten_when_the_catalog_changes(log: Path):
         assert stands.known("work_act") is entry
 
 
+async def test_servers_are_gone_through_only_when_the_catalog_has_changed(log: Path):
+    async with standing(obeying(log)) as alice:
+        await alice.resolve("work_act")
+        listings, before = alice.roster.listings, alice.toolbox
+        known, listings.servers = listings.servers, {}
+        assert alice.toolbox is before
+
+        listings.adopt(known)
+        assert alice.toolbox is before
+        listings.forget("work")
+        assert alice.toolbox.all_specs() == ()
+
+
 async def test_an_unknown_tool_is_answered_alike_on_both_ways(log: Path):
     async with standing(obeying(log)) as stands:
         with pytest.raises(UnknownTool) as caught:

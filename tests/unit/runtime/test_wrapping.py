@@ -12,9 +12,12 @@ from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.runtime.prepared import Prepared
+from bascule.runtime.trail import Trail
 from bascule.runtime.wrapping import Wrapped, Wrapping, _Course, _since_sent
 from support.links import ALICE
 from support.virtual_time import in_virtual_time
+
+TRAIL = Trail.of(ToolCall("work_act", {}))
 
 
 def a_spec(tool: str) -> ToolSpec:
@@ -86,7 +89,7 @@ def in_the_course(tool: Tool, body: Callable[[_Course], Awaitable[Any]], limit: 
     async def course() -> float:
         now = asyncio.get_running_loop().time
         began = now()
-        made = _Course(cast("Any", Stand(limit)), Prepared("tools/call", "work", {}), "work_act", tool.carry)
+        made = _Course(cast("Any", Stand(limit)), Prepared("tools/call", "work", {}), TRAIL, tool.carry)
         await made.wait_for(asyncio.ensure_future(body(made)))
         return now() - began
 

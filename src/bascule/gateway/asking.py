@@ -1,0 +1,121 @@
+"""Puts what servers ask to a client, and reads its answers: a client as the respondent of its own request."""
+
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from bascule.core.answer import (
+    Accept,
+    Cancel,
+    Continued,
+    Decline,
+    ElicitAnswer,
+    Elicitation,
+    Respondent,
+    Root,
+    RootsAsked,
+    Sampled,
+    Sampling,
+)
+from bascule.core.jsonvalue import JsonObject, as_object, as_text, is_array, is_object
+from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
+
+_log = logging.getLogger("bascule.gateway")
+
+Ask = Callable[[str, JsonObject], Awaitable[Any]]
+"""Puts a question to a client, and gives its answer as it came. Raises `NotAnswered`."""
+
+
+class NotAnswered(Exception):
+    """A client that answered with an error, or that could not be asked."""
+
+
+class Asker:
+    """One client, asked in the words of its era. What it answers is checked by whoever wanted to know."""
+
+    def __init__(self, ask: Ask, *, new: bool) -> None:
+        self._ask = ask
+        self._new = new
+
+    async def elicit(self, question: Elicitation) -> ElicitAnswer:
+        params = {key: value for key, value in question.raw.items() if key not in _OTHER_ERAS}
+        if not self._new and question.mode == "url":
+            # The old era wants one, and servers of the new one have none.
+            params["elicitationId"] = as_text(question.raw.get("elicitationId")) or secrets.token_urlsafe(16)
+        return accepted(await self._answer(ELICIT, params))
+
+    async def sample(self, question: Sampling) -> Sampled | None:
+        params = {key: value for key, value in question.params.items() if key not in _OTHER_ERAS}
+        return sampled(await self._answer(SAMPLE, params))
+
+    async def roots(self, _question: RootsAsked) -> list[Root] | None:
+        return listed(await self._answer(ROOTS, {}))
+
+    async def _answer(self, method: str, params: JsonObject) -> JsonObject:
+        try:
+            return as_object(await self._ask(method, params))
+        except NotAnswered as error:
+            _log.info("a client did not answer %s: %s", method, error)
+            return {}
+
+
+_OTHER_ERAS = frozenset({"elicitationId", "task", "_meta"})
+"""What only one era has, or is between us and the server alone."""
+
+
+def respondent_of(
+    offered: Mapping[str, Any], ask: Ask, *, new: bool, passes_on: bool = False, continued: Continued | None = None
+) -> Respondent:
+    """A client as a respondent. What it does not offer it is never asked."""
+    asker = Asker(ask, new=new)
+    elicitation, sampling = offered.get("elicitation"), offered.get("sampling")
+    modes = as_object(elicitation)
+    return Respondent(
+        asker.elicit if is_object(elicitation) else None,
+        asker.sample if is_object(sampling) else None,
+        asker.roots if is_object(offered.get("roots")) else None,
+        # There were only forms before there were modes.
+        forms="form" in modes or "url" not in modes,
+        addresses="url" in modes,
+        tools="tools" in as_object(sampling),
+        passes_on=passes_on,
+        continued=continued,
+    )
+
+
+def given(answer: Any) -> Respondent:
+    """A client that has answered already, whatever it was asked."""
+
+    async def ask(_method: str, _params: JsonObject) -> Any:
+        return answer
+
+    asker = Asker(ask, new=True)
+    return Respondent(asker.elicit, asker.sample, asker.roots, tools=True)
+
+
+def accepted(answer: JsonObject) -> ElicitAnswer:
+    match answer.get("action"):
+        case "accept":
+            return Accept(as_object(answer.get("content")))
+        case "cancel":
+            return Cancel()
+        case _:
+            return Decline()
+
+
+def sampled(answer: JsonObject) -> Sampled | None:
+    content: Any = answer.get("content")
+    model = answer.get("model")
+    blocks: list[Any] = content if is_array(content) else [content]
+    fits = all(is_object(block) and isinstance(block.get("type"), str) for block in blocks)
+    if not fits or not isinstance(model, str) or answer.get("role") != "assistant":
+        return None
+    return Sampled(content, model, as_text(answer.get("stopReason")))
+
+
+def listed(answer: JsonObject) -> list[Root] | None:
+    roots = answer.get("roots")
+    if not is_array(roots) or not all(is_object(root) and isinstance(root.get("uri"), str) for root in roots):
+        return None
+    return [Root(root["uri"], as_text(root.get("name"))) for root in roots]

@@ -1,0 +1,300 @@
+"""One client on a byte stream: what it sends is served side by side, and it is told as much as it reads."""
+
+import asyncio
+import itertools
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.gateway.asking import NotAnswered
+from bascule.gateway.desk import Desk
+from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.gateway.turn import Turn
+from bascule.transports.outbox import Outbox, Outgoing
+from bascule.wire.framing import as_line
+from bascule.wire.jsonrpc import Message, write_error, write_notification, write_request, write_result
+from bascule.wire.long_lines import LongLines, TooLong
+from bascule.wire.stamp import INTERNAL_ERROR
+
+_log = logging.getLogger("bascule.gateway")
+
+UNDER_WAY = 256
+"""Requests that are served at once. More wait for their turn; each may hold an answer that nobody reads yet."""
+
+WAITING = 8 * 1024 * 1024
+"""Bytes of requests that wait for their turn before no more is read."""
+
+OVERHEAD = 512
+"""Bytes that a request holds beside its own."""
+
+
+class Source(Protocol):
+    """Where the bytes come from, as the loop's transports are."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Due(msgspec.Struct, frozen=True):
+    """Something that is to be answered, or is to be told why it is not served."""
+
+    id: Any
+    size: int
+    asked: Asked | None = None
+    rejected: Rejected | None = None
+
+
+class Connection:
+    """The conversation with one client, who may be of either era, from the first byte to the last."""
+
+    def __init__(self, desk: Desk, max_message: int) -> None:
+        self._desk = desk
+        self._max_message = max_message
+        self._lines = LongLines(max_message)
+        self._source: Source | None = None
+        self._outbox: Outbox | None = None
+        self._waiting: OrderedDict[Any, Due] = OrderedDict()
+        """By the ids that the client gave them."""
+        self._size = 0
+        """Bytes of those that wait."""
+        self._full = False
+        """Whether no more is read, until fewer wait."""
+        self._running: dict[Any, asyncio.Task[None]] = {}
+        self._aside: dict[Any, asyncio.Task[None]] = {}
+        """Those that go on although they were answered: their client is away to find out what it was asked."""
+        self._asked: dict[str, asyncio.Future[Message]] = {}
+        """What the client was asked, by the ids that we gave."""
+        self._numbers = itertools.count(1)
+        self.capabilities: Mapping[str, Any] = {}
+        """What a client of the old era said that it can be asked."""
+        self._ending = self._over = False
+        self._flowing = asyncio.Event()
+        """Whether the client reads what it is sent."""
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done once nothing can be said to the client any more."""
+
+    # What comes in
+
+    def read_from(self, source: Source) -> None:
+        self._source = source
+
+    def feed(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            if not self._over:
+                self._take(line)
+        self._go_on()
+
+    def _take(self, line: bytes | TooLong) -> None:
+        if isinstance(line, TooLong):
+            words = f"a message may have {self._max_message} bytes, and this one has more"
+            return self._owe(Due(line.id, 0, rejected=Rejected(INVALID_REQUEST, words)))
+        try:
+            message = read_body(line)
+        except Rejected as rejected:
+            return self._owe(Due(None, len(line), rejected=rejected))
+        if _is_reply(message):
+            return self._take_answer(message)
+        try:
+            asked = _checked(message)
+        except Rejected as rejected:
+            # A notification is not answered, however wrong it is.
+            if message.id is not None or message.method is None:
+                self._owe(Due(_plain(message.id), len(line), rejected=rejected))
+            return None
+        return self._note(asked) if asked.id is None else self._owe(Due(asked.id, len(line), asked))
+
+    def _take_answer(self, message: Message) -> None:
+        """What it was not asked is let be."""
+        answer = self._asked.get(str(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
+    def _owe(self, due: Due) -> None:
+        if self._ending and due.asked is not None:
+            due = Due(due.id, 0, rejected=Rejected(INTERNAL_ERROR, "the gateway is about to end"))
+        elif due.id is not None and (due.id in self._running or due.id in self._waiting):
+            # Under that id, it would be taken for the answer to the other.
+            due = Due(None, 0, rejected=Rejected(INVALID_REQUEST, f"the id {due.id!r:.100} is in use"))
+        # What has no id is nobody's, and cannot be taken back.
+        self._waiting[object() if due.id is None else due.id] = due
+        self._size += due.size + OVERHEAD
+        self._idle.clear()
+
+    def _note(self, asked: Asked) -> None:
+        """A notification. One says something that matters here: that an answer is no longer wanted."""
+        unwanted = _plain(asked.params.get("requestId"))
+        if asked.method != "notifications/cancelled" or unwanted is None:
+            return
+        if unwanted in self._running:
+            self._running[unwanted].cancel()
+        elif unwanted in self._waiting:
+            self._size -= self._waiting.pop(unwanted).size + OVERHEAD
+
+    def _go_on(self) -> None:
+        """Begin what can be begun, and read no more than can wait."""
+        while self._waiting and len(self._running) < UNDER_WAY and self._flowing.is_set():
+            key, due = self._waiting.popitem(last=False)
+            self._size -= due.size + OVERHEAD
+            turn = None if due.asked is None else Turn(self, key, due.asked)
+            self._running[key] = task = asyncio.create_task(self._serve(due, turn))
+            task.add_done_callback(partial(self._served, key, turn))
+        if not self._waiting and not self._running:
+            self._idle.set()
+        if self._source is None:
+            return
+        if not self._full and self._size > WAITING:
+            self._full = True
+            self._source.pause_reading()
+        elif self._full and self._size <= WAITING // 2:
+            self._full = False
+            self._source.resume_reading()
+
+    async def _serve(self, due: Due, turn: Turn | None) -> None:
+        try:
+            if turn is None:
+                assert due.rejected is not None
+                raise due.rejected
+            if turn.asked.method == "initialize":
+                self.capabilities = as_object(turn.asked.params.get("capabilities"))
+            answer = write_result(due.id, await self._desk.serve(turn.asked, turn))
+        except Rejected as rejected:
+            answer = rejected.body(due.id)
+        if turn is None or not turn.answered:
+            await self._say(answer)
+
+    def _served(self, key: Any, turn: Turn | None, task: asyncio.Task[None]) -> None:
+        if turn is not None and turn.answered:
+            self._aside.pop(turn.key, None)
+        else:
+            del self._running[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a request could not be answered", exc_info=error)
+            if turn is None or not turn.answered:
+                self._put(write_error(_plain(key), INTERNAL_ERROR, "an error of the gateway; its log says more"))
+        self._go_on()
+
+    # What a request needs
+
+    async def tell(self, method: str, params: JsonObject) -> None:
+        """Waits for a client that reads slowly."""
+        await self._say(write_notification(method, params))
+
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """A request of ours to a client of the old era. Raises `NotAnswered`."""
+        name = f"bascule-{next(self._numbers)}"
+        self._asked[name] = answer = asyncio.get_running_loop().create_future()
+        try:
+            await self._say(write_request(name, method, params))
+            return _answer_of(await answer)
+        except asyncio.CancelledError:
+            # It is of no use any more, so nobody needs to think about it.
+            taken_back = {"requestId": name, "reason": "nobody waits for it"}
+            self._put(write_notification("notifications/cancelled", taken_back))
+            raise
+        finally:
+            del self._asked[name]
+
+    async def put_aside(self, turn: Turn, result: JsonObject) -> None:
+        """Answer a request that goes on. Its id is free then, and its client need not wait for its end."""
+        answered, task = turn.key, self._running.pop(turn.key)
+        turn.key = object()
+        self._aside[turn.key] = task
+        await self._say(write_result(_plain(answered), result))
+        self._go_on()
+
+    def take_back(self, turn: Turn) -> None:
+        task = self._aside.get(turn.key) or self._running.get(turn.key)
+        if task is not None:
+            task.cancel()
+
+    # What goes out
+
+    def write_to(self, write: Callable[[bytes], None]) -> None:
+        self._outbox = Outbox(write)
+        self._flowing.set()
+
+    def pause_output(self) -> None:
+        assert self._outbox is not None
+        self._outbox.pause()
+        self._flowing.clear()
+
+    def resume_output(self) -> None:
+        assert self._outbox is not None
+        self._outbox.resume()
+        if not self._outbox.paused:
+            self._flowing.set()
+            self._go_on()
+
+    def lose_output(self) -> None:
+        """The client reads no more. What was asked for is for nobody."""
+        if not self.gone.done():
+            self.gone.set_result(None)
+        self._outbox = None
+        self.give_up()
+
+    async def _say(self, message: bytes) -> None:
+        # Those who waited all wake at once, and the first of them may fill the pipe again.
+        while not self._flowing.is_set():
+            await self._flowing.wait()
+        self._put(message)
+
+    def _put(self, message: bytes) -> None:
+        if self._outbox is not None:
+            self._outbox.put(Outgoing(as_line(message)))
+
+    # Its end
+
+    async def finish(self, seconds: float) -> None:
+        """Begin nothing new, and wait so long at most for what is under way; what is not answered by then is taken
+        back."""
+        self._ending = True
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            self.give_up()
+            await self._idle.wait()
+        for task in self._aside.values():
+            task.cancel()
+        await asyncio.gather(*self._aside.values(), return_exceptions=True)
+
+    def give_up(self) -> None:
+        """Take back everything that is under way, and take nothing more."""
+        self._ending = self._over = True
+        self._waiting.clear()
+        self._size = 0
+        for task in (*self._running.values(), *self._aside.values()):
+            task.cancel()
+        self._go_on()
+
+
+def _checked(message: Message) -> Asked:
+    asked = check_shape(message, None)
+    if asked.new and asked.id is not None:
+        check_new(asked, None)
+    return asked
+
+
+def _answer_of(message: Message) -> Any:
+    if message.error is not msgspec.UNSET:
+        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
+    return message.result
+
+
+def _is_reply(message: Message) -> bool:
+    said = message.result is not msgspec.UNSET or message.error is not msgspec.UNSET
+    return said and message.method is None
+
+
+def _plain(request_id: Any) -> str | int | None:
+    """An id as it may be; anything else is none."""
+    return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None

@@ -1,0 +1,140 @@
+"""What a client has still to be told of what happens between its requests, over whatever connection it came."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import suppress
+from typing import Any
+
+from bascule.core.ear import reaches
+from bascule.core.jsonvalue import JsonObject
+from bascule.links.tidings import KINDS, REMARK, UPDATED, Kind
+from bascule.wire.stamp import SUBSCRIPTION_KEY
+
+Tell = Callable[[str, JsonObject], Awaitable[None]]
+"""Tells the client something. Waits for one that reads slowly."""
+
+DEFAULT_LEVEL = "info"
+"""From which level on a client of the old era hears what servers remark, until it says how much it wants."""
+
+MOST_UPDATES = 256
+"""Resources that have changed and were not told yet. Beyond that, what changed below a resource is told as the resource
+itself."""
+
+MOST_REMARKS = 64
+"""Remarks that wait to be told. Of more, the newest are kept."""
+
+SHORTEST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
+"""Seconds between two tellings. They double for as long as there is always more to tell: a burst is told as one."""
+
+
+class Outlet:
+    """One client's news: which lists have changed, which resources, what servers remark. Everything is put here in the
+    step in which it happens, and told as the client reads; what happens meanwhile is told as one. It never grows."""
+
+    def __init__(self, *, kinds: Collection[Kind] = KINDS, subscription: Any = None) -> None:
+        """`subscription` is the id of the request by which a client of the new era listens; that hears no remarks."""
+        self.asked = ""
+        """From which level on the client has asked to hear remarks."""
+        self._default = DEFAULT_LEVEL if subscription is None else ""
+        self.resources: dict[str, Callable[[], None]] = {}
+        """The resources that a client of the old era has subscribed to, each with how to give it up."""
+        self.delivering = False
+        self._kinds = frozenset(kinds)
+        self._meta: JsonObject = {} if subscription is None else {"_meta": {SUBSCRIPTION_KEY: subscription}}
+        self._changed: dict[Kind, None] = {}
+        self._updated: dict[str, None] = {}
+        self._remarks: deque[JsonObject] = deque(maxlen=MOST_REMARKS)
+        self._missed = 0
+        self._news = asyncio.Event()
+        self._over = asyncio.Event()
+        self._on_close: list[Callable[[], None]] = []
+
+    @property
+    def level(self) -> str:
+        """From which level on remarks are told. Empty: not at all."""
+        return self.asked or self._default
+
+    # What happens. None of these waits.
+
+    def changed(self, kind: Kind) -> None:
+        """A list may have changed."""
+        if kind in self._kinds:
+            self._changed[kind] = None
+            self._news.set()
+
+    def updated(self, uri: str, subscribed: str) -> None:
+        """A resource has changed: the one that the client subscribed to, or one below it."""
+        self._updated[uri if len(self._updated) < MOST_UPDATES else subscribed] = None
+        self._news.set()
+
+    def remarked(self, params: JsonObject) -> None:
+        """A server has remarked something. Not kept for a client that is not there to hear it."""
+        if self.delivering and reaches(params.get("level"), self.level):
+            self._missed += len(self._remarks) == MOST_REMARKS
+            self._remarks.append(params)
+            self._news.set()
+
+    def ended(self) -> None:
+        """Nothing is done for this agent session any more."""
+        self.close()
+
+    # The client's side.
+
+    def on_close(self, do: Callable[[], None]) -> None:
+        """Have this done once nothing is told any more."""
+        self._on_close.append(do)
+
+    def close(self) -> None:
+        """Tell nothing any more. May be called twice."""
+        if not self._over.is_set():
+            self._over.set()
+            self._news.set()
+            for do in (*self.resources.values(), *self._on_close):
+                do()
+
+    @property
+    def closed(self) -> bool:
+        return self._over.is_set()
+
+    async def deliver(self, tell: Tell) -> None:
+        """Tell the client what there is to tell, until `close`. One at a time may do this."""
+        self.delivering = True
+        pause = SHORTEST_PAUSE
+        try:
+            while not self.closed:
+                await self._news.wait()
+                if self.closed:
+                    return
+                for method, params in self._take():
+                    await tell(method, params)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._over.wait()
+                pause = min(2 * pause, LONGEST_PAUSE) if self._news.is_set() else SHORTEST_PAUSE
+        finally:
+            self.delivering = False
+            self._remarks.clear()
+
+    def _take(self) -> Iterator[tuple[str, JsonObject]]:
+        """All there is now. What comes while it is told is for the next time."""
+        self._news.clear()
+        changed, self._changed = self._changed, {}
+        updated, self._updated = self._updated, {}
+        remarks, missed = [*self._remarks], self._missed
+        self._remarks.clear()
+        self._missed = 0
+        for kind in changed:
+            yield f"notifications/{kind}/list_changed", {**self._meta}
+        for uri in updated:
+            yield UPDATED, {"uri": uri, **self._meta}
+        if missed:
+            yield REMARK, left_out(missed)
+        for params in remarks:
+            yield REMARK, params
+
+
+def left_out(count: int) -> JsonObject:
+    """What is told in place of remarks that came faster than the client reads."""
+    return {"level": "warning", "logger": "bascule", "data": f"{count} log messages were left out"}

@@ -1,0 +1,80 @@
+"""What a client of the old era says that it wants to hear: which resources, and how much of what servers remark."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from bascule.core.ear import LEVELS
+from bascule.core.jsonvalue import JsonObject
+from bascule.gateway.answers import failed_request
+from bascule.gateway.client import Client
+from bascule.gateway.envelope import Asked
+from bascule.gateway.listening import MOST_RESOURCES
+from bascule.gateway.outlet import Outlet
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.links.tidings import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
+from bascule.runtime.session import AgentSession
+from bascule.wire.stamp import INVALID_PARAMS
+
+WISHES = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
+
+
+def opened(session: AgentSession) -> Outlet:
+    """Where a client of the old era is told of news from now on, until it is closed."""
+    outlet = Outlet()
+    session.listen(outlet)
+    outlet.on_close(partial(session.leave, outlet))
+    return outlet
+
+
+class Wishes:
+    """Serves the requests with which one client says so."""
+
+    def __init__(self, session: AgentSession, outlet: Outlet | None) -> None:
+        """Without an outlet, there is nowhere to tell the client anything."""
+        self._session = session
+        self._outlet = outlet
+
+    async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject:  # noqa: ARG002 -- as a desk does
+        """The result. Raises `Rejected`."""
+        if self._outlet is None:
+            raise Rejected(INVALID_REQUEST, "this wants a session: begin one with initialize", status=400)
+        serve: dict[str, Callable[[Asked, Outlet], Awaitable[None]]] = {
+            SET_LEVEL: self._set_level,
+            SUBSCRIBE: self._subscribe,
+            UNSUBSCRIBE: self._unsubscribe,
+        }
+        await serve[asked.method](asked, self._outlet)
+        return {}
+
+    async def _set_level(self, asked: Asked, outlet: Outlet) -> None:
+        level = asked.params.get("level")
+        if level not in LEVELS:
+            raise Rejected(INVALID_PARAMS, f"level is one of {', '.join(LEVELS)}", status=200)
+        outlet.asked = str(level)
+        await self._session.tune()
+
+    async def _subscribe(self, asked: Asked, outlet: Outlet) -> None:
+        uri = _uri(asked)
+        if uri not in outlet.resources and len(outlet.resources) >= MOST_RESOURCES:
+            raise Rejected(INVALID_PARAMS, f"one client may be subscribed to {MOST_RESOURCES} resources", status=200)
+        failure = await self._session.subscribe(uri, outlet)
+        if failure is not None:
+            raise failed_request(failure, new=False)
+        if outlet.closed:
+            self._session.unsubscribe(uri, outlet)
+        elif uri not in outlet.resources:
+            give_up = partial(self._session.unsubscribe, uri, outlet)
+            outlet.resources[uri] = give_up
+
+    async def _unsubscribe(self, asked: Asked, outlet: Outlet) -> None:
+        """Also of what was never subscribed to: there is nothing to be told of it then either."""
+        give_up = outlet.resources.pop(_uri(asked), None)
+        if give_up is not None:
+            give_up()
+
+
+def _uri(asked: Asked) -> str:
+    uri = asked.params.get("uri")
+    if not isinstance(uri, str):
+        raise Rejected(INVALID_PARAMS, "uri must be text", status=200)
+    return uri

@@ -1,0 +1,37 @@
+"""Who is told what servers say unasked, beside that their lists have changed."""
+
+from typing import Protocol
+
+from bascule.core.ear import Ear
+from bascule.core.jsonvalue import JsonObject
+from bascule.links.key import LinkKey
+
+
+class Hears(Protocol):
+    """Somebody who listens on all links. None of these may block."""
+
+    def updated(self, key: LinkKey, uri: str) -> None:
+        """The server says that a resource has changed."""
+        ...
+
+    def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None:
+        """The server remarks something: in the course of the request for which somebody listens, if `ear` is given."""
+        ...
+
+    def level(self, key: LinkKey) -> str:
+        """The lowest level at which anybody wants to hear remarks on this link. Empty, if nobody has said."""
+        ...
+
+
+class Unheard:
+    """Nobody."""
+
+    def updated(self, key: LinkKey, uri: str) -> None: ...
+
+    def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None: ...
+
+    def level(self, key: LinkKey) -> str:  # noqa: ARG002
+        return ""
+
+
+UNHEARD: Hears = Unheard()

@@ -1,0 +1,305 @@
+"""What happens on the servers' side, told to whoever listens for an agent session, and to nobody else. Nothing here
+waits for any of them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import msgspec
+
+from bascule.core.ear import LEVELS, Ear, most_talkative, reaches
+from bascule.core.jsonvalue import JsonObject, as_text
+from bascule.core.masking import Mask
+from bascule.core.principal import Nobody, Principal
+from bascule.links.key import LinkKey
+from bascule.links.link import Link
+from bascule.links.pool import DEAD, Pool
+from bascule.links.tidings import KINDS, Kind
+
+SETTLING = 0.02
+"""Seconds in which several changes of the lists become one."""
+
+LONGEST = 16 * 1024
+"""Bytes of a remark that are passed on. What is longer is passed on as the beginning of its text."""
+
+
+class Listener(Protocol):
+    """Somebody who listens for an agent session. None of these may block."""
+
+    @property
+    def asked(self) -> str:
+        """The level from which on they have asked to hear what servers remark. Empty, if they have not said."""
+        ...
+
+    def changed(self, kind: Kind) -> None:
+        """One of its lists is another one now."""
+        ...
+
+    def updated(self, uri: str, subscribed: str) -> None:
+        """A resource they subscribed to has changed, or one below it."""
+        ...
+
+    def remarked(self, params: JsonObject) -> None:
+        """A server remarked something, outside of any request that is known."""
+        ...
+
+    def ended(self) -> None:
+        """An operator has ended the agent session."""
+        ...
+
+
+class Subscribed(Protocol):
+    """The resources to which listeners of one agent session have subscribed."""
+
+    def updated(self, key: LinkKey, uri: str) -> None: ...
+
+    def lost(self, link: Link) -> None:
+        """A link has ended, and what was subscribed to on it."""
+        ...
+
+    def moved(self) -> None:
+        """The agent session may be on another lane now."""
+        ...
+
+    def holds(self, key: LinkKey, uri: str) -> bool: ...
+
+    async def close(self) -> None: ...
+
+
+class Lists(Protocol):
+    """What is known of what servers offer to whom."""
+
+    @property
+    def masks(self) -> Mapping[str, Mask]: ...
+
+    def unsettled(self, principal: Principal) -> tuple[str, ...]: ...
+
+    def prints(self, principal: Principal, moved: Mapping[tuple[Principal, str, Kind], int]) -> Mapping[Kind, Any]:
+        """Something for each list that is another thing once the list is another one."""
+        ...
+
+    @property
+    def links(self) -> Pool: ...
+
+
+class Audience:
+    """Who listens for one agent session."""
+
+    __slots__ = ("due", "ears", "known", "level", "listeners", "looking", "subscribed")
+
+    def __init__(self) -> None:
+        self.listeners: dict[Listener, None] = {}
+        self.ears: dict[Ear, None] = {}
+        self.subscribed: Subscribed | None = None
+        self.known: Mapping[Kind, Any] | None = None
+        """The lists as they were told last. None until somebody has looked at them."""
+        self.looking = 0
+        """How many look at the lists just now: what is found for the first time is no change."""
+        self.level = ""
+        """The most talkative level that any of its requests has asked for."""
+        self.due: asyncio.TimerHandle | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not self.listeners and not self.ears and self.subscribed is None
+
+
+class News:
+    """All audiences of one runtime."""
+
+    def __init__(self, lists: Lists, record: Callable[[str, Principal, Mask, JsonObject], None]) -> None:
+        self._lists = lists
+        self._record = record
+        self._audiences: dict[Principal, Audience] = {}
+        self._moved = Counter[tuple[Principal, str, Kind]]()
+
+    # Listening
+
+    def listen(self, principal: Principal, listener: Listener) -> None:
+        audience = self._audience(principal)
+        if not audience.listeners and not self._lists.unsettled(principal):
+            audience.known = self._lists.prints(principal, self._moved)
+        audience.listeners[listener] = None
+
+    def leave(self, principal: Principal, listener: Listener) -> None:
+        audience = self._audiences.get(principal)
+        if audience is not None:
+            audience.listeners.pop(listener, None)
+            if not audience.listeners:
+                audience.known = None
+            self._tidy(principal, audience)
+
+    @contextmanager
+    def attended(self, principal: Principal, ear: Ear) -> Generator[None]:
+        """While a request is served for which somebody listens."""
+        audience = self._audience(principal)
+        audience.ears[ear] = None
+        try:
+            yield
+        finally:
+            audience.ears.pop(ear, None)
+            self._tidy(principal, audience)
+
+    def subscribe(self, principal: Principal, subscribed: Subscribed) -> None:
+        """Have these told of resources that change."""
+        self._audience(principal).subscribed = subscribed
+
+    @contextmanager
+    def looking(self, principal: Principal) -> Generator[None]:
+        """While somebody asks for a list: what is there for the first time is no news to them."""
+        audience = self._audiences.get(principal)
+        if audience is None:
+            yield
+            return
+        audience.looking += 1
+        try:
+            yield
+        finally:
+            audience.looking -= 1
+            if audience.known is None:
+                audience.known = self._lists.prints(principal, self._moved)
+            elif not audience.looking:
+                self._mark(principal, audience)
+
+    def others_hold(self, key: LinkKey, uri: str) -> bool:
+        """Whether anybody is subscribed to a resource on this link."""
+        return any(each.subscribed is not None and each.subscribed.holds(key, uri) for each in self._heard_on(key))
+
+    async def tune(self, principal: Principal, level: str = "") -> None:
+        """Have servers remark as much as is wanted by now, also by a request that is about to be made."""
+        if level:
+            audience = self._audience(principal)
+            if most_talkative(level, audience.level) == audience.level:
+                return
+            audience.level = most_talkative(level, audience.level)
+        links = [link for link in self._lists.links.links() if link.key.principal == principal or _shared(link.key)]
+        await asyncio.gather(*(link.tune() for link in links))
+
+    async def close(self) -> None:
+        audiences, self._audiences = self._audiences, {}
+        for audience in audiences.values():
+            if audience.due is not None:
+                audience.due.cancel()
+            for listener in tuple(audience.listeners):
+                listener.ended()
+            if audience.subscribed is not None:
+                await audience.subscribed.close()
+
+    # What happens
+
+    def changed(self, principal: Principal | None) -> None:
+        """What one principal is shown may have changed, or what everyone is."""
+        if principal is None or isinstance(principal, Nobody):
+            for each, audience in self._audiences.items():
+                self._mark(each, audience)
+        elif (audience := self._audiences.get(principal)) is not None:
+            self._mark(principal, audience)
+
+    def told(self, key: LinkKey, kind: Kind) -> None:
+        """A server says that a list has changed. Its tools are looked at first."""
+        if kind != "tools":
+            self._moved[key.principal, key.server, kind] += 1
+            self.changed(key.principal)
+
+    def moved(self, principal: Principal, *, ended: bool) -> None:
+        """An agent session has become more private, or is over."""
+        audience = self._audiences.get(principal)
+        if audience is None:
+            return
+        if ended:
+            for listener in tuple(audience.listeners):
+                listener.ended()
+        if audience.subscribed is not None:
+            audience.subscribed.moved()
+        self._mark(principal, audience)
+
+    def link_changed(self, link: Link) -> None:
+        if link.condition.state in DEAD:
+            for audience in self._heard_on(link.key):
+                if audience.subscribed is not None:
+                    audience.subscribed.lost(link)
+
+    def updated(self, key: LinkKey, uri: str) -> None:
+        for audience in self._heard_on(key):
+            if audience.subscribed is not None:
+                audience.subscribed.updated(key, uri)
+
+    def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None:
+        """To the request in whose course it was said; where that is not known, to those of the agent session that are
+        under way at that server, else to its listeners. Of a server that is shared it is not known whose it is."""
+        mask = self._lists.masks.get(key.server) or Mask()
+        self._record(key.server, key.principal, mask, params)
+        if ear is not None:
+            if reaches(params.get("level"), ear.level):
+                ear.hear(key.server, _shown(key.server, mask, params))
+            return
+        audience = None if _shared(key) else self._audiences.get(key.principal)
+        if audience is None:
+            return
+        shown = _shown(key.server, mask, params)
+        ears = [each for each in audience.ears if each.is_at(key.server)]
+        for each in ears:
+            if reaches(params.get("level"), each.level):
+                each.hear(key.server, shown)
+        for listener in audience.listeners if not ears else ():
+            listener.remarked(shown)
+
+    def level(self, key: LinkKey) -> str:
+        return most_talkative(
+            *(each.level for each in self._heard_on(key)),
+            *(listener.asked for each in self._heard_on(key) for listener in each.listeners),
+        )
+
+    # Lists
+
+    def _mark(self, principal: Principal, audience: Audience) -> None:
+        if audience.listeners and audience.due is None:
+            loop = asyncio.get_running_loop()
+            audience.due = loop.call_later(SETTLING, self._look, principal, audience)
+
+    def _look(self, principal: Principal, audience: Audience) -> None:
+        audience.due = None
+        if audience.looking or not audience.listeners:
+            return
+        prints = self._lists.prints(principal, self._moved)
+        known, audience.known = audience.known or {}, prints
+        for kind in KINDS:
+            if prints[kind] != known.get(kind, ()):
+                for listener in audience.listeners:
+                    listener.changed(kind)
+
+    def _audience(self, principal: Principal) -> Audience:
+        audience = self._audiences.get(principal)
+        if audience is None:
+            audience = self._audiences[principal] = Audience()
+        return audience
+
+    def _heard_on(self, key: LinkKey) -> Iterable[Audience]:
+        if _shared(key):
+            return tuple(self._audiences.values())
+        audience = self._audiences.get(key.principal)
+        return () if audience is None else (audience,)
+
+    def _tidy(self, principal: Principal, audience: Audience) -> None:
+        if audience.empty and self._audiences.get(principal) is audience:
+            if audience.due is not None:
+                audience.due.cancel()
+            del self._audiences[principal]
+
+
+def _shared(key: LinkKey) -> bool:
+    return isinstance(key.principal, Nobody)
+
+
+def _shown(server: str, mask: Mask, params: JsonObject) -> JsonObject:
+    """A remark as it is passed on: whose it is, without their secrets, and no longer than it need be."""
+    level = params.get("level")
+    name = mask.text((as_text(params.get("logger")) or "")[:100])
+    data = mask.value(params.get("data"))
+    written = msgspec.json.encode(data)
+    if len(written) > LONGEST:
+        data = (data if isinstance(data, str) else written.decode())[: LONGEST // 4] + " …"
+    logger = f"{server}.{name}" if name else server
+    return {"level": level if level in LEVELS else "info", "logger": logger, "data": data}

@@ -1,0 +1,142 @@
+"""A POST put straight on one of aiohttp's connections.
+
+aiohttp's client makes a request and a response of forty attributes each, copies the headers five times and starts a
+task to write the body. Every call takes this way, so a message that fits one write leaves in one: the bytes of its head
+are kept, and aiohttp is asked for what it is best at, its connections and its parser.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from aiohttp import (
+    ClientConnectionResetError,
+    ClientRequest,
+    ClientResponseError,
+    ClientSession,
+    ClientTimeout,
+    ConnectionTimeoutError,
+    RequestInfo,
+    hdrs,
+)
+from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from bascule.core.errors import BasculeError
+from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_response import DirectResponse
+
+MOST_HEADS = 1024
+"""Heads that are kept: one for each tool, as a rule. With more, they are made anew."""
+
+BUFFER = 64 * 1024
+"""Bytes of a body that are taken in before the server is held up: as aiohttp's own client has it."""
+
+
+class Direct:
+    """Requests to one URL, on connections of one session."""
+
+    def __init__(self, session: ClientSession, url: URL, connect_timeout: float) -> None:
+        self.url = url
+        self._session = session
+        self._timeout = ClientTimeout(total=None, sock_connect=connect_timeout)
+        self._heads: dict[object, bytes] = {}
+        self._request = self._made({})
+        """Tells aiohttp where to connect to; it is never sent itself."""
+
+    async def post(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> DirectResponse:
+        """Send a message of at most `PIECE` bytes, under the terms of its exchange. Raises what aiohttp's client does,
+        and `PermitLost` where there is no leave."""
+        head = self._head(headers, len(data))
+        connection = await self._connection()
+        try:
+            _hand_over(head + data, connection, exchange)
+            return await self._response(connection, headers)
+        except BaseException:
+            connection.close()
+            raise
+
+    async def _connection(self) -> Connection:
+        connector = self._session.connector
+        assert connector is not None
+        while True:
+            try:
+                connection = await connector.connect(self._request, [], self._timeout)
+            except TimeoutError as error:
+                raise ConnectionTimeoutError(f"Connection timeout to host {self.url}") from error
+            protocol = connection.protocol
+            assert protocol is not None
+            if protocol.writing_paused:
+                # The server has answered the one before without reading all of it, and would do so with this one.
+                connection.close()
+                continue
+            protocol.set_response_params(
+                read_until_eof=True, auto_decompress=False, read_bufsize=BUFFER, read_timeout=None
+            )
+            return connection
+
+    async def _response(self, connection: Connection, sent: Mapping[str, str]) -> DirectResponse:
+        protocol = connection.protocol
+        assert protocol is not None
+        while True:
+            try:
+                message, content = await protocol.read()
+            except HttpProcessingError as error:
+                asked = self._request
+                info = RequestInfo(asked.url, asked.method, CIMultiDictProxy(CIMultiDict[str]()), asked.url)
+                raise ClientResponseError(info, (), status=error.code, message=error.message) from error
+            # What comes before the response itself (100 Continue, early hints) says nothing that we asked for.
+            if not 100 <= message.code < 200 or message.code == 101:
+                return DirectResponse(message.code, message.reason, message.headers, content, (connection, sent))
+
+    def _head(self, headers: Mapping[str, str], length: int) -> bytes:
+        key = tuple(headers.items())
+        start = self._heads.get(key)
+        if start is None:
+            start = _written(self._made(headers))
+            if len(self._heads) < MOST_HEADS:
+                self._heads[key] = start
+        return b"%bContent-Length: %d\r\n\r\n" % (start, length)
+
+    def _made(self, headers: Mapping[str, str]) -> ClientRequest:
+        """The request as aiohttp's client would make it: it knows what belongs to a host and to a URL."""
+        given = CIMultiDict(self._session.headers)
+        given.update(headers)
+        given[hdrs.CONTENT_TYPE] = "application/json"
+        return ClientRequest(
+            hdrs.METH_POST, self.url, headers=given, data=b"", loop=asyncio.get_running_loop(), session=self._session
+        )
+
+
+def _hand_over(data: bytes, connection: Connection, exchange: Exchange) -> None:
+    """In one step, for which there is leave."""
+    transport = connection.transport
+    if transport is None or transport.is_closing():
+        # The kept-alive connection has ended: nothing left.
+        raise ClientConnectionResetError("Cannot write to closing transport")
+    exchange.claim()
+    exchange.handed_over = True
+    exchange.transport = transport
+    try:
+        transport.write(data)
+    except BasculeError:
+        # There is no leave for the whole link.
+        exchange.handed_over, exchange.refused = False, True
+        raise
+
+
+def _written(request: ClientRequest) -> bytes:
+    """The head without its length, which is each message's own."""
+    del request.headers[hdrs.CONTENT_LENGTH]
+    lines = [f"{request.method} {request.url.raw_path_qs} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    for line in lines:
+        if not line.isprintable() and _has_control(line):
+            raise ValueError("a header has a control character in it")
+    return "".join(f"{line}\r\n" for line in lines).encode()
+
+
+def _has_control(line: str) -> bool:
+    """A tab may stand in a value; whatever could end a line may not."""
+    return any((ord(char) < 32 and char != "\t") or ord(char) == 127 for char in line)

@@ -1,0 +1,50 @@
+"""Responses: of aiohttp's client, and of requests that were put on its connections without it."""
+
+from collections.abc import Mapping
+
+from aiohttp import ClientResponse, StreamReader
+from aiohttp.connector import Connection
+from multidict import CIMultiDictProxy
+
+
+class DirectResponse:
+    """One that came to a request of our own. It gives its connection back when its body was read to the end."""
+
+    __slots__ = ("_connection", "content", "headers", "reason", "sent", "status")
+
+    def __init__(
+        self,
+        status: int,
+        reason: str | None,
+        headers: CIMultiDictProxy[str],
+        content: StreamReader,
+        asked: tuple[Connection, Mapping[str, str]],
+    ) -> None:
+        self.status = status
+        self.reason = reason
+        self.headers = headers
+        self.content = content
+        self._connection: Connection | None
+        self._connection, self.sent = asked
+        """The connection, and the headers of the request beside those that all have."""
+        content.on_eof(self.release)
+
+    @property
+    def closed(self) -> bool:
+        return self._connection is None
+
+    def close(self) -> None:
+        """Take nothing more, and give up the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def release(self) -> None:
+        """Take nothing more. The connection goes on if the body was read, and is given up otherwise."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.release()
+
+
+Response = ClientResponse | DirectResponse
+"""What is read of either is the same."""

@@ -1,0 +1,157 @@
+"""A server of the official SDK, of both eras, whose tools change what it lists and holds, and say so."""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+
+EVENTS = {"tools": ToolsListChanged, "resources": ResourcesListChanged, "prompts": PromptsListChanged}
+TOOLS = ("learn", "touch", "say", "whisper", "flood", "drop_streams")
+NOTES = ("notes://one", "notes://two", "notes://dir")
+
+
+class Telling:
+    """What it knows, and whom it tells. Each era takes its own words."""
+
+    def __init__(self, log: Path | None = None) -> None:
+        self.log = log
+        self.known: dict[str, list[str]] = {"tools": [*TOOLS], "resources": [*NOTES], "prompts": ["greet"]}
+        self.bus = InMemorySubscriptionBus()
+        self.listening = ListenHandler(self.bus)
+        self.subscribed: list[str] = []
+        self.levels: list[str] = []
+        self.server = self._built()
+
+    def _built(self) -> Server[Any]:
+        with warnings.catch_warnings():
+            # Logging is on its way out, and still there.
+            warnings.simplefilter("ignore")
+            return self._server()
+
+    def _server(self) -> Server[Any]:
+        return Server(
+            "telling",
+            on_list_tools=self._tools,
+            on_call_tool=self._call,
+            on_list_resources=self._resources,
+            on_read_resource=self._read,
+            on_list_prompts=self._prompts,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_set_logging_level=self._level,
+            on_subscriptions_listen=self._listen,
+        )
+
+    def _note(self, **what: Any) -> None:
+        if self.log is not None:
+            with self.log.open("a") as file:
+                file.write(json.dumps(what) + "\n")
+
+    async def _tools(self, _ctx: Any, _params: Any) -> types.ListToolsResult:
+        tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in self.known["tools"]]
+        return types.ListToolsResult(tools=tools, ttl_ms=0, cache_scope="private")
+
+    async def _resources(self, _ctx: Any, _params: Any) -> types.ListResourcesResult:
+        listed = [types.Resource(name=uri, uri=uri) for uri in self.known["resources"]]
+        return types.ListResourcesResult(resources=listed, ttl_ms=0, cache_scope="private")
+
+    async def _prompts(self, _ctx: Any, _params: Any) -> types.ListPromptsResult:
+        listed = [types.Prompt(name=name) for name in self.known["prompts"]]
+        return types.ListPromptsResult(prompts=listed, ttl_ms=0, cache_scope="private")
+
+    async def _read(self, _ctx: Any, params: Any) -> types.ReadResourceResult:
+        contents = [types.TextResourceContents(uri=params.uri, text="a note")]
+        return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
+
+    async def _subscribe(self, _ctx: Any, params: Any) -> types.EmptyResult:
+        self.subscribed.append(str(params.uri))
+        self._note(subscribe=str(params.uri))
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, _ctx: Any, params: Any) -> types.EmptyResult:
+        if str(params.uri) in self.subscribed:
+            self.subscribed.remove(str(params.uri))
+        self._note(unsubscribe=str(params.uri))
+        return types.EmptyResult()
+
+    async def _level(self, _ctx: Any, params: Any) -> types.EmptyResult:
+        self.levels.append(params.level)
+        self._note(level=params.level)
+        return types.EmptyResult()
+
+    async def _listen(self, ctx: Any, params: Any) -> Any:
+        wanted = params.notifications.model_dump(by_alias=True, exclude_none=True)
+        self._note(listen=wanted)
+        try:
+            return await self.listening(ctx, params)
+        finally:
+            self._note(listened=wanted)
+
+    async def _call(self, ctx: Any, params: Any) -> types.CallToolResult:
+        given = params.arguments or {}
+        match params.name:
+            case "learn":
+                self.known[given["kind"]].append(given["name"])
+                await self._changed(ctx, given["kind"])
+            case "touch":
+                await self._updated(ctx, given["uri"])
+            case "say":
+                # By the request's own stream, where there is one.
+                await self._say(ctx, given, ctx.request_id)
+            case "whisper":
+                await self._say(ctx, given, None)
+            case "flood":
+                await self._flood(ctx, given)
+            case "drop_streams":
+                self.listening.close()
+            case _:
+                pass
+        return types.CallToolResult(content=[types.TextContent(type="text", text="done")])
+
+    async def _flood(self, ctx: Any, given: Any) -> None:
+        for number in range(given["count"]):
+            if given["what"] == "log":
+                await self._say(ctx, {"level": "info", "text": f"{number}"}, ctx.request_id)
+            else:
+                await self._changed(ctx, given["what"])
+
+    async def _changed(self, ctx: Any, kind: str) -> None:
+        await self.bus.publish(EVENTS[kind]())
+        sent = {
+            "tools": ctx.session.send_tool_list_changed,
+            "resources": ctx.session.send_resource_list_changed,
+            "prompts": ctx.session.send_prompt_list_changed,
+        }
+        await sent[kind]()
+
+    async def _updated(self, ctx: Any, uri: str) -> None:
+        await self.bus.publish(ResourceUpdated(uri=uri))
+        await ctx.session.send_resource_updated(uri)
+
+    async def _say(self, ctx: Any, given: Any, request: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await ctx.session.send_log_message(given["level"], given["text"], related_request_id=request)
+
+    async def run(self) -> None:
+        options = self.server.create_initialization_options(NotificationOptions(True, True, True))
+        async with stdio_server() as (read, write):
+            await self.server.run(read, write, options)
+
+
+if __name__ == "__main__":
+    anyio.run(Telling(Path(sys.argv[1])).run)

@@ -1,0 +1,39 @@
+"""What was sealed is known again, and nothing else is."""
+
+from pathlib import Path
+
+import pytest
+
+from bascule.identity.seal import LONGEST, Seal
+
+
+def test_it_is_known_again_by_all_of_one_state_folder_and_by_no_other(tmp_path: Path):
+    sealed = Seal(tmp_path / "a", lambda: 0.0).close({"n": 1}, 10)
+    assert Seal(tmp_path / "a", lambda: 0.0).open(sealed) == {"n": 1}
+    assert Seal(tmp_path / "b", lambda: 0.0).open(sealed) is None
+
+
+def test_it_is_known_for_its_time_alone(tmp_path: Path):
+    now = 0.0
+    seal = Seal(tmp_path, lambda: now)
+    sealed = seal.close({}, 10)
+    now = 9.9
+    assert seal.open(sealed) == {}
+    now = 10.0
+    assert seal.open(sealed) is None
+
+
+@pytest.mark.parametrize("change", [0, 20, -20, -1])
+def test_one_character_that_was_changed_spoils_it(tmp_path: Path, change: int):
+    seal = Seal(tmp_path, lambda: 0.0)
+    sealed = seal.close({"user": "alice", "more": "x" * 50}, 10)
+    for other in "Ab1":
+        changed = [*sealed]
+        changed[change] = other
+        if "".join(changed) != sealed:
+            assert seal.open("".join(changed)) is None
+
+
+@pytest.mark.parametrize("text", ["", ".", "e30", "e30.", ".e30", "ü.ü", "e30=.e30=", "x" * (LONGEST + 1)])
+def test_what_was_never_sealed_is_nothing(tmp_path: Path, text: str):
+    assert Seal(tmp_path, lambda: 0.0).open(text) is None

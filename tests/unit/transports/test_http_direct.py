@@ -1,0 +1,189 @@
+"""POSTs without aiohttp's client. What they have in common with those through it is in test_http_body.py and
+test_http.py."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from aiohttp import ClientConnectionResetError, ClientResponseError, ConnectionTimeoutError, ServerDisconnectedError
+from yarl import URL
+
+from bascule.core.errors import PermitLost
+from bascule.transports import http_direct
+from bascule.transports.http_body import Body
+from bascule.transports.http_direct import Direct
+from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_sockets import Sockets
+from support.http_links import LONG, Leave, ask
+from support.http_servers import Answer, Asked, RawServer, http_reply, raw_server
+from support.waiting import fail_after
+
+GIVEN = {"Accept": "application/json", "X-Key": "k", "User-Agent": "bascule"}
+
+
+def exchange(permit: Leave | None = None) -> Exchange:
+    made = Exchange(ask(permit=permit), 1, LONG, lambda _: None)
+    made.begin()
+    return made
+
+
+@asynccontextmanager
+async def session_of(sockets: Sockets | None = None) -> AsyncGenerator[aiohttp.ClientSession]:
+    connector = (sockets or Sockets()).connector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, headers=GIVEN, cookie_jar=aiohttp.DummyCookieJar()) as made:
+        yield made
+
+
+@asynccontextmanager
+async def direct_to(answer: Answer, sockets: Sockets | None = None) -> AsyncGenerator[tuple[Direct, RawServer]]:
+    async with fail_after(LONG), raw_server(answer) as server, session_of(sockets) as session:
+        yield Direct(session, URL(server.url), LONG), server
+
+
+async def fine(_: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(http_reply(b"{}"))
+
+
+class Counting:
+    """Answers well, or without an end to what is no object, and counts the connections that it was asked on."""
+
+    def __init__(self) -> None:
+        self.connections = set[object]()
+
+    async def __call__(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        self.connections.add(writer.get_extra_info("peername"))
+        whole = http_reply(b"{}")
+        writer.write(whole if asked.body == b"{}" else whole[:-1])
+
+
+async def whole(direct: Direct, headers: Mapping[str, str] | None = None) -> bytes:
+    response = await direct.post(b"{}", exchange(), headers or {})
+    return await response.content.read()
+
+
+@pytest.mark.parametrize(
+    "extra", [{}, {"mcp-name": "echo", "Authorization": "Bearer t"}, {"accept": "text/plain", "X-Key": "other"}]
+)
+async def test_a_request_is_the_one_that_aiohttps_client_would_send(extra: dict[str, str]):
+    async with fail_after(LONG), raw_server(fine) as server, session_of() as session:
+        for url in (URL(server.url), URL(server.url).with_path("/a b").with_query(c="d é"), URL(server.url) / "x"):
+            asked = URL(url).with_user("alice").with_password("p:w") if "Authorization" not in extra else url
+            await whole(Direct(session, asked, LONG), extra)
+            async with session.post(asked, data=Body(b"{}", exchange()), headers=extra) as response:
+                await response.read()
+            ours, theirs = server.asked[-2:]
+            assert (ours.method, ours.path, ours.body) == (theirs.method, theirs.path, theirs.body)
+            assert ours.headers == theirs.headers
+
+
+async def test_a_connection_is_used_again_once_its_answer_was_read():
+    async with direct_to(answer := Counting()) as (direct, _):
+        for _ in range(3):
+            assert await whole(direct) == b"{}"
+        assert len(answer.connections) == 1
+        for end in ("close", "release"):
+            halfway = await direct.post(b"[]", exchange(), {})
+            getattr(halfway, end)()
+        await whole(direct)
+        assert len(answer.connections) == 3
+
+
+async def test_what_comes_before_the_response_is_passed_over():
+    async def early(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n" + http_reply(b"[]"))
+
+    async with direct_to(early) as (direct, _):
+        assert await whole(direct) == b"[]"
+
+
+async def test_what_is_no_http_is_told_as_aiohttps_client_tells_it():
+    async def junk(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH\r\n\r\n")
+
+    async def vanish(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    async with direct_to(junk) as (direct, _):
+        with pytest.raises(ClientResponseError):
+            await whole(direct)
+    async with direct_to(vanish) as (direct, _):
+        with pytest.raises((ServerDisconnectedError, ConnectionResetError, aiohttp.ClientOSError)):
+            await whole(direct)
+
+
+async def test_without_leave_nothing_counts_as_handed_over():
+    sockets = Sockets(leave := Leave(True))
+    async with direct_to(fine, sockets) as (direct, server):
+        refused = exchange(Leave(False))
+        with pytest.raises(PermitLost):
+            await direct.post(b"{}", refused, {})
+        assert (refused.handed_over, refused.refused) == (False, True)
+        await whole(direct)
+        sockets.leave = Leave(False)
+        barred = exchange()
+        with pytest.raises(PermitLost):
+            await direct.post(b"{}", barred, {})
+        assert (barred.handed_over, barred.refused) == (False, True)
+        sockets.leave = leave
+        await whole(direct)
+        assert len(server.asked) == 2
+
+
+async def test_a_connection_that_ends_before_the_write_means_not_sent(monkeypatch: pytest.MonkeyPatch):
+    async with direct_to(fine) as (direct, server):
+        connect = direct._connection
+
+        async def closing() -> object:
+            connection = await connect()
+            assert connection.transport is not None
+            connection.transport.close()
+            return connection
+
+        monkeypatch.setattr(direct, "_connection", closing)
+        unsent = exchange()
+        with pytest.raises(ClientConnectionResetError):
+            await direct.post(b"{}", unsent, {})
+        assert not unsent.handed_over
+        assert server.asked == []
+
+
+async def test_a_connection_that_takes_no_more_is_given_up_for_another():
+    async with direct_to(answer := Counting()) as (direct, _):
+        await whole(direct)
+        connection = await direct._connection()
+        assert connection.protocol is not None
+        connection.protocol.pause_writing()
+        connection.release()
+        await whole(direct)
+        assert len(answer.connections) == 2
+
+
+async def test_one_that_cannot_connect_in_time_says_so(monkeypatch: pytest.MonkeyPatch):
+    async def late(*_: object) -> None:
+        raise TimeoutError
+
+    async with direct_to(fine) as (direct, _):
+        monkeypatch.setattr(direct._session.connector, "connect", late)
+        with pytest.raises(ConnectionTimeoutError):
+            await whole(direct)
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\nb", "a\x00b", "a\x7fb"])
+async def test_a_value_that_could_end_its_line_is_never_sent(value: str):
+    async with direct_to(fine) as (direct, server):
+        with pytest.raises(ValueError, match="control character"):
+            await whole(direct, {"X-Token": value})
+        assert server.asked == []
+        await whole(direct, {"X-Token": "a\tb é"})
+        assert server.asked[0].headers["x-token"].encode("latin-1").decode() == "a\tb é"
+
+
+async def test_no_more_heads_are_kept_than_fit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(http_direct, "MOST_HEADS", 2)
+    async with direct_to(fine) as (direct, server):
+        for name in "abcab":
+            await whole(direct, {"mcp-name": name})
+        assert len(direct._heads) == 2
+        assert [asked.headers["mcp-name"] for asked in server.asked] == [*"abcab"]
