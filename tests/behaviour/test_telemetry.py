@@ -3,12 +3,14 @@
 import json
 import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,6 +22,7 @@ from support.gateways import ask, introduced
 from support.kit_http import free_port, line_to
 from support.scenarios import entry, write_yaml
 from support.waiting import fail_after, until
+from support.workers import fleet
 
 DOCS = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
 
@@ -244,3 +247,25 @@ async def test_settings_that_cannot_be_are_told(tmp_path: Path, telemetry: dict[
     ran = await bascule(tmp_path, "list", "--config", str(path))
     assert ran.code == 2
     assert "telemetry." in ran.err
+
+
+async def test_each_worker_serves_its_own_metrics_at_a_port_of_its_own(tmp_path: Path):
+    while not _both_free(port := free_port()):
+        pass
+    telemetry = {"prometheus": f"127.0.0.1:{port}"}
+    async with (
+        fleet(tmp_path / "fleet", {"work": entry("obeying", tmp_path / "log")}, "--log", "json", telemetry=telemetry),
+        aiohttp.ClientSession() as http,
+    ):
+        for each in (port, port + 1):
+            async with http.get(f"http://127.0.0.1:{each}/metrics") as answer:
+                assert answer.status == 200
+                assert "bascule" in await answer.text()
+
+
+def _both_free(port: int) -> bool:
+    try:
+        with socket.create_server(("127.0.0.1", port + 1)):
+            return True
+    except OSError:
+        return False

@@ -187,6 +187,8 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--log", choices=("text", "json"), help="how it says what happens; default: $BASCULE_LOG, else text"
     )
+    internal = "http://ADDRESS:PORT of this machine, where gateways on other machines that share its `store` reach it"
+    command.add_argument("--internal-url", metavar="URL", help=internal)
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:

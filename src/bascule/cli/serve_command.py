@@ -1,24 +1,34 @@
 """`bascule serve`: one MCP endpoint in front of every server of the config."""
 
 import argparse
+import asyncio
+import os
+import signal
+import socket
 import sys
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import msgspec
+
 from bascule.cli import exit_codes
-from bascule.cli.explain import json_line, legible
+from bascule.cli.explain import explain, json_line, legible
 from bascule.cli.opening import acting_for, read_config, tell_raised
 from bascule.cli.speaking import Masking, speaking, wanted
 from bascule.cli.up_command import until_stopped
 from bascule.config.model import RuntimeConfig
 from bascule.config.secrets_in import secrets_in
+from bascule.config.state import state_folder
 from bascule.config.urls import url_flaw
-from bascule.core.errors import UsageError
+from bascule.core.errors import BasculeError, ConfigError, UsageError
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.gateway.inner_address import listen_within
 from bascule.gateway.serving import Door, check_door, gateway_of, listen, serve
+from bascule.gateway.several import Orders, Several, Sockets
+from bascule.gateway.supervisor import NotStarted, Supervisor
 from bascule.runtime.runtime import Runtime
 
 
@@ -64,19 +74,137 @@ async def run(options: argparse.Namespace) -> int:
     options.masking.mask = Mask(secrets_in(config)).text
     door = door_of(options, config)
     check_door(door)
+    _check_store(options, config)
     # Before any server is started: that the address is taken is known at once.
-    with listen(door) as listening:
+    with listen(door) as listening, _listening_within(options) as within:
+        if config.gateway.workers > 1:
+            return await _by_workers(options, config, door, (listening, within))
         made = Runtime(config, sinks=(tell_raised,), for_clients=True)
         if config.path is not None:
             made.watch()
         async with made as runtime:
             options.masking.mask = runtime.masked
-            app = gateway_of(runtime, door)
             stopping = Stopping()
             with until_stopped(stopping):
-                _announce(options, door, len(config.servers))
-                await serve(app, listening, stopping.follow)
+                if within is not None:
+                    sockets = Sockets(listening, within, options.internal_url)
+                    await _beside_others(options, (runtime, door), sockets, stopping)
+                else:
+                    app = gateway_of(runtime, door)
+                    _announce(options, door, config)
+                    await serve(app, listening, stopping.follow)
     return exit_codes.OK
+
+
+async def _beside_others(
+    options: argparse.Namespace, served: tuple[Runtime, Door], sockets: Sockets, stopping: Stopping
+) -> None:
+    """One process, which shares its store with gateways on other machines."""
+    runtime, door = served
+
+    def ready(orders: Orders) -> None:
+        _announce(options, door, runtime.config)
+        stopping.follow(orders.stop)
+
+    await Several(runtime, door, state_folder(os.environ)).serve(sockets, ready)
+
+
+async def _by_workers(
+    options: argparse.Namespace,
+    config: RuntimeConfig,
+    door: Door,
+    sockets: tuple[socket.socket, socket.socket | None],
+) -> int:
+    """This process only keeps those that serve. SIGUSR2 has each of them followed by a new one."""
+    loop = asyncio.get_running_loop()
+    stopped, restarting = asyncio.Event(), set[asyncio.Task[None]]()
+    supervisor = Supervisor(worker_command(options, door, sockets), [each for each in sockets if each], _tell)
+
+    def start_anew() -> None:
+        task = asyncio.ensure_future(_start_anew(options, supervisor))
+        restarting.add(task)
+        task.add_done_callback(restarting.discard)
+
+    with until_stopped(stopped.set):
+        try:
+            starting = asyncio.ensure_future(supervisor.start(config.gateway.workers))
+            await _first_of(starting, stopped)
+            if starting.done():
+                starting.result()
+                loop.add_signal_handler(signal.SIGUSR2, start_anew)
+                _announce(options, door, config)
+                await stopped.wait()
+            else:
+                starting.cancel()
+            await supervisor.stop()
+        except NotStarted as error:
+            return error.exit_code if error.exit_code > 0 else exit_codes.ABORTED
+        finally:
+            loop.remove_signal_handler(signal.SIGUSR2)
+            for task in restarting:
+                task.cancel()
+            await supervisor.kill()
+    return exit_codes.OK
+
+
+async def _first_of(starting: asyncio.Future[None], stopped: asyncio.Event) -> None:
+    stop = asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stop.cancel()
+
+
+async def _start_anew(options: argparse.Namespace, supervisor: Supervisor) -> None:
+    """How many there are is read anew too. Where they listen is not: that is what they share."""
+    try:
+        workers = read_config(options).gateway.workers
+    except BasculeError as error:
+        _tell(f"the old workers stay, since the config cannot be used: {explain(error)}")
+        return
+    await supervisor.restart(workers)
+
+
+def worker_command(
+    options: argparse.Namespace, door: Door, sockets: tuple[socket.socket, socket.socket | None]
+) -> Callable[[int, int], list[str]]:
+    """The program of a worker. It is told what we were told, and who everybody is, which we may have found out."""
+    words = {name: value for name, value in vars(options).items() if name != "masking"}
+    if door.development is not None:
+        words |= {"user": door.development.user_id, "session": door.development.session_id}
+    clients, within = sockets
+
+    def command(line: int, number: int) -> list[str]:
+        told = {
+            "clients": clients.fileno(),
+            "line": line,
+            "number": number,
+            "within": None if within is None else within.fileno(),
+            "words": words,
+        }
+        # Not from the folder we are in: what lies there is not a part of this program.
+        return [sys.executable, "-P", "-m", "bascule.cli.serve_worker", msgspec.json.encode(told).decode()]
+
+    return command
+
+
+def _check_store(options: argparse.Namespace, config: RuntimeConfig) -> None:
+    shared = (config.store or "").startswith(("postgresql://", "postgres://"))
+    if options.internal_url and not shared:
+        raise ConfigError(
+            "gateways on several machines need a store that all of them reach",
+            where="store",
+            fix="name a PostgreSQL database as `store`, or leave --internal-url out",
+        )
+
+
+@contextmanager
+def _listening_within(options: argparse.Namespace) -> Generator[socket.socket | None]:
+    if not options.internal_url:
+        yield None
+        return
+    with listen_within(options.internal_url) as within:
+        yield within
 
 
 def door_of(options: argparse.Namespace, config: RuntimeConfig) -> Door:
@@ -90,12 +218,17 @@ def door_of(options: argparse.Namespace, config: RuntimeConfig) -> Door:
     return Door(settings, options.url, development)
 
 
-def _announce(options: argparse.Namespace, door: Door, servers: int) -> None:
+def _announce(options: argparse.Namespace, door: Door, config: RuntimeConfig) -> None:
+    servers, workers = len(config.servers), config.gateway.workers
     if options.json:
-        print(json_line({"url": door.known_as, "dev": door.development is not None, "servers": servers}), flush=True)
+        told = {"url": door.known_as, "dev": door.development is not None, "servers": servers, "workers": workers}
+        print(json_line(told), flush=True)
         return
-    told = f"{servers} servers are served at {door.known_as}; Ctrl-C ends it"
-    print(legible(told), file=sys.stderr, flush=True)
+    by = f" by {workers} workers" if workers > 1 else ""
+    _tell(f"{servers} servers are served at {door.known_as}{by}; Ctrl-C ends it")
     if door.development is not None:
-        warning = f"--dev: whoever reaches it from this machine is {door.development}, without a token"
-        print(legible(warning), file=sys.stderr, flush=True)
+        _tell(f"--dev: whoever reaches it from this machine is {door.development}, without a token")
+
+
+def _tell(words: str) -> None:
+    print(legible(words), file=sys.stderr, flush=True)

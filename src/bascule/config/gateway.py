@@ -11,6 +11,9 @@ from bascule.config.kit_server import HIGHEST_PORT
 HOST = "127.0.0.1"
 PORT = 8470
 
+MOST_WORKERS = 256
+"""Processes that serve one address. Each is a whole runtime; a number beyond this is a mistake."""
+
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
@@ -19,9 +22,11 @@ class GatewaySettings:
     host: str = HOST
     port: int = PORT
     auth: AuthSettings = field(default_factory=AuthSettings)
+    workers: int = 1
+    """Processes that serve. Each is a runtime of its own."""
 
     def __post_init__(self) -> None:
-        refuse("GatewaySettings", place_flaws(self.host, self.port))
+        refuse("GatewaySettings", [*place_flaws(self.host, self.port), *worker_flaws(self.workers)])
 
 
 def place_flaws(host: Any, port: Any) -> Iterator[Flaw]:
@@ -29,3 +34,8 @@ def place_flaws(host: Any, port: Any) -> Iterator[Flaw]:
         yield Flaw(("host",), "must be an address of this machine, or its name")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port <= HIGHEST_PORT:
         yield Flaw(("port",), f"must be a whole number from 1 to {HIGHEST_PORT}")
+
+
+def worker_flaws(workers: Any) -> Iterator[Flaw]:
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 0 < workers <= MOST_WORKERS:
+        yield Flaw(("workers",), f"must be a whole number from 1 to {MOST_WORKERS}")

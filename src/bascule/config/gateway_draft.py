@@ -8,7 +8,7 @@ from bascule.config.auth import AuthSettings, Claims, TokenKey
 from bascule.config.auth_keys import auth_table_flaws, token_key
 from bascule.config.entries import Entry
 from bascule.config.flaws import Flaw
-from bascule.config.gateway import GatewaySettings, place_flaws
+from bascule.config.gateway import GatewaySettings, place_flaws, worker_flaws
 from bascule.config.problems import KeyPath, Problems
 
 
@@ -16,7 +16,7 @@ def read_gateway(values: Mapping[str, Any], entry: Entry, path: KeyPath, problem
     """What the file says. What is wrong with it is added to the problems; then what is returned means nothing."""
     # Each begins with the name of its key below `gateway`.
     places = place_flaws(values["gateway.host"], values["gateway.port"])
-    flaws = [*places, *auth_table_flaws(values, "gateway.")]
+    flaws = [*places, *worker_flaws(values["gateway.workers"]), *auth_table_flaws(values, "gateway.")]
     keys: list[TokenKey] = []
     if not flaws:
         for index, each in enumerate(values["gateway.auth.keys"]):
@@ -35,4 +35,4 @@ def read_gateway(values: Mapping[str, Any], entry: Entry, path: KeyPath, problem
     claims = Claims(values["gateway.auth.claims.user"], values["gateway.auth.claims.session"])
     issuer, audience = values["gateway.auth.issuer"], values["gateway.auth.audience"]
     auth = AuthSettings(tuple(keys), issuer, audience, claims)
-    return GatewaySettings(values["gateway.host"], values["gateway.port"], auth)
+    return GatewaySettings(values["gateway.host"], values["gateway.port"], auth, values["gateway.workers"])

@@ -162,7 +162,7 @@ TOP_KEYS = _by_name(
     Key("gateway.auth.audience", Kind.TEXT),
     Key("gateway.auth.claims.user", Kind.TEXT, "sub"),
     Key("gateway.auth.claims.session", Kind.TEXT, "session_id"),
-    _later("gateway.workers", Kind.COUNT, 1),
+    Key("gateway.workers", Kind.COUNT, 1),
     Key("telemetry.otlp", Kind.TEXT),
     Key("telemetry.prometheus", Kind.TEXT),
     _later("dashboard.enabled", Kind.FLAG, default=True),

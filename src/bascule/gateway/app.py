@@ -7,9 +7,10 @@ from typing import Any
 
 from bascule.core.errors import NotIdentified
 from bascule.core.jsonvalue import as_object
+from bascule.core.principal import Principal
 from bascule.gateway.allowance import TooMuch
 from bascule.gateway.attention import Attention, Receive
-from bascule.gateway.callers import TOKEN_SHOWN, Callers
+from bascule.gateway.callers import TOKEN_SHOWN, VOUCHED, Callers
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.exchange import Exchange, Send, respond
@@ -18,8 +19,10 @@ from bascule.gateway.intake import Gone, Intake, NotTaken
 from bascule.gateway.listening import Listening, SessionStream
 from bascule.gateway.old_sessions import OldSession, OldSessions
 from bascule.gateway.outlet import DEFAULT_LEVEL
+from bascule.gateway.readiness import Readiness
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected, retry_after, too_much
 from bascule.gateway.remarks import level_of
+from bascule.gateway.routing import Request, Routing
 from bascule.gateway.signs import Signs
 from bascule.gateway.strangers import address_of
 from bascule.gateway.streams import Streams
@@ -45,13 +48,17 @@ class Gateway:
         self, callers: Callers, intake: Intake, rules: HouseRules, signs: Signs, sessions: OldSessions
     ) -> None:
         self._callers = callers
-        self._intake = intake
+        self.intake = intake
         self._rules = rules
         self._signs = signs
         self._sessions = sessions
         self.streams = Streams()
         self.responded: Callable[[int], None] | None = None
         """Told the status of every answer, if anybody wants to know."""
+        self.readiness = Readiness()
+        signs.draining = lambda: self.readiness.draining
+        self.routing: Routing | None = None
+        """Where there are several gateways: which of them serves a request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -61,25 +68,19 @@ class Gateway:
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def drain(self) -> None:
-        """Say to whoever asks that requests had better go elsewhere. Those that come are served all the same."""
-        self._signs.draining = True
-
     async def close(self) -> None:
         await self._callers.close()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_for(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request whose principal is known: another gateway has let it in."""
+        await self._answer(scope, receive, send, principal)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, known: Principal | None = None) -> None:
         head = read_head(scope["headers"])
-        knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
-        away = self._rules.turn_away(knock)
-        if away is not None:
-            kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
-            words = write_error(None, INVALID_REQUEST, away.words)
-            return await respond(send, away.status, words, [] if kept else CLOSE)
-        if scope["path"] != PATH:
-            return await self._signs.show(scope, send)
+        if known is None and await self._kept_out(scope, head, send):
+            return
         try:
-            await self._message(scope, head, receive, send)
+            await self._message(scope, head, (receive, send), known)
         except NotIdentified as error:
             address = address_of(scope.get("client"))
             kept = await self._callers.strangers.turn_away(address, token=error.rule != TOKEN_SHOWN)
@@ -95,23 +96,46 @@ class Gateway:
         except Exception:  # noqa: BLE001 -- the outermost: whatever went wrong here must not take the gateway with it
             _log.exception("a request could not be answered")
             await respond(send, 500, write_error(None, INTERNAL_ERROR, "an error of the gateway; its log says more"))
-        return None
 
-    async def _message(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
+    async def _kept_out(self, scope: Scope, head: Head, send: Send) -> bool:
+        """Whether it is answered without a look at who asks."""
+        knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
+        away = self._rules.turn_away(knock)
+        if away is not None:
+            kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
+            words = write_error(None, INVALID_REQUEST, away.words)
+            await respond(send, away.status, words, [] if kept else CLOSE)
+        elif scope["path"] != PATH:
+            await self._signs.show(scope, send)
+        else:
+            return False
+        return True
+
+    async def _message(self, scope: Scope, head: Head, ends: tuple[Receive, Send], known: Principal | None) -> None:
         if head.twice:
             # Whoever stands before us may have read the other one.
             words = f"the header {head.twice} came twice"
-            return await respond(send, 400, write_error(None, HEADER_MISMATCH, words))
-        desk = self._callers.known(head.authorization)
-        if desk is None:
-            desk = await self._callers.find(head.authorization, address_of(scope.get("client")))
+            return await respond(ends[1], 400, write_error(None, HEADER_MISMATCH, words))
+        desk = await self._desk(scope, head, known)
         self._callers.admit(desk)
         # For who has to choose whose connection is closed.
         scope["holder"] = desk.session.principal
+        serve = partial(self._served, scope["method"], desk, head)
         try:
-            return await self._served(scope["method"], desk, head, (receive, send))
+            if self.routing is None or known is not None:
+                return await serve(ends)
+            lasts = partial(self._callers.lasts, head.authorization)
+            request = Request(desk.session.principal, scope, head, ends, desk.allowance, lasts)
+            return await self.routing.serve(request, self._callers.servers, serve)
         finally:
             desk.allowance.leave()
+
+    async def _desk(self, scope: Scope, head: Head, known: Principal | None) -> Desk:
+        if known is not None:
+            head.authorization = VOUCHED
+            return self._callers.desk(known)
+        desk = self._callers.known(head.authorization)
+        return desk or await self._callers.find(head.authorization, address_of(scope.get("client")))
 
     async def _served(self, method: str, desk: Desk, head: Head, ends: tuple[Receive, Send]) -> None:
         receive, send = ends
@@ -137,7 +161,7 @@ class Gateway:
             await respond(send, rejected.status, rejected.body(None))
 
     def _session(self, desk: Desk, head: Head) -> OldSession:
-        session = self._sessions.find(head.session or "", desk.session.principal)
+        session = self._sessions.find(head.session or "", desk.session.principal, partial(opened, desk.session))
         if session is None:
             raise Rejected(INVALID_REQUEST, "there is no such session; begin a new one", status=404)
         return session
@@ -148,7 +172,7 @@ class Gateway:
         json, streams = head.accepts()
         if not json:
             return await respond(send, 406, write_error(None, INVALID_REQUEST, "answers are application/json"))
-        body = await self._intake.take(receive, head.length, desk.allowance)
+        body = await self.intake.take(receive, head.length, desk.allowance)
         asked = None
         try:
             message = read_body(body)

@@ -1,10 +1,11 @@
 """Who asks: from the token a client shows to the desk of its agent session."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from bascule.config.model import ServerConfig
 from bascule.core.errors import BasculeError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.desk import Desk
@@ -37,6 +38,8 @@ SCHEME = "bearer "
 
 TOKEN_SHOWN = "token_shown"  # noqa: S105 -- the name of a rule
 """The rule by which who shows no token at all is turned away. Nothing had to be looked at for it."""
+VOUCHED = "\0"
+"""In the place of a token that was shown to another gateway, which sees to it that it lasts. No header can say this."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -73,7 +76,7 @@ class Callers:
     def known(self, authorization: str) -> Desk | None:
         """The desk of a token that was shown before, if that still counts."""
         if self._development is not None:
-            return self._desk(self._development)
+            return self.desk(self._development)
         known = self._known.get(authorization)
         return known.desk if known is not None and self._clock() < known.until else None
 
@@ -85,7 +88,7 @@ class Callers:
 
     async def lasts(self, authorization: str) -> None:
         """Returns once a token that was believed is no longer. It is looked at again as if it were shown again."""
-        if self._development is not None:
+        if self._development is not None or authorization == VOUCHED:
             await asyncio.get_running_loop().create_future()
         while True:
             known = self._known.get(authorization)
@@ -107,7 +110,7 @@ class Callers:
         identity = await self._believes.verify(token)
         now = self._clock()
         until = min(identity.expires_at, now + BELIEVED_FOR)
-        known = Known(self._desk(identity.principal), until, identity.expires_at)
+        known = Known(self.desk(identity.principal), until, identity.expires_at)
         if len(self._known) >= MOST_KNOWN:
             self._known = {token: known for token, known in self._known.items() if now < known.until}
         if len(self._known) < MOST_KNOWN:
@@ -126,7 +129,13 @@ class Callers:
         known = self._known.get(authorization)
         return known is not None and self._clock() < known.expires_at
 
-    def _desk(self, principal: Principal) -> Desk:
+    @property
+    def servers(self) -> Mapping[str, ServerConfig]:
+        """Those that are configured now."""
+        return self._runtime.config.servers
+
+    def desk(self, principal: Principal) -> Desk:
+        """Of one who is known."""
         desk = self._desks.get(principal)
         if desk is None:
             self._forget()

@@ -11,6 +11,7 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
 from bascule.gateway.attention import Attention
 from bascule.gateway.outlet import Outlet
+from bascule.gateway.session_seal import SessionSeal
 from bascule.wire.jsonrpc import Message
 
 MOST_SESSIONS = 10_000
@@ -39,22 +40,35 @@ class OldSession(msgspec.Struct):
 class OldSessions:
     """All of them, each under an id that cannot be guessed."""
 
-    def __init__(self, clock: Callable[[], float], ended: Callable[[float], None] | None = None) -> None:
-        """`ended` is told of each session that is over how many seconds it was used."""
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        seal: SessionSeal | None = None,
+        ended: Callable[[float], None] | None = None,
+    ) -> None:
+        """With a `seal`, what another gateway began is gone on with here. `ended` is told of each session that is over
+        how many seconds it was used."""
         self._clock = clock
+        self._seal = seal
         self._ended = ended
         self._sessions: dict[str, OldSession] = {}
 
     def begin(self, principal: Principal, capabilities: JsonObject | None = None, outlet: Outlet | None = None) -> str:
         self._forget()
-        name = secrets.token_urlsafe(24)
+        name = secrets.token_urlsafe(24) if self._seal is None else self._seal.name(principal, capabilities or {})
         now = self._clock()
         self._sessions[name] = OldSession(principal, now, now, capabilities or {}, outlet=outlet or Outlet())
         return name
 
-    def find(self, name: str, principal: Principal) -> OldSession | None:
-        """It, moved to the end of those that may be forgotten."""
+    def find(self, name: str, principal: Principal, outlet: Callable[[], Outlet] = Outlet) -> OldSession | None:
+        """It, moved to the end of those that may be forgotten. `outlet` makes that of one that began elsewhere."""
         session = self._sessions.pop(name, None)
+        if session is None and self._seal is not None:
+            capabilities = self._seal.read(name, principal)
+            if capabilities is not None:
+                self._forget()
+                now = self._clock()
+                session = OldSession(principal, now, now, capabilities, outlet=outlet())
         if session is None:
             return None
         self._sessions[name] = session

@@ -2,11 +2,8 @@
 
 import socket
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,26 +13,14 @@ from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway.app import PATH, Gateway
 from bascule.gateway.callers import Callers
-from bascule.gateway.hall import Hall
 from bascule.gateway.intake import Intake
 from bascule.gateway.old_sessions import OldSessions
+from bascule.gateway.session_seal import SessionSeal
 from bascule.gateway.signs import Signs
+from bascule.gateway.web_server import BACKLOG, WebServer
 from bascule.identity.configured import verifiers_of
 from bascule.identity.house_rules import HouseRules, is_loopback
 from bascule.runtime.runtime import Runtime
-
-if TYPE_CHECKING:
-    import uvicorn
-
-BACKLOG = 2048
-"""Connections that may wait to be accepted: a burst of a thousand clients is not turned away."""
-
-KEPT_OPEN = 75
-"""Seconds for which a connection that is not used is kept. Longer than clients keep theirs: who hangs up first should
-be the one who knows that no request is on its way."""
-
-FAREWELL = 10
-"""Seconds that requests under way may take once the gateway was told to stop."""
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -77,8 +62,10 @@ def check_door(door: Door) -> None:
         )
 
 
-def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.time) -> Gateway:
-    """The app, for a runtime that runs."""
+def gateway_of(
+    runtime: Runtime, door: Door, clock: Callable[[], float] = time.time, seal: SessionSeal | None = None
+) -> Gateway:
+    """The app, for a runtime that runs. `seal` is what several gateways know their sessions by."""
     check_door(door)
     auth = door.settings.auth
     believes = verifiers_of(auth, door.known_as, None) if door.development is None else None
@@ -93,7 +80,8 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
     signs = Signs(door.known_as, issuers, runtime.unready)
     telemetry = runtime.telemetry
     ended = None if telemetry is None else telemetry.counts.session_ended
-    app = Gateway(callers, Intake(runtime.config.message_max), rules, signs, OldSessions(clock, ended))
+    sessions = OldSessions(clock, seal, ended)
+    app = Gateway(callers, Intake(runtime.config.message_max), rules, signs, sessions)
     if telemetry is not None:
         app.responded = telemetry.counts.responded
     return app
@@ -101,17 +89,16 @@ def gateway_of(runtime: Runtime, door: Door, clock: Callable[[], float] = time.t
 
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:
     """Until what `on_ready` was given is called. Requests under way are answered first."""
-    server = _quiet_server(app)
+    server = WebServer(app, app.readiness)
 
     def stop() -> None:
-        app.drain()
         # Streams last for as long as their clients want, and nobody waits for that.
         app.streams.close()
-        server.should_exit = True
+        server.stop()
 
     on_ready(stop)
     try:
-        await server.serve(sockets=[listening])
+        await server.serve(listening, on_started=app.readiness.begin)
     finally:
         await app.close()
 
@@ -131,33 +118,6 @@ def listen(door: Door) -> socket.socket:
             fix="stop what listens there, or choose another address with --host and --port",
         ) from error
     return listening
-
-
-def _quiet_server(app: Gateway) -> "uvicorn.Server":
-    import uvicorn  # noqa: PLC0415 -- half a second
-
-    from bascule.gateway.http_connection import Connection  # noqa: PLC0415 -- the same
-
-    class Server(uvicorn.Server):
-        """One that leaves signals to the program it is a part of."""
-
-        @contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-    options: dict[str, Any] = {
-        "lifespan": "off",
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "ws": "none",
-        "proxy_headers": False,
-        "backlog": BACKLOG,
-        "http": partial(Connection, Hall()),
-        "timeout_keep_alive": KEPT_OPEN,
-        "timeout_graceful_shutdown": FAREWELL,
-    }
-    return Server(uvicorn.Config(app, **options))  # pyright: ignore[reportArgumentType]
 
 
 def _is_anywhere(host: str) -> bool:

@@ -30,7 +30,7 @@ class Signs:
         self._metadata = resource_metadata(url, issuers)
         self._issuers = issuers
         self._unready = unready
-        self.draining = False
+        self.draining: Callable[[], bool] = bool
 
     async def show(self, scope: Mapping[str, Any], send: Send) -> None:
         path = scope["path"]
@@ -46,7 +46,7 @@ class Signs:
 
     async def _show_ready(self, send: Send) -> None:
         """In words that tell a stranger nothing: which server is down stands in the log."""
-        reasons = [DRAINING] if self.draining else [*self._unready()]
+        reasons = [DRAINING] if self.draining() else [*self._unready()]
         await respond(send, 503 if reasons else 200, msgspec.json.encode({"ready": not reasons, "reasons": reasons}))
 
     async def challenge(self, error: NotIdentified, send: Send, more: Iterable[tuple[bytes, bytes]] = ()) -> None:

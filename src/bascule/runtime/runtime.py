@@ -41,11 +41,14 @@ from bascule.runtime.terms import Terms
 from bascule.runtime.watching import Watching
 from bascule.store.choose import store_at
 from bascule.store.interface import Store
+from bascule.store.owners import OwnerStore
 from bascule.store.unkept import Unkept
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins
 from bascule.transports.introducing import Introducing
 from bascule.workspace.workspaces import Workspaces
+
+MOVED = "another gateway serves this agent session from here on"
 
 if TYPE_CHECKING:
     from bascule.identity.minting import Mint
@@ -354,6 +357,18 @@ class Runtime:
         if self._workspaces is not None:
             self._workspaces.close(principal)
         return True
+
+    @property
+    def owners(self) -> OwnerStore:
+        """Who serves which agent session, where several gateways share one store."""
+        if self._store is None:
+            raise not_running()
+        return self._store.owners
+
+    def let_go(self, principal: Principal) -> None:
+        """End every link that is open on behalf of this principal alone: another runtime serves it from here on."""
+        if self._roster is not None:
+            self._roster.links.sever(lambda key: key.principal == principal, MOVED)
 
 
 def not_running() -> UsageError:

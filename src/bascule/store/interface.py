@@ -7,6 +7,7 @@ import msgspec
 
 from bascule.store.anchors import AnchorStore
 from bascule.store.levels import LevelStore
+from bascule.store.owners import OwnerStore
 
 
 class ListingKey(msgspec.Struct, frozen=True):
@@ -31,6 +32,8 @@ class Store(Protocol):
     def levels(self) -> LevelStore: ...
     @property
     def anchors(self) -> AnchorStore: ...
+    @property
+    def owners(self) -> OwnerStore: ...
 
     async def open(self) -> None: ...
 

@@ -12,6 +12,7 @@ from bascule.store.postgres_anchors import PostgresAnchors
 from bascule.store.postgres_bell import PostgresBell
 from bascule.store.postgres_connection import Database, PostgresAddress, PostgresConnection, rows
 from bascule.store.postgres_levels import PostgresLevels
+from bascule.store.postgres_owners import PostgresOwners
 from bascule.store.postgres_schema import greet
 
 _TOOLS = msgspec.json.Decoder(dict[str, str])
@@ -27,6 +28,7 @@ class PostgresStore:
         self._looks = PostgresConnection(self._address, self._greet, durable=False)
         self.levels = PostgresLevels(self._changes, self._looks, PostgresBell(self._address))
         self.anchors = PostgresAnchors(self._changes, self._looks)
+        self.owners = PostgresOwners(self._changes, self._looks, lambda: self.levels.key)
 
     async def open(self) -> None:
         await self._changes.open()

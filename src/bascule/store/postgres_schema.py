@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from bascule.core.errors import StoreError
-from bascule.store import postgres_anchors
+from bascule.store import postgres_anchors, postgres_owners
 from bascule.store.key_files import KeyFiles
 from bascule.store.level_key import NAME, level_key
 from bascule.store.postgres_connection import Database, rows
@@ -58,7 +58,7 @@ CREATE TABLE bascule.runtimes (id text COLLATE "C" PRIMARY KEY, acked bigint NOT
 miss rows that are there, and an agent session that is not found would begin anew. What may be of any length is found by
 its hash, its `place`: an index takes no more than some 2,700 bytes."""
 
-_MIGRATIONS = (_SCHEMA, postgres_anchors.SCHEMA)
+_MIGRATIONS = (_SCHEMA, postgres_anchors.SCHEMA, postgres_owners.SCHEMA)
 """Each leads from the version that is its place to the next."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from bascule.core.errors import StoreError
-from bascule.store import sqlite_anchors, sqlite_levels
+from bascule.store import sqlite_anchors, sqlite_levels, sqlite_owners
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.key_files import FOLDER, KeyFiles
 from bascule.store.sqlite_anchors import SqliteAnchors
 from bascule.store.sqlite_levels import SqliteLevels
+from bascule.store.sqlite_owners import SqliteOwners
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ CREATE TABLE tool_digests (
 ) WITHOUT ROWID;
 """
 
-_MIGRATIONS = (_LISTINGS, sqlite_levels.SCHEMA, sqlite_anchors.SCHEMA)
+_MIGRATIONS = (_LISTINGS, sqlite_levels.SCHEMA, sqlite_anchors.SCHEMA, sqlite_owners.SCHEMA)
 """Each leads from the version that is its place to the next."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)
@@ -55,8 +56,10 @@ class SqliteStore:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._turn = threading.Lock()
-        self.levels = SqliteLevels(path, KeyFiles((state_folder or path.parent) / FOLDER), self._do)
+        keys = KeyFiles((state_folder or path.parent) / FOLDER)
+        self.levels = SqliteLevels(path, keys, self._do)
         self.anchors = SqliteAnchors(self._do)
+        self.owners = SqliteOwners(keys, self._do)
 
     async def open(self) -> None:
         await self._do(lambda _: None)

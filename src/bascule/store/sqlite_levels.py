@@ -107,14 +107,14 @@ class SqliteLevels:
         self, number: int, closed: tuple[str, ...], twins: Mapping[str, str], fence: str
     ) -> None:
         def work(db: sqlite3.Connection) -> None:
-            with _unsynced(db):
+            with unsynced(db):
                 complete(db, number, closed, twins, fence)
 
         await self._turn(work)
 
     async def register(self, runtime: str, at: float) -> int:
         def work(db: sqlite3.Connection) -> int:
-            with _unsynced(db):
+            with unsynced(db):
                 number = last_number(db)
                 db.execute("INSERT OR REPLACE INTO runtimes VALUES (?, ?, ?)", (runtime, number, at))
                 return number
@@ -134,7 +134,7 @@ class SqliteLevels:
 
     async def acknowledge(self, runtime: str, number: int) -> bool:
         def work(db: sqlite3.Connection) -> bool:
-            with _unsynced(db):
+            with unsynced(db):
                 done = db.execute("UPDATE runtimes SET acked = max(acked, ?) WHERE id = ?", (number, runtime))
                 return done.rowcount == 1
 
@@ -149,7 +149,7 @@ class SqliteLevels:
 
     async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
         def work(db: sqlite3.Connection) -> None:
-            with _unsynced(db):
+            with unsynced(db):
                 gone = [(runtime, number, number) for runtime in runtimes]
                 db.executemany("DELETE FROM runtimes WHERE id = ? AND (? IS NULL OR acked < ?)", gone)
 
@@ -195,7 +195,7 @@ def _writing(db: sqlite3.Connection) -> Generator[None]:
 
 
 @contextmanager
-def _unsynced(db: sqlite3.Connection) -> Generator[None]:
+def unsynced(db: sqlite3.Connection) -> Generator[None]:
     """One that may be lost with the machine's power: it then concerned runtimes that are gone too."""
     db.execute("PRAGMA synchronous = NORMAL")
     try:

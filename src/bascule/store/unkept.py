@@ -11,6 +11,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey
+from bascule.store.owners import Member
 
 
 class UnkeptLevels:
@@ -75,12 +76,35 @@ class UnkeptAnchors:
         return {}
 
 
+class UnkeptOwners:
+    """Nobody is served from here, so nobody shares it."""
+
+    async def secret(self) -> NoReturn:
+        raise _unkept()
+
+    async def join(self, member: Member) -> NoReturn:
+        raise _unkept()
+
+    async def renew(self, member: Member) -> NoReturn:
+        raise _unkept()
+
+    async def claim(self, principal: Principal, member: str, gone: str = "") -> NoReturn:
+        raise _unkept()
+
+    async def release(self, member: str, principals: Collection[Principal]) -> NoReturn:
+        raise _unkept()
+
+    async def leave(self, member: str) -> NoReturn:
+        raise _unkept()
+
+
 class Unkept:
     """Every listing is the first, and none is kept."""
 
     def __init__(self) -> None:
         self.levels = UnkeptLevels()
         self.anchors = UnkeptAnchors()
+        self.owners = UnkeptOwners()
 
     async def open(self) -> None:
         """There is nothing to open."""

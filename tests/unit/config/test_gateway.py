@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.gateway import GatewaySettings, place_flaws
+from bascule.config.gateway import GatewaySettings, place_flaws, worker_flaws
 from bascule.core.errors import ConfigError
 
 
@@ -28,3 +28,10 @@ def test_what_is_no_place_to_listen_at_is_refused(host: Any, port: Any, wrong: s
     assert [flaw.path for flaw in place_flaws(host, port)] == [(wrong,)]
     with pytest.raises(ConfigError):
         GatewaySettings(host, port)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 257, True, "2", None])
+def test_so_many_workers_are_not_to_be_had(workers: Any):
+    assert [flaw.path for flaw in worker_flaws(workers)] == [("workers",)]
+    with pytest.raises(ConfigError):
+        GatewaySettings(workers=workers)

@@ -23,8 +23,8 @@ def loaded(folder: Path, gateway: dict[str, Any]) -> RuntimeConfig:
 
 def test_a_gateway_is_read_whole(tmp_path: Path):
     auth = {"keys": [KEY], "issuer": "https://id", "audience": "tools", "claims": {"user": "email", "session": "sid"}}
-    settings = loaded(tmp_path, {"host": "10.0.0.5", "port": 9000, "auth": auth}).gateway
-    assert (settings.host, settings.port) == ("10.0.0.5", 9000)
+    settings = loaded(tmp_path, {"host": "10.0.0.5", "port": 9000, "auth": auth, "workers": 3}).gateway
+    assert (settings.host, settings.port, settings.workers) == ("10.0.0.5", 9000, 3)
     assert settings.auth.keys == (SharedSecret("HS256", SECRET),)
     assert (settings.auth.issuer, settings.auth.audience) == ("https://id", "tools")
     assert (settings.auth.claims.user, settings.auth.claims.session) == ("email", "sid")
@@ -47,7 +47,7 @@ def test_without_a_word_nobody_is_believed(tmp_path: Path):
         ({"auth": {"keys": [KEY]}}, "gateway.auth.issuer"),
         ({"auth": {"keys": [KEY], "issuer": "a", "audience": "b", "claims": {"user": ""}}}, "gateway.auth.claims.user"),
         ({"hots": "a"}, "hots"),
-        ({"workers": 3}, "not available in this version"),
+        ({"workers": 1000}, "workers: must be a whole number from 1 to 256"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, gateway: dict[str, Any], told: str):

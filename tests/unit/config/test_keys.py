@@ -74,7 +74,7 @@ def test_these_keys_beside_the_servers_are_available():
     assert available == {
         *("links.max", "links.starting", "messages.max", "store", "catalog.screen", "catalog.lock"),
         *("workspace.root", "workspace.quota", "audit.arguments", "audit.anchor_every"),
-        *("results.presets", "egress.allow", "egress.ports", "gateway.host", "gateway.port"),
+        *("results.presets", "egress.allow", "egress.ports", "gateway.host", "gateway.port", "gateway.workers"),
         *(f"gateway.auth.{name}" for name in ("keys", "issuer", "audience", "claims.user", "claims.session")),
         *("results.presets", "egress.allow", "egress.ports", "catalog.search_above"),
         *("telemetry.otlp", "telemetry.prometheus"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.gateway import hall, serving
+from bascule.gateway import hall, web_server
 from bascule.gateway import http_connection as connection
 from bascule.gateway.http_connection import Connection
 from support.gateways import Served, ask, line_to
@@ -181,7 +181,7 @@ async def test_who_reads_slowly_but_reads_gets_all_of_it(served: Served, monkeyp
 
 
 async def test_new_connections_take_the_place_of_silent_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(serving, "Hall", lambda: hall.Hall(most=3))
+    monkeypatch.setattr(web_server, "Hall", lambda: hall.Hall(most=3))
     async with gateway_serving(obeying(tmp_path / "log", a_tool("act"))) as served, AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(raw_to(served.port)) for _ in range(10)]
         for _ in range(3):
@@ -191,7 +191,7 @@ async def test_new_connections_take_the_place_of_silent_ones(tmp_path: Path, mon
 
 
 async def test_where_all_are_busy_the_next_one_is_told_to_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(serving, "Hall", lambda: hall.Hall(most=1))
+    monkeypatch.setattr(web_server, "Hall", lambda: hall.Hall(most=1))
     async with gateway_serving(obeying(tmp_path / "log", a_tool("act"))) as served, raw_to(served.port) as busy:
         busy.send(request(served.port, silent=True))
         await until(lambda: bool(calls_in(tmp_path / "log")))

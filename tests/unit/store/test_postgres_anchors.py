@@ -4,6 +4,7 @@ from pathlib import Path
 
 from bascule.store.anchors import Anchor, AnchorStore
 from bascule.store.postgres import PostgresStore
+from bascule.store.postgres_schema import SCHEMA_VERSION
 from support.postgres import execute
 
 ANCHOR = Anchor("w-0001", 7, "ab" * 32, 5.0)
@@ -20,4 +21,4 @@ async def test_a_database_from_before_there_were_anchors_gets_their_table(databa
     assert await anchors.keep(ANCHOR, b"sealed")
     assert await anchors.sealed() == {"w-0001": b"sealed"}
     await store.close()
-    assert execute(database, "SELECT version FROM bascule.about") == [(2,)]
+    assert execute(database, "SELECT version FROM bascule.about") == [(SCHEMA_VERSION,)]

@@ -12,6 +12,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.store.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey, Store
 from bascule.store.levels import LevelStore
+from bascule.store.owners import Member, OwnerStore
 from bascule.store.unkept import Unkept
 
 
@@ -58,3 +59,19 @@ async def test_no_anchor_is_kept_there():
 
     assert not await anchors.keep(Anchor("w", 1, "", 1.0), b"sealed")
     assert await anchors.sealed() == {}
+
+
+OWNED: dict[str, Callable[[OwnerStore], Coroutine[Any, Any, Any]]] = {
+    "secret": lambda owners: owners.secret(),
+    "join": lambda owners: owners.join(Member("one", "")),
+    "renew": lambda owners: owners.renew(Member("one", "")),
+    "claim": lambda owners: owners.claim(ALICE, "one"),
+    "release": lambda owners: owners.release("one", (ALICE,)),
+    "leave": lambda owners: owners.leave("one"),
+}
+
+
+@pytest.mark.parametrize("name", OWNED)
+async def test_nobody_shares_what_is_not_kept(name: str):
+    with pytest.raises(StoreError):
+        await OWNED[name](Unkept().owners)

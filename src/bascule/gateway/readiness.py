@@ -1,0 +1,31 @@
+"""Whether this process takes requests: not yet, yes, or no longer."""
+
+import asyncio
+
+
+class Readiness:
+    """How far one gateway is in its life. Whoever keeps a connection open for long ends it once `ending` is over."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._over = asyncio.Event()
+
+    @property
+    def ready(self) -> bool:
+        """New clients may be sent here."""
+        return self._begun and not self._over.is_set()
+
+    @property
+    def draining(self) -> bool:
+        """What is under way is answered, and nobody new is taken."""
+        return self._over.is_set()
+
+    def begin(self) -> None:
+        self._begun = True
+
+    def end(self) -> None:
+        self._over.set()
+
+    async def ending(self) -> None:
+        """Wait until the end has begun."""
+        await self._over.wait()

@@ -1,0 +1,25 @@
+"""A gateway that tells afterwards what it handed over: `gateway_racer.py URL HAND_OVERS WORD…`.
+
+URL is that of the server on the open lane, and the words are those of the `bascule` command. When the command has ended
+it writes down, for each time that something was handed over to that server, the instant and whom it names.
+"""
+
+import sys
+from pathlib import Path
+
+import msgspec
+from racer import summary
+
+from bascule.cli import serve_command
+from bascule.cli.main import main
+from bascule.config import StreamableHttpTransport
+from support.racing import watched
+
+if __name__ == "__main__":
+    # What is handed over can be seen in this loop alone.
+    serve_command.LOOP_FACTORY = None
+    url, written, *words = sys.argv[1:]
+    with watched(StreamableHttpTransport(url)) as lanes:
+        code = main(words)
+    Path(written).write_bytes(msgspec.json.encode(summary(lanes)))
+    sys.exit(code)
