@@ -257,7 +257,7 @@ async def test_a_server_that_never_stops_talking_disturbs_nobody(tmp_path: Path,
         telling("stdio", "old", tmp_path / "log") as config,
         telling("stdio", "new", tmp_path / "other", name="quiet") as quiet,
         serving(config, quiet, within=120) as gateway,
-        hearing(gateway.port, client, log_level="debug", uris=(URI,)) as heard,
+        hearing(gateway.port, client, log_level="debug") as heard,
     ):
         with measured_growth() as growth:
             flooding = asyncio.ensure_future(heard.client.call_tool("work_flood", {"what": what, "count": count}))

@@ -1,5 +1,6 @@
 """Tells of every change of a link's state, as an event."""
 
+import asyncio
 from collections.abc import Callable
 
 from bascule.core.events import LinkChanged
@@ -26,4 +27,5 @@ class Announcer:
         told = (condition.state, condition.reason, self._clock(), code, link.lived)
         self._tell(LinkChanged(key.server, key.lane, key.principal, *told))
         if self._then is not None:
-            self._then(link)
+            # In a step of its own: what comes of it is no part of what the link does.
+            asyncio.get_running_loop().call_soon(self._then, link)

@@ -82,8 +82,10 @@ class Tidings:
 
     async def tune(self) -> None:
         """Ask a server of the old era for as much as is wanted. One of the new era hears it with each request."""
+        if self._level is None:
+            return
         level = self._hears.level(self._key)
-        if self._level is not None and level not in {"", self._level}:
+        if level not in {"", self._level}:
             self._level = level
             with suppress(PeerError, PermitLost):
                 await self._send(Request(SET_LEVEL, {"level": level}, SETTING))

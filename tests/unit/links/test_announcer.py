@@ -1,5 +1,6 @@
 """Every change of a link's state becomes an event."""
 
+import asyncio
 from collections.abc import Callable
 
 from bascule.core.errors import ConnectFailed
@@ -49,6 +50,7 @@ async def test_who_wants_the_link_itself_is_given_it_after_the_event():
     told: list[object] = []
     link = announced([])
     Announcer(told.append, lambda: 8.0, told.append)(link)
+    await asyncio.sleep(0)
     assert told[1:] == [link]
 
 

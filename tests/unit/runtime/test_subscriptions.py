@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from bascule.core.call import Inquiry
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind
+from bascule.core.permission import Permission
+from bascule.core.subject import ASKING
 from bascule.runtime import subscriptions
 from bascule.runtime.news import Listener
 from bascule.runtime.session import AgentSession
@@ -195,3 +198,11 @@ async def test_on_a_link_that_is_shared_others_keep_theirs(tmp_path: Path):
 def test_whoever_listens_can_subscribe():
     listener: Listener = Told()
     assert not listener.asked
+
+
+async def test_the_rules_look_at_what_reading_and_what_following_it_may_do(tmp_path: Path):
+    word = {"resources/subscribe": frozenset({Permission.WRITE})}
+    async with subscribing(tmp_path / "log", permissions=word) as session:
+        await session.resources()
+        matter = await session._shelf._find_subscribed(session._standing, Inquiry(URI, {}))
+        assert matter.spec.permissions == ASKING | {Permission.WRITE}

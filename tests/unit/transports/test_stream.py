@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bascule.core.errors import ProtocolViolation
+from bascule.core.request import Request
 from bascule.transports.messages import GARBAGE_LIMIT
 from support.streams import Loopback, a_request
 
@@ -62,3 +63,19 @@ async def test_a_server_that_prints_is_told_where_to_log():
     stream.feed(b"loading...\n" * GARBAGE_LIMIT)
 
     assert "stderr" in (await stream.lost).fix
+
+
+async def test_what_names_a_long_request_of_ours_is_for_its_own_listener():
+    peer, heard, own = Loopback(), list[str](), list[str]()
+    peer.on_notice = lambda method, _: heard.append(method)
+    asking = asyncio.ensure_future(peer.send(Request("listen", {}, 5, on_notice=lambda method, _: own.append(method))))
+    await peer.until_sent(1)
+    key, number = "io.modelcontextprotocol/subscriptionId", peer.sent[0]["id"]
+    for named in (number, str(number), number + 1, None, [number]):
+        peer.say({"jsonrpc": "2.0", "method": f"to/{named}", "params": {"_meta": {key: named}}})
+    peer.say({"jsonrpc": "2.0", "method": "to/all", "params": {"_meta": 5}})
+    peer.answer(number)
+    await asking
+    peer.say({"jsonrpc": "2.0", "method": "late", "params": {"_meta": {key: number}}})
+    assert own == [f"to/{number}", f"to/{number}"]
+    assert heard == [f"to/{number + 1}", "to/None", f"to/[{number}]", "to/all", "late"]
