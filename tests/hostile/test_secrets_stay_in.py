@@ -159,8 +159,8 @@ async def drive(place: Place, line: Line, token: str) -> None:
         "User-Agent": word("user agent"),
     }
 
-    async def said(method: str, params: dict[str, Any], **headers: str) -> None:
-        answer = await ask(line, method, {**params, "_meta": meta}, **{**usual, **headers})
+    async def said(method: str, params: dict[str, Any]) -> None:
+        answer = await ask(line, method, {**params, "_meta": meta}, **usual)
         place.bodies.append(repr(answer.headers).encode() + answer.body)
 
     given: dict[str, Any] = {"a": word("argument"), word("argument name"): 1, "deep": {"x": [word("nested argument")]}}

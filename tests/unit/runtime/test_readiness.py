@@ -82,10 +82,13 @@ async def test_it_is_not_tried_more_often_than_is_good_for_it(tmp_path: Path):
         fare(runtime, link("failed"))
         for _ in range(20):
             looked.reasons()
+        first = looked._trying
         await until(lambda: looked.reasons() == ())
+        await until(lambda: first is not None and first.done())
         fare(runtime, link("failed"))
         for _ in range(20):
             assert looked.reasons() == (REQUIRED,)
+        assert looked._trying is first
         assert len(pids(tmp_path / "log")) == before + 1
 
 
