@@ -262,7 +262,7 @@ def test_a_key_that_stands_twice_is_a_problem_in_json_too(tmp_path: Path):
 
 @pytest.mark.requirement("CFG-5")
 def test_a_key_of_a_later_version_says_so(tmp_path: Path):
-    path = write_yaml(tmp_path, {"files": {"url": "https://a.test/mcp", "headers_command": ["x"]}})
+    path = write_yaml(tmp_path, {"files": {"url": "https://a.test/mcp"}}, dashboard={"enabled": True})
     with pytest.raises(ConfigError) as caught:
         Runtime.from_file(path)
 

@@ -121,8 +121,7 @@ async def test_an_answer_that_does_not_fit_what_was_asked_is_not_sent(pair: tupl
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 async def test_a_client_is_never_asked_what_it_does_not_offer(pair: tuple[str, str]):
     person, events = Person(), Events()
-    offered = {"elicitation_callback": person.elicit}
-    async with connected(pair, events=events, **offered) as client:
+    async with connected(pair, events=events, elicitation_callback=person.elicit) as client:
         for tool in ("it_write", "it_look"):
             with pytest.raises(MCPError) as caught:
                 await client.call_tool(tool)

@@ -1,12 +1,25 @@
 """What changes and is said on the servers' side reaches the gateway's clients, whatever era each of them speaks."""
 
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from mcp import StdioServerParameters
 
-from support.gateways import serving
-from support.hearing import URI, Era, hearing, telling, told
+from bascule.core.sensitivity import DataSensitivity
+from support.command import BASCULE, environment
+from support.gateways import AUTH, ask, introduced, line_to, serving
+from support.hearing import URI, Era, hearing, listened, stream, telling, told
+from support.kit_http import bearer
+from support.runtime import QUICKLY, twinned
+from support.scenarios import write_yaml
+from support.servers import SERVERS, pids, received
+from support.survivors import end_all, survivors
+from support.waiting import until
 
 PAIRS = [
     pytest.param(client, server, kind, id=f"{client} client, {server} server over {kind}")
@@ -73,3 +86,159 @@ async def test_what_a_server_remarks_reaches_the_client_that_asked(tmp_path: Pat
         said = [(each.level, each.logger, each.data) for each in heard.logs]
         assert said == [("info", "work", "this is info"), ("error", "work", "this is error")]
         assert not other.logs
+
+
+@pytest.mark.requirement("GTW-3")
+@pytest.mark.parametrize("server", get_args(Era))
+@pytest.mark.parametrize("client", get_args(Era))
+async def test_the_client_of_a_command_is_told_the_same(tmp_path: Path, client: Era, server: Era):
+    marker = f"told-{tmp_path.name}-{os.getpid()}"
+    script = {"command": sys.executable, "args": [str(SERVERS / "telling.py"), str(tmp_path / "log")], "era": server}
+    path = write_yaml(tmp_path, {"work": script})
+    env = {**environment(tmp_path), "BASCULE_MARKER": marker}
+    args = ["serve", "--stdio", "--config", str(path)]
+    command = StdioServerParameters(command=str(BASCULE), args=args, env=env)
+    try:
+        async with hearing(command, client, uris=(URI,), log_level="info") as heard:
+            await heard.client.call_tool("work_learn", {"kind": "tools", "name": "more"})
+            await told(lambda: heard.changed == ["tools"])
+            await heard.client.call_tool("work_touch", {"uri": URI})
+            await told(lambda: heard.updated == [URI])
+            await heard.client.call_tool("work_say", {"level": "error", "text": "this"})
+            await told(lambda: [each.data for each in heard.logs] == ["this"])
+        assert await survivors(marker) == []
+    finally:
+        end_all(marker)
+
+
+# Subscriptions
+
+
+def noted(log: Path, what: str) -> list[Any]:
+    return [message[what] for message in received(log) if what in message]
+
+
+def wanted(log: Path, era: Era, uri: str = URI) -> bool:
+    """Whether the server was asked to tell of a resource, in its own era's way."""
+    if era == "old":
+        return uri in noted(log, "subscribe")
+    return any(uri in each.get("resourceSubscriptions", ()) for each in noted(log, "listen"))
+
+
+def given_up(log: Path, era: Era) -> bool:
+    """Whether it knows that nobody wants to hear of it any more."""
+    if era == "old":
+        return noted(log, "unsubscribe") == [URI]
+    return any(URI in each.get("resourceSubscriptions", ()) for each in noted(log, "listened"))
+
+
+@pytest.mark.requirement("GTW-3")
+@pytest.mark.parametrize("server", get_args(Era))
+@pytest.mark.parametrize("client", get_args(Era))
+async def test_a_subscription_outlives_its_server_and_ends_with_the_last_client(
+    tmp_path: Path, client: Era, server: Era
+):
+    log = tmp_path / "log"
+    async with (
+        telling("stdio", server, log, restart=QUICKLY) as config,
+        serving(config, within=60) as gateway,
+        hearing(gateway.port, client) as staying,
+    ):
+        async with hearing(gateway.port, client, uris=(URI,)) as heard:
+            os.kill(pids(log)[0], signal.SIGKILL)
+            # Nobody knows what has happened to it meanwhile.
+            await told(lambda: heard.updated == [URI])
+            await staying.client.call_tool("work_touch", {"uri": URI})
+            await told(lambda: heard.updated == [URI] * 2)
+            assert not given_up(log, server) or server == "new"
+            async with hearing(gateway.port, client, uris=(URI,)) as second:
+                await staying.client.call_tool("work_touch", {"uri": URI})
+                await told(lambda: second.updated == [URI])
+            await staying.client.call_tool("work_touch", {"uri": URI})
+            await told(lambda: heard.updated == [URI] * 4)
+        await until(lambda: given_up(log, server))
+        assert not staying.updated
+
+
+@pytest.mark.requirement("GTW-3")
+@pytest.mark.parametrize("server", get_args(Era))
+@pytest.mark.parametrize("client", get_args(Era))
+async def test_once_private_data_is_on_board_the_twin_tells_and_the_server_hears_nothing_more(
+    tmp_path: Path, client: Era, server: Era
+):
+    open_log, twin_log = tmp_path / "open", tmp_path / "twin"
+    async with (
+        telling("stdio", server, open_log) as config,
+        telling("stdio", server, twin_log) as twin,
+        serving(twinned(config, twin), within=60) as gateway,
+        hearing(gateway.port, client, uris=(URI,)) as heard,
+    ):
+        assert wanted(open_log, server)
+        await gateway.runtime.session("alice", "s-1").add_private_dataset("patients", DataSensitivity.CONFIDENTIAL)
+        before = open_log.read_bytes()
+        await told(lambda: wanted(twin_log, server) and heard.updated == [URI])
+        await heard.client.call_tool("work_touch", {"uri": URI})
+        await told(lambda: heard.updated == [URI] * 2)
+    assert open_log.read_bytes() == before
+
+
+@pytest.mark.requirement("GTW-3")
+@pytest.mark.parametrize("server", get_args(Era))
+@pytest.mark.parametrize("new", [True, False])
+async def test_what_may_not_be_read_may_not_be_subscribed_to(tmp_path: Path, server: Era, new: bool):
+    log = tmp_path / "log"
+    async with (
+        telling("stdio", server, log) as config,
+        serving(config, within=60) as gateway,
+        line_to(gateway.port) as line,
+    ):
+        session = gateway.runtime.session("alice", "s-1")
+        await session.resources()
+        await session.add_private_dataset("patients", DataSensitivity.CONFIDENTIAL)
+        if new:
+            async with listened(gateway.port, resourceSubscriptions=[URI], toolsListChanged=True) as events:
+                assert (await events.next())["params"]["notifications"] == {"toolsListChanged": True}
+        else:
+            name = await introduced(line)
+            answer = await ask(line, "resources/subscribe", {"uri": URI}, new=False, Mcp_Session_Id=name)
+            assert "error" in answer.message
+    assert not wanted(log, server)
+
+
+# Whose news it is
+
+EVERYTHING = {f"{kind}ListChanged": True for kind in ("tools", "resources", "prompts")}
+
+
+@pytest.mark.requirement("GTW-3")
+@pytest.mark.parametrize("new", [True, False])
+async def test_nobody_is_told_what_changes_for_somebody_else(tmp_path: Path, new: bool):
+    tokens = {who: {"Authorization": bearer(who)} for who in ("alice", "bob")}
+    async with (
+        telling("stdio", "old", tmp_path / "log") as config,
+        serving(config, auth=AUTH, within=60) as gateway,
+        line_to(gateway.port) as line,
+        AsyncExitStack() as stack,
+    ):
+        streams: dict[str, Any] = {}
+        for who, token in tokens.items():
+            await ask(line, "tools/list", **token)
+            if new:
+                opened = listened(gateway.port, token, **EVERYTHING)
+            else:
+                head = {**token, "Mcp-Session-Id": await introduced(line, **token)}
+                opened = stream(gateway.port, "GET", head)
+            streams[who] = await stack.enter_async_context(opened)
+            if new:
+                await streams[who].next()
+
+        async def learn(who: str, kind: str) -> str:
+            """Have the server of one of them learn something. Gives what they are told next."""
+            given = {"name": "work_learn", "arguments": {"kind": kind, "name": f"of-{who}"}}
+            await ask(line, "tools/call", given, **tokens[who])
+            return (await streams[who].next())["method"]
+
+        assert await learn("alice", "tools") == "notifications/tools/list_changed"
+        # Had he been told of hers, that would come first.
+        assert await learn("bob", "resources") == "notifications/resources/list_changed"
+        assert await learn("alice", "prompts") == "notifications/prompts/list_changed"

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
-from support.command import BASCULE, bascule, environment
+from support.command import bascule, environment
 from support.scenarios import entry, write_yaml
 from support.servers import methods
-from support.stdio_clients import INTRODUCTION, talking, words_of
-from support.survivors import end_all, survivors
+from support.stdio_clients import INTRODUCTION, as_command, talking, words_of
 from support.waiting import fail_after, until
 
 pytestmark = pytest.mark.requirement("GTW-1")
@@ -27,41 +26,30 @@ CLOCK = {"command": str(Path(sys.executable).parent / "mcp-server-time")}
 ACT = "work_act"
 
 
-def command(folder: Path, servers: dict[str, Any], marker: str) -> StdioServerParameters:
-    """What a client's config names."""
-    path = write_yaml(folder, servers)
-    env = {**environment(folder), "BASCULE_MARKER": marker}
-    return StdioServerParameters(command=str(BASCULE), args=["serve", "--stdio", "--config", str(path)], env=env)
-
-
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_the_official_client_is_served_in_every_mode_whatever_the_servers_speak(tmp_path: Path, mode: Any):
     servers = {"clock": CLOCK, "old": entry("old"), "work": entry("obeying", tmp_path / "log")}
-    marker = f"official-{tmp_path.name}-{os.getpid()}"
     told: list[float] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         told.append(progress)
 
-    try:
-        async with (
-            fail_after(90, "the official client"),
-            Client(command(tmp_path, servers, marker), mode=mode) as client,
-        ):
-            names = [tool.name for tool in (await client.list_tools()).tools]
-            time = await client.call_tool("clock_get_current_time", {"timezone": "UTC"})
-            old = await client.call_tool("old_echo", {"message": "hi"})
-            new = await client.call_tool(ACT, {"progress": [1, 2]}, progress_callback=on_progress)
-            wrong = await client.call_tool("clock_get_current_time", {"timezone": 5})
-            many = await asyncio.gather(*(client.call_tool(ACT, {"n": n}) for n in range(10)))
-        assert await survivors(marker) == []
-    finally:
-        end_all(marker)
+    async with (
+        fail_after(90, "the official client"),
+        as_command(tmp_path, servers) as command,
+        Client(command, mode=mode) as client,
+    ):
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        time = await client.call_tool("clock_get_current_time", {"timezone": "UTC"})
+        old = await client.call_tool("old_echo", {"message": "hi"})
+        new = await client.call_tool(ACT, {"progress": [1, 2]}, progress_callback=on_progress)
+        wrong = await client.call_tool("clock_get_current_time", {"timezone": 5})
+        many: list[Any] = await asyncio.gather(*(client.call_tool(ACT, {"n": n}) for n in range(10)))
     assert names[:2] == ["clock_get_current_time", "clock_convert_time"]
     assert {"old_echo", ACT} <= set(names)
     assert [time.is_error, old.is_error, new.is_error, wrong.is_error] == [False, False, False, True]
     assert told[-1] == 2
-    assert [json.loads(each.content[0].text) for each in many] == [{"n": n} for n in range(10)]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+    assert [json.loads(each.content[0].text) for each in many] == [{"n": n} for n in range(10)]
 
 
 async def test_the_config_shown_for_clients_is_one_that_works(tmp_path: Path):
@@ -97,7 +85,7 @@ async def test_whoever_starts_it_is_the_user_and_that_is_said_on_stderr(tmp_path
 
 
 async def test_its_agent_session_can_be_named_and_is_still_private_when_it_is_started_anew(tmp_path: Path):
-    label = {"result": {"content": [], "_meta": {"dev.bascule/labels": {"sensitivity": "secret"}}}}
+    label = {"result": {"content": [], "_meta": {"dev.bascule/labels": ["secret"]}}}
     work = entry("obeying", tmp_path / "log", trust=["labels"], sandbox="none")
     for refused in (False, True):
         async with talking(tmp_path, "--user", "eve", "--session", "e-1", servers={"work": work}) as talk:

@@ -1,6 +1,5 @@
 """What servers ask reaches the client that started the gateway, whichever eras the two are of."""
 
-import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -8,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
 from pydantic import FileUrl
 
-from support.command import BASCULE, environment
-from support.scenarios import write_yaml
 from support.servers import SERVERS
-from support.stdio_clients import talking
-from support.survivors import end_all, survivors
+from support.stdio_clients import as_command, talking
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("GTW-3")
@@ -40,17 +36,13 @@ async def roots(_context: Any) -> ListRootsResult:
 
 @asynccontextmanager
 async def connected(folder: Path, mode: Any, era: str) -> AsyncGenerator[Client]:
-    marker = f"asking-{folder.name}-{os.getpid()}"
-    path = write_yaml(folder, curious(era))
-    env = environment(folder, {"BASCULE_MARKER": marker})
-    command = StdioServerParameters(command=str(BASCULE), args=["serve", "--stdio", "--config", str(path)], env=env)
     callbacks: Any = {"elicitation_callback": elicit, "sampling_callback": sample, "list_roots_callback": roots}
-    try:
-        async with fail_after(90, "the official client"), Client(command, mode=mode, **callbacks) as client:
-            yield client
-        assert await survivors(marker) == []
-    finally:
-        end_all(marker)
+    async with (
+        fail_after(90, "the official client"),
+        as_command(folder, curious(era)) as command,
+        Client(command, mode=mode, **callbacks) as client,
+    ):
+        yield client
 
 
 @pytest.mark.parametrize("era", ["old", "new"])
@@ -74,11 +66,9 @@ async def test_a_question_that_nobody_waits_for_is_taken_back_from_the_client(tm
     async with talking(tmp_path, servers=curious("old")) as talk:
         await talk.introduce(elicitation={})
         number = await talk.begin("tools/call", {"name": "it_paint", "arguments": {"thing": "door"}}, new=False)
-        asked = await talk.hear()
-        assert asked["method"] == "elicitation/create"
+        asked = await talk.hear_of("elicitation/create")
         await talk.say({"method": "notifications/cancelled", "params": {"requestId": number}})
-        taken_back = await talk.hear()
-        assert (taken_back["method"], taken_back["params"]["requestId"]) == ("notifications/cancelled", asked["id"])
+        assert (await talk.hear_of("notifications/cancelled"))["params"]["requestId"] == asked["id"]
         await talk.say({"id": asked["id"], "result": {"action": "accept", "content": {"colour": "red"}}})
         assert "result" in await talk.ask("tools/list", new=False)
 

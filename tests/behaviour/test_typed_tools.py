@@ -128,3 +128,40 @@ async def test_a_schema_that_costs_too_much_refuses_its_tool_alone(tmp_path: Pat
 
     assert "schema cannot be used" in refused.message
     assert calls_in(tmp_path / "log") == []
+
+
+BY_URI: dict[str, Any] = {
+    "$id": "https://example.test/params",
+    "properties": {"tree": {"$ref": "strict"}, "about": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
+    "$defs": {
+        "tree": {
+            "$id": "tree",
+            "$dynamicAnchor": "node",
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "below": {"type": "array", "items": {"$dynamicRef": "#node"}}},
+        },
+        "strict": {"$id": "strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False},
+    },
+}
+
+
+@pytest.mark.requirement("TYP-2")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"tree": {"name": "a", "below": [{"name": "b"}]}, "about": {"type": "object"}}, ""),
+        ({"tree": {"name": 7}}, "tree.name"),
+        ({"tree": {"below": [{"nmae": "b"}]}}, "tree"),
+        ({"about": {"type": "nothing"}}, "about"),
+    ],
+)
+async def test_a_schema_may_refer_by_uris_to_its_own_parts_and_to_what_defines_its_draft(
+    tmp_path: Path, arguments: dict[str, Any], told: str
+):
+    async with at_work(obeying(tmp_path / "log", a_tool("plant", BY_URI))) as session:
+        outcome = await session.call("work_plant", arguments)
+
+    if told:
+        assert told in bad(outcome, FailureKind.INVALID_ARGUMENTS).message
+    else:
+        assert good(outcome)

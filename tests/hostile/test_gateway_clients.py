@@ -6,13 +6,11 @@ All of them ask the real `bascule serve`, and beside each of them an honest clie
 import asyncio
 import base64
 import json
-import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from support.command import started
@@ -20,74 +18,14 @@ from support.gateways import META, ask, introduced
 from support.kit_http import NEW, bearer, free_port, line_to
 from support.raw_http import Raw, raw_to, request
 from support.scenarios import entry, write_yaml
-from support.tokens import AUDIENCE, ISSUER, SECRET
+from support.siege import AUTH, Gateway, MiB, besieged
 from support.waiting import fail_after
-
-AUTH = {"keys": [{"algorithm": "HS256", "secret": SECRET}], "issuer": ISSUER, "audience": AUDIENCE}
-MiB = 1 << 20
-ROOM = 256 * MiB
-"""By how much the gateway may grow, whatever is done to it. Bodies share 64 MiB, and so do answers that wait; what is
-read is there once more, and what was freed is not given back at once."""
-
-
-class Gateway:
-    """`bascule serve` while it runs, with an honest client that notes what it is answered."""
-
-    def __init__(self, port: int, pid: int) -> None:
-        self.port = port
-        self.process = psutil.Process(pid)
-        self.before = self.process.memory_info().rss
-        self.peak = self.before
-        self.statuses: list[int] = []
-        self.mallory = bearer("mallory")
-
-    @property
-    def growth(self) -> int:
-        return self.peak - self.before
-
-    async def honest(self) -> None:
-        """One call after the other, each of them within the time that a call may take."""
-        token = bearer("alice")
-        while True:
-            async with line_to(self.port) as line, fail_after(60, "an honest call"):
-                for _ in range(5):
-                    answer = await ask(line, "tools/call", {"name": "work_act"}, Authorization=token)
-                    self.statuses.append(answer.status)
-                    self.peak = max(self.peak, self.process.memory_info().rss)
-
-    @asynccontextmanager
-    async def beside(self, least: int = 5) -> AsyncGenerator[None]:
-        """Whatever is done in the block, the honest client is served beside it."""
-        calling = asyncio.ensure_future(self.honest())
-        try:
-            yield
-            while len(self.statuses) < least and not calling.done():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        finally:
-            calling.cancel()
-            (ended,) = await asyncio.gather(calling, return_exceptions=True)
-        assert isinstance(ended, asyncio.CancelledError), ended
-        assert {*self.statuses} == {200}
-        print(f"{len(self.statuses)} honest calls; the gateway grew by {self.growth / MiB:.0f} MiB")
-        assert self.growth < ROOM
 
 
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncGenerator[Gateway]:
-    port = free_port()
-    work = entry("obeying", tmp_path / "log", limits={"concurrent": 16})
-    path = write_yaml(tmp_path, {"work": work}, gateway={"port": port, "auth": AUTH})
-    async with started(tmp_path, "serve", "--config", str(path), "--json") as process:
-        assert process.stdout is not None
-        async with fail_after(60, "a gateway"):
-            await process.stdout.readline()
-            async with line_to(port) as line:
-                await ask(line, "tools/call", {"name": "work_act"}, Authorization=bearer("alice"))
-        yield Gateway(port, process.pid)
-        assert process.returncode is None
-        process.send_signal(signal.SIGINT)
-        async with fail_after(60, "the end of a gateway"):
-            assert await process.wait() == 0
+    async with besieged(tmp_path) as made:
+        yield made
 
 
 def encoded(text: str) -> str:

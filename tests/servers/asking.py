@@ -1,5 +1,6 @@
 """A server of the old era that asks its client back: a tool call sends `arguments.ask` with `arguments.params` to the
-client, and whatever the client answers is the tool's result. All it gets is written to its argument, if it has one."""
+client, and whatever the client answers is the tool's result; with `arguments.late` it asks after it has given one, and
+with `arguments.hang` it gives none. All it gets is written to its argument, if it has one."""
 
 import json
 import sys
@@ -28,6 +29,10 @@ def heard() -> dict[str, Any]:
     return message
 
 
+def ask(arguments: dict[str, Any]) -> None:
+    say({"id": "question", "method": arguments["ask"], "params": arguments.get("params", {})})
+
+
 def result_of(message: dict[str, Any]) -> dict[str, Any]:
     params = message.get("params") or {}
     if message["method"] == "initialize":
@@ -36,8 +41,12 @@ def result_of(message: dict[str, Any]) -> dict[str, Any]:
     if message["method"] == "tools/list":
         return {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}
     arguments = params["arguments"]
-    say({"id": "question", "method": arguments["ask"], "params": arguments.get("params", {})})
+    if arguments.get("late"):
+        return {"content": [{"type": "text", "text": "done"}]}
+    ask(arguments)
     answer = heard()
+    if arguments.get("hang"):
+        heard()
     return {"content": [{"type": "text", "text": json.dumps(answer)}], "structuredContent": answer}
 
 
@@ -47,3 +56,5 @@ while line := hear():
         say({"id": asked["id"], "error": {"code": -32601, "message": "Method not found"}})
     elif "id" in asked:
         say({"id": asked["id"], "result": result_of(asked)})
+        if asked["method"] == "tools/call" and asked["params"]["arguments"].get("late"):
+            ask(asked["params"]["arguments"])

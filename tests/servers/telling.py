@@ -1,6 +1,7 @@
 """A server of the official SDK, of both eras, whose tools change what it lists and holds, and say so."""
 
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -148,6 +149,7 @@ class Telling:
             await ctx.session.send_log_message(given["level"], given["text"], related_request_id=request)
 
     async def run(self) -> None:
+        self._note(pid=os.getpid())
         options = self.server.create_initialization_options(NotificationOptions(True, True, True))
         async with stdio_server() as (read, write):
             await self.server.run(read, write, options)

@@ -11,6 +11,7 @@ from bascule import Runtime
 from bascule.config import AuthSettings, ServerConfig
 from bascule.config.gateway import GatewaySettings
 from bascule.core.principal import Principal
+from bascule.gateway.app import Gateway
 from bascule.gateway.serving import Door, gateway_of, serve
 from support.kit_http import AUTH, NEW, OLD, PREFIX, Answered, Line, line_to
 from support.runtime import Events, running
@@ -27,6 +28,7 @@ class Served:
 
     port: int
     runtime: Runtime
+    app: Gateway
 
 
 @asynccontextmanager
@@ -43,7 +45,7 @@ async def serving(
             stop: asyncio.Future[Callable[[], None]] = asyncio.get_running_loop().create_future()
             server = asyncio.ensure_future(serve(app, listening, stop.set_result))
             try:
-                yield Served(listening.getsockname()[1], runtime)
+                yield Served(listening.getsockname()[1], runtime, app)
             finally:
                 (await stop)()
                 await server

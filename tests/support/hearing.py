@@ -8,12 +8,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp_types import EmptyResult, SetLevelRequest, SubscribeRequest
 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
 from servers.telling import Telling
+from support.gateways import META
 from support.http_servers import sdk_server
+from support.kit_http import NEW
 from support.runtime import TIMEOUTS
 from support.servers import SERVERS
 from support.waiting import fail_after, until
@@ -21,6 +23,7 @@ from support.waiting import fail_after, until
 Era = Literal["old", "new"]
 MODES: dict[Era, Any] = {"old": "legacy", "new": "2026-07-28"}
 URI = "notes://one"
+LISTEN = "subscriptions/listen"
 
 
 @asynccontextmanager
@@ -40,14 +43,14 @@ async def telling(
 class Heard:
     """A client of the official SDK, and all that it was told."""
 
-    def __init__(self, port: int, era: Era, log_level: Any = None) -> None:
+    def __init__(self, where: int | StdioServerParameters, era: Era, log_level: Any = None) -> None:
         self.era = era
         self.messages: list[Any] = []
         self.events: list[Any] = []
         self.logs: list[Any] = []
         self._stack = AsyncExitStack()
         self.client = Client(
-            f"http://127.0.0.1:{port}/mcp",
+            f"http://127.0.0.1:{where}/mcp" if isinstance(where, int) else where,
             mode=MODES[era],
             message_handler=self._hear,
             logging_callback=self._log,
@@ -82,9 +85,11 @@ class Heard:
 
 
 @asynccontextmanager
-async def hearing(port: int, era: Era, *, uris: tuple[str, ...] = (), log_level: Any = None) -> AsyncGenerator[Heard]:
-    """A client that has looked at everything, and listens from then on."""
-    heard = Heard(port, era, log_level)
+async def hearing(
+    where: int | StdioServerParameters, era: Era, *, uris: tuple[str, ...] = (), log_level: Any = None
+) -> AsyncGenerator[Heard]:
+    """A client that has looked at everything, and listens from then on: at a port, or of a command."""
+    heard = Heard(where, era, log_level)
     async with fail_after(60, "a client that listens"), AsyncExitStack() as stack:
         client = await stack.enter_async_context(heard.client)
         await client.list_tools()
@@ -153,6 +158,16 @@ async def stream(port: int, ask: str, headers: dict[str, str], body: bytes = b""
         yield made
     finally:
         writer.close()
+
+
+@asynccontextmanager
+async def listened(port: int, headers: dict[str, str] | None = None, **wanted: Any) -> AsyncGenerator[EventStream]:
+    """The long request of the new era, made by hand."""
+    params = {"notifications": wanted, "_meta": META}
+    body = json.dumps({"jsonrpc": "2.0", "id": "l-1", "method": LISTEN, "params": params}).encode()
+    usual = {"Content-Type": "application/json", "MCP-Protocol-Version": NEW, "Mcp-Method": LISTEN}
+    async with stream(port, "POST", {**usual, **(headers or {})}, body) as opened:
+        yield opened
 
 
 async def told(what: Callable[[], bool]) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp import StdioServerParameters
+
 from support.command import BASCULE, environment
 from support.kit_http import NEW, OLD, PREFIX
 from support.scenarios import entry, write_yaml
@@ -53,6 +55,12 @@ class Talk:
 
     async def answer_to(self, number: int | None) -> dict[str, Any]:
         while (message := await self.hear()).get("id", "none") != number or "method" in message:
+            self.unasked.append(message)
+        return message
+
+    async def hear_of(self, method: str) -> dict[str, Any]:
+        """The next message of this kind. What comes before it is kept in `unasked`."""
+        while (message := await self.hear()).get("method") != method:
             self.unasked.append(message)
         return message
 
@@ -107,6 +115,19 @@ async def talking(
     finally:
         end_all(marker)
         await process.wait()
+
+
+@asynccontextmanager
+async def as_command(folder: Path, servers: dict[str, Any]) -> AsyncGenerator[StdioServerParameters]:
+    """The gateway as a client's config names it. Nothing of what the client starts may be left afterwards."""
+    marker = f"command-{uuid.uuid4().hex}"
+    args = ["serve", "--stdio", "--config", str(write_yaml(folder, servers))]
+    env = environment(folder, {"BASCULE_MARKER": marker})
+    try:
+        yield StdioServerParameters(command=str(BASCULE), args=args, env=env)
+        assert await survivors(marker) == []
+    finally:
+        end_all(marker)
 
 
 def words_of(folder: Path) -> str:

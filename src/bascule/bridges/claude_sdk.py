@@ -167,7 +167,7 @@ def listed(spec: ToolSpec) -> JsonObject:
     return {
         "name": spec.name,
         "description": spec.description or spec.title or "",
-        "inputSchema": dict(spec.input_schema),
+        "inputSchema": dict(spec.plain_schema),
         "annotations": {"readOnlyHint": spec.permissions <= READING, **({"title": spec.title} if spec.title else {})},
     }
 

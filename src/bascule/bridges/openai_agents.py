@@ -164,7 +164,7 @@ def on_error(context: RunContextWrapper[Any], error: Exception) -> str:
 
 def schema_of(spec: ToolSpec) -> JsonObject:
     # OpenAI takes no schema without properties.
-    return {"properties": {}, **spec.input_schema}
+    return {"properties": {}, **spec.plain_schema}
 
 
 def mcp_tool(spec: ToolSpec) -> mcp_types.Tool:

@@ -304,4 +304,4 @@ def _runtime(servers: str | Path | Runtime | Iterable[ServerConfig]) -> Runtime:
 
 def _info(name: str, spec: ToolSpec) -> ToolInfo:
     # A copy: what a program does to it must not reach the catalog.
-    return ToolInfo(name, spec.description or None, copy.deepcopy(dict(spec.input_schema)))
+    return ToolInfo(name, spec.description or None, copy.deepcopy(dict(spec.plain_schema)))

@@ -121,7 +121,7 @@ def definition(spec: ToolSpec, *, promised: bool = False) -> ToolDefinition:
     return ToolDefinition(
         name=spec.name,
         description=spec.description or spec.title,
-        parameters_json_schema=dict(spec.input_schema),
+        parameters_json_schema=dict(spec.plain_schema),
         return_schema=dict(spec.output_schema) if promised and spec.output_schema is not None else None,
         metadata={
             "server": spec.key.server,

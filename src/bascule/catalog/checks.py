@@ -37,7 +37,7 @@ def check_arguments(entry: Entry, arguments: Mapping[str, Any]) -> bytes:
 
 
 def _invalid(entry: Entry, found: list[Problem]) -> InvalidArguments:
-    call = signature(entry.spec.key.tool, entry.spec.input_schema)
+    call = signature(entry.spec.key.tool, entry.spec.plain_schema)
     return InvalidArguments(
         f"{entry.spec.name}: {_told(found)} — {call}",
         evidence="\n".join(f"{problem.path or 'arguments'} {problem.message}" for problem in found),

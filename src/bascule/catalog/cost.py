@@ -5,6 +5,8 @@ at each of its parts the validator visits those places of the schema that apply 
 and the like pile up at one part, places below `properties` or `items` go to parts of their own. `visits` bounds the
 pile. References to where we already are (a tree of nodes) are answered from the validator's memory, once for each part,
 so they do not multiply with depth; how often they are asked is counted as `arrivals`.
+
+Schemas come here flat: what is counted are the very references that the validator will follow.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bascule.catalog.patterns import MAX_LENGTH, MAX_TRIES, backtracks, load_of
-from bascule.catalog.references import References, SchemaRefused
+from bascule.catalog.references import References, SchemaRefused, refuse_unless_flat
 from bascule.core.jsonvalue import JsonObject, as_array, as_object, is_array, is_object
 
 MAX_SIZE = 512 * 1024
@@ -82,10 +84,10 @@ _ARRIVAL = _Pile(1, 0, 1)
 _NONE = _Pile(0, 0, 0, 0)
 
 
-def bound_of(schema: JsonObject) -> Bound | str:
-    """The bound of a schema, or why it must not be used."""
+def bound_of(schema: JsonObject, size: int | None = None) -> Bound | str:
+    """The bound of a flat schema, or why it must not be used. `size` is that of its JSON, if that was made already."""
     try:
-        size = len(msgspec.json.encode(schema))
+        size = len(msgspec.json.encode(schema)) if size is None else size
         if size > MAX_SIZE:
             return f"it has {size:,} bytes, and {MAX_SIZE:,} is the most"
         return _bound(schema)
@@ -204,7 +206,7 @@ class _Walk:
         return pile
 
     def _sum(self, place: JsonObject) -> _Pile:
-        self.references.refuse_own_identity(place)
+        refuse_unless_flat(place)
         here = [self.pile(inner) for inner in _in_place(place, self.references)]
         members = _NONE if _OF_MEMBERS.isdisjoint(place) else self._members(place)
         elements = _NONE if _OF_ELEMENTS.isdisjoint(place) else self._elements(place)

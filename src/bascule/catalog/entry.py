@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.cost import bound_of
 from bascule.catalog.digest import tool_digest
 from bascule.catalog.judgement import Judge, Judgement, accept
 from bascule.catalog.repair import mend, takes_objects
 from bascule.catalog.screening import screened_definition
-from bascule.catalog.validation import Validator
+from bascule.catalog.validation import Validator, validator_of
 from bascule.core.jsonvalue import JsonObject, as_object, is_array
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
@@ -57,6 +56,7 @@ def make_entry(definition: JsonObject, key: ToolKey, name: str, judge: Judge = a
         notes=mended.notes,
         # Nobody is shown a hidden tool.
         findings=() if hidden else screened_definition(definition),
+        flat_schema=None if isinstance(checks, str) else _other(checks[0].schema, mended.input_schema),
     )
     # One that is kept back has no validator, so that no way to a call is left, whatever a rule may say.
     if isinstance(checks, str):
@@ -76,18 +76,20 @@ def _checks(schema: JsonObject, output: JsonObject | None) -> tuple[Validator, V
     """What calls are checked against, or why there can be none."""
     if not takes_objects(schema):
         return f"its input schema is for {str(schema['type'])[:40]!r}, but arguments are always an object"
-    bound = bound_of(schema)
-    if isinstance(bound, str):
-        return f"its input schema cannot be used: {bound}"
+    arguments = validator_of(schema)
+    if isinstance(arguments, str):
+        return f"its input schema cannot be used: {arguments}"
     headers = _headers(schema)
     if isinstance(headers, str):
         return f"its input schema cannot be used: {headers}"
-    if output is None:
-        return Validator(schema, bound), None, headers
-    output_bound = bound_of(output)
-    if isinstance(output_bound, str):
-        return f"its output schema cannot be used: {output_bound}"
-    return Validator(schema, bound), Validator(output, output_bound), headers
+    results = None if output is None else validator_of(output)
+    if isinstance(results, str):
+        return f"its output schema cannot be used: {results}"
+    return arguments, results, headers
+
+
+def _other(flat: JsonObject, schema: JsonObject) -> JsonObject | None:
+    return None if flat is schema else flat
 
 
 def _why_hidden(definition: JsonObject, *, exposed: bool) -> str:

@@ -52,7 +52,7 @@ def shown(found: Found, servers: Iterable[str]) -> JsonObject:
 
 
 def shown_tool(spec: ToolSpec) -> JsonObject:
-    schema, whole = shown_schema(spec.input_schema)
+    schema, whole = shown_schema(spec.plain_schema)
     tool: JsonObject = {"name": spec.name, "description": _cut(spec.description, MOST_DESCRIPTION)}
     return {**tool, "input_schema": schema} if whole else {**tool, "input_schema": schema, "note": SHORTENED}
 

@@ -22,7 +22,7 @@ def estimated_tokens(text: str) -> int:
 
 def tokens_of(spec: ToolSpec) -> int:
     """Of one tool as a model is told of it: its name, what it does, and the schema of its arguments."""
-    told = {"name": spec.name, "description": spec.description, "input_schema": spec.input_schema}
+    told = {"name": spec.name, "description": spec.description, "input_schema": spec.plain_schema}
     return estimated_tokens(msgspec.json.encode(told).decode())
 
 

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any, Never
 
 import msgspec
 
-from bascule.catalog.cost import Bound, bound_of, match_of
+from bascule.catalog.cost import MAX_HEIGHT, MAX_SIZE, Bound, bound_of, match_of
+from bascule.catalog.drafts import DRAFT7, DRAFT202012, draft_named
+from bascule.catalog.flattening import flattened, is_flat
 from bascule.catalog.patterns import MAX_TRIES
+from bascule.catalog.references import SchemaRefused
 from bascule.core.errors import ProtocolViolation
 from bascule.core.jsonvalue import JsonObject, as_object, is_array, is_object
 from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
@@ -51,7 +54,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Validator:
-    """A schema ready to be checked against. Only for schemas that have a bound."""
+    """A schema ready to be checked against. Only for flat schemas that have a bound."""
 
     __slots__ = ("_accepts", "_match_by_member", "_small", "bound", "schema")
 
@@ -162,12 +165,27 @@ _BY_MEMBER = frozenset(
 """With no other words at its top, a schema checks each member on its own."""
 
 
+def validator_of(schema: JsonObject) -> Validator | str:
+    """What values are checked against, not compiled yet; or why a schema must not be used."""
+    try:
+        data = _encode(schema)
+        # One that is too large is refused for that, and not read before.
+        flat = schema if len(data) > MAX_SIZE or is_flat(data) else flattened(schema)
+    except SchemaRefused as refused:
+        return str(refused)
+    except RecursionError:
+        return f"it nests deeper than {MAX_HEIGHT} levels"
+    except (TypeError, ValueError) as error:
+        return f"it cannot be read: {error}"
+    bound = bound_of(flat, len(data) if flat is schema else None)
+    return bound if isinstance(bound, str) else Validator(flat, bound)
+
+
 def compile_schema(schema: JsonObject) -> Validator:
     """A validator, compiled at once. Raises `ProtocolViolation` if the schema is too costly or no schema at all."""
-    bound = bound_of(schema)
-    if isinstance(bound, str):
-        raise ProtocolViolation(f"a schema cannot be used: {bound}")
-    validator = Validator(schema, bound)
+    validator = validator_of(schema)
+    if isinstance(validator, str):
+        raise ProtocolViolation(f"a schema cannot be used: {validator}")
     validator.compile()
     return validator
 
@@ -211,12 +229,10 @@ def registry_of(schema: JsonObject, uri: str, draft: str) -> "jsonschema_rs.Regi
 def draft_of(schema: JsonObject, bound: Bound) -> str:
     """The library's name for the draft a schema is written in. What it does not say, or we do not know, is 2020-12."""
     named = schema.get("$schema")
-    if not isinstance(named, str):
-        # Older servers write tuples as they were before 2020-12 without saying so.
-        return "Draft7Validator" if bound.tuples else "Draft202012Validator"
-    if any(f"draft-0{number}" in named for number in (4, 6, 7)):
-        return "Draft7Validator"
-    return "Draft201909Validator" if "2019-09" in named else "Draft202012Validator"
+    if isinstance(named, str):
+        return draft_named(named)
+    # Older servers write tuples as they were before 2020-12 without saying so.
+    return DRAFT7 if bound.tuples else DRAFT202012
 
 
 def _pattern_options(bound: Bound) -> "jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions":

@@ -123,7 +123,7 @@ def tool_shape(spec: ToolSpec, since_approved: tuple[str, ...] = ()) -> dict[str
         "server": spec.key.server,
         "tool": spec.key.tool,
         "title": spec.title,
-        "signature": signature(spec.key.tool, spec.input_schema),
+        "signature": signature(spec.key.tool, spec.plain_schema),
         "description": spec.description,
         "status": spec.status,
         "problem": spec.problem,

@@ -67,6 +67,15 @@ class Ratchet:
     def permit(self) -> "EpochPermit":
         return EpochPermit(self, self.epoch)
 
+    def abandon(self) -> bool:
+        """Be no agent session's any more: SECRET for good, to whoever still has it. False, and nothing has changed,
+        where it holds what may not be kept anywhere else."""
+        if self._floors:
+            return False
+        self.hold(DataSensitivity.SECRET, UNKNOWN)
+        self.epoch += 1
+        return True
+
     def _become(self, level: DataSensitivity, because: str) -> None:
         lowered = self.known and level < self.level
         self.level = level
@@ -105,6 +114,14 @@ class Ratchets:
 
     def find(self, principal: Principal) -> Ratchet | None:
         return self._known.get(principal)
+
+    def forget(self, principal: Principal) -> bool:
+        """Have none of this agent session any more. False where it has to stay."""
+        ratchet = self._known.get(principal)
+        if ratchet is not None and not ratchet.abandon():
+            return False
+        self._known.pop(principal, None)
+        return True
 
     def __len__(self) -> int:
         return len(self._known)

@@ -6,7 +6,15 @@ from typing import Any, Literal
 
 from bascule.config.credentials import ADVICE, names_credential
 from bascule.config.entries import Entry, fill_entry, read_values
-from bascule.config.flaws import Flaw, container_flaws, credential_flaws, exposure_flaws, idempotent_flaws, stdio_flaws
+from bascule.config.flaws import (
+    Flaw,
+    container_flaws,
+    credential_flaws,
+    exposure_flaws,
+    headers_command_flaws,
+    idempotent_flaws,
+    stdio_flaws,
+)
 from bascule.config.isolated import isolated_flaws, isolated_transport
 from bascule.config.keys import KIT_SERVER_KEYS, SERVER_KEYS
 from bascule.config.kit_server import told_flaws
@@ -28,7 +36,10 @@ _OAUTH_KEYS = ("oauth.client_id", "oauth.client_secret", "oauth.scopes")
 
 _STDIO_KEYS = ("command", "args", "cwd", "env", "inherit_env")
 
-_ONLY_WITH = {"command": (*_STDIO_KEYS[1:], "container", "sandbox"), "url": ("headers", "transport", *_OAUTH_KEYS)}
+_ONLY_WITH = {
+    "command": (*_STDIO_KEYS[1:], "container", "sandbox"),
+    "url": ("headers", "headers_command", "transport", *_OAUTH_KEYS),
+}
 """Keys that mean something only for a server reached one way."""
 
 _KEY_OF = {
@@ -118,6 +129,7 @@ def _server(draft: Draft, values: dict[str, Any], transport: Transport, problems
         timeouts=Timeouts(**_table("timeouts", values)),
         era=values["era"],
         required=values["required"],
+        headers_command=None if isinstance(transport, NoTransport) else values["headers_command"],
         oauth=_oauth(values) if not isinstance(transport, NoTransport) else OAuthSettings(),
         idempotent=_whole(values["idempotent"]),
         lifetime=values["lifetime"],
@@ -202,7 +214,9 @@ def _transport(draft: Draft, values: dict[str, Any], missing: list[Missing], pro
     if way == "command":
         return _started(values)
     url, headers = values["url"], values["headers"]
-    if headers and is_in_clear(url):
+    if values["headers_command"] is not None:
+        draft.notes.append("its headers are printed by `headers_command`, for each principal its own")
+    if (headers or values["headers_command"]) and is_in_clear(url):
         draft.notes.append(
             f"its headers travel unencrypted: the address is {scheme_of(url)}://, and not on this machine"
         )
@@ -251,6 +265,12 @@ def _stray(draft: Draft, key: str, text: str, problems: Problems) -> None:
 def _way_flaws(way: str | None, values: dict[str, Any]) -> Iterator[Flaw]:
     if way == "url":
         yield from remote_flaws(values["url"], values["headers"], values["transport"])
+        yield from headers_command_flaws(
+            command=values["headers_command"],
+            kind=remote_kind(values["url"] or "", values["transport"]),
+            lifetime=values["lifetime"],
+            kit=values["kit"],
+        )
         client_id, secret, scopes = (values[key] for key in _OAUTH_KEYS)
         yield from oauth_flaws(client_id=client_id, scopes=scopes, secret=secret)
         return

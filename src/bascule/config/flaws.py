@@ -18,6 +18,14 @@ _CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
+_NOT_PRINTED = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
+        *("host", "last-event-id", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
+"""Headers that decide where a message ends, where it goes, or what it is."""
+
 MESSAGE_LEAST = 1024
 """Shortest cap on messages that is not a mistake, in bytes: a handshake must fit."""
 
@@ -89,6 +97,33 @@ def _remote_flaws(flaw_of: Callable[[str], str | None], url: Any, headers: Any) 
     if flaw:
         yield Flaw(("url",), flaw)
     yield from _mapping_flaws("headers", headers, _header_name_flaw, _HEADER_UNFIT)
+
+
+def header_flaws(headers: Any) -> Iterator[Flaw]:
+    """What is wrong with headers that were not written by the operator, but printed by a program of theirs."""
+    yield from _mapping_flaws("headers", headers, _header_name_flaw, _HEADER_UNFIT)
+    for name in cast("Mapping[Any, Any]", headers) if isinstance(headers, Mapping) else ():
+        if str(name).lower() in _NOT_PRINTED or str(name).lower().startswith("mcp-"):
+            yield Flaw(("headers", str(name)), "is set by the transport alone")
+
+
+def headers_command_flaws(*, command: Any, kind: str, lifetime: Any, kit: Any) -> Iterator[Flaw]:
+    """What cannot be the program that prints a server's headers, and what it cannot stand beside."""
+    if command is None:
+        return
+    path = ("headers_command",)
+    given = items(command)
+    if not given or not all(isinstance(word, str) and "\0" not in word for word in given) or not given[0].strip():
+        yield Flaw(path, "must be a list: the program, then its arguments")
+        return
+    for flaw in credential_flaws(given[1:]):
+        yield Flaw((*path, int(flaw.path[1]) + 1), flaw.text)
+    if kind == "ws":
+        yield Flaw(path, "does not go with a WebSocket, which shows its headers once; use an http(s):// address")
+    if lifetime == "shared":
+        yield Flaw(path, "does not go with `lifetime: shared`: the headers are each principal's own")
+    if kit is True:
+        yield Flaw(path, "does not go with `kit: true`: the server is shown a token of ours")
 
 
 def idempotent_flaws(idempotent: Any) -> Iterator[Flaw]:

@@ -77,7 +77,7 @@ SERVER_KEYS = _by_name(
     Key("url", Kind.TEXT),
     Key("transport", Kind.CHOICE, "auto", ("auto", "http", "sse", "ws")),
     Key("headers", Kind.TEXT_MAP, {}),
-    _later("headers_command", Kind.TEXTS),
+    Key("headers_command", Kind.TEXTS),
     Key("oauth.client_id", Kind.TEXT),
     Key("oauth.client_secret", Kind.TEXT),
     Key("oauth.scopes", Kind.TEXTS, ()),

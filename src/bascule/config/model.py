@@ -13,6 +13,7 @@ from bascule.config.flaws import (
     ask_flaws,
     choice_flaws,
     exposure_flaws,
+    headers_command_flaws,
     idempotent_flaws,
     name_flaws,
     refuse,
@@ -26,7 +27,7 @@ from bascule.config.kit_server import KitServer, told_flaws
 from bascule.config.oauth import OAuthSettings
 from bascule.config.presets import Preset, preset_map, presets_flaws
 from bascule.config.sandbox import NONE, Sandbox
-from bascule.config.transport import NoTransport, StdioTransport, Transport
+from bascule.config.transport import NoTransport, RemoteTransport, StdioTransport, Transport
 from bascule.config.upkeep import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
 from bascule.config.word import (
     Trusted,
@@ -107,6 +108,8 @@ class ServerConfig:
     """Whether its failure fails the start of the whole runtime."""
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     """How to log in there, if it is a remote server that asks for it."""
+    headers_command: tuple[str, ...] | None = None
+    """The program, with its arguments, that prints the headers of a remote server for each principal."""
     idempotent: tuple[str, ...] = ()
     """Globs on its tools that may be sent again where it is not known whether they were carried out."""
     lifetime: Lifetime = "session"
@@ -152,6 +155,13 @@ class ServerConfig:
                 choice_flaws("lifetime", self.lifetime, LIFETIMES),
                 lifetime_flaws(lifetime=self.lifetime, stateless=self.stateless),
                 told_flaws(kit=self.kit, lifetime=self.lifetime, headers=getattr(self.transport, "headers", None)),
+                headers_command_flaws(
+                    command=self.headers_command,
+                    kind=getattr(self.transport, "kind", ""),
+                    lifetime=self.lifetime,
+                    kit=self.kit,
+                ),
+                _printed_flaws(self.headers_command, self.transport),
                 idempotent_flaws(self.idempotent),
                 _transport_flaws(self.transport, self.unavailable_reason),
                 permission_flaws(self.permissions),
@@ -166,6 +176,8 @@ class ServerConfig:
         )
         object.__setattr__(self, "allow", None if self.allow is None else texts(self.allow))
         object.__setattr__(self, "block", texts(self.block))
+        if self.headers_command is not None:
+            object.__setattr__(self, "headers_command", texts(self.headers_command))
         object.__setattr__(self, "idempotent", texts(self.idempotent))
         object.__setattr__(self, "ask", texts(self.ask))
         object.__setattr__(self, "trust", frozenset(self.trust))
@@ -175,6 +187,11 @@ class ServerConfig:
     @property
     def tool_prefix(self) -> str:
         return self.name if self.prefix is None else self.prefix
+
+
+def _printed_flaws(command: Any, transport: Any) -> Iterator[Flaw]:
+    if command is not None and not isinstance(transport, RemoteTransport | NoTransport):
+        yield Flaw(("headers_command",), "goes with a server that has an address")
 
 
 def _sandbox_flaws(sandbox: Any, transport: Any) -> Iterator[Flaw]:

@@ -7,6 +7,9 @@ import msgspec
 
 from bascule.core.principal import Principal
 
+TASKS = "io.modelcontextprotocol/tasks"
+"""The extension by which a call may be answered later, as both sides declare it."""
+
 
 class Elicitation(msgspec.Struct, frozen=True):
     """A server wants to know something of a person, or sends them to an address. Nothing here is to be trusted: the
@@ -127,6 +130,8 @@ class Respondent(msgspec.Struct, frozen=True):
     """Whether they can be sent to an address."""
     tools: bool = False
     """Whether a model may be given tools by the server."""
+    tasks: bool = False
+    """Whether a server may answer a call with a task, after which it is asked later."""
     passes_on: bool = False
     """Whether a request whose server answers with questions ends with them (`FailureKind.INPUT_REQUIRED`), to be made
     again with the answers. What a server asks in the middle of a request is put to the callbacks all the same."""
@@ -144,4 +149,6 @@ class Respondent(msgspec.Struct, frozen=True):
             offered["sampling"] = {"tools": {}} if self.tools else {}
         if self.on_roots is not None:
             offered["roots"] = {}
+        if self.tasks:
+            offered["extensions"] = {TASKS: {}}
         return offered

@@ -86,7 +86,7 @@ class QuestionAnswered(msgspec.Struct, frozen=True):
     principal: Principal
     lane: Lane
     answer: str
-    """`accept`, `decline`, `cancel`, `sampled`, or `refused`."""
+    """`accept`, `decline`, `cancel`, `sampled`, `listed`, or `refused`."""
     reason: str
     """Why it was refused."""
     at: float

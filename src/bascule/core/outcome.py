@@ -62,6 +62,18 @@ class ToolResult(msgspec.Struct, frozen=True, dict=True):
         return CallToolResult.model_validate({"content": self.raw.get("content", [])}).content
 
 
+class TaskResult(ToolResult, frozen=True, dict=True):
+    """How a task stands that a call has led to. What it brought at its end is `raw`, or `failure`."""
+
+    name: str = ""
+    """The name by which the tool was called."""
+    task_id: str = ""
+    """The server's own id of it."""
+    task: dict[str, Any] = {}
+    """How it stands, in the protocol's words."""
+    failure: "ToolFailure | None" = None
+
+
 class ResourceResult(msgspec.Struct, frozen=True, dict=True):
     """What a resource holds. `raw` is the reply as it was parsed."""
 

@@ -52,3 +52,10 @@ class ToolSpec:
     """What was put right in its definition."""
     findings: tuple[Finding, ...] = ()
     """What its texts hide, or say to the model."""
+    flat_schema: Mapping[str, Any] | None = None
+    """The input schema with all its references as pointers into itself, if it has others."""
+
+    @property
+    def plain_schema(self) -> Mapping[str, Any]:
+        """The input schema for whoever reads no references but pointers, as most frameworks and models do."""
+        return self.input_schema if self.flat_schema is None else self.flat_schema

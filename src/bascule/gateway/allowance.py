@@ -24,12 +24,14 @@ class TooMuch(BasculeError):
 class Allowance:
     """What one principal has at this moment. Who has entered must leave."""
 
-    __slots__ = ("_asked", "_second", "held", "per_second", "under_way")
+    __slots__ = ("_asked", "_second", "held", "per_second", "under_way", "used")
 
     def __init__(self, per_second: int | None = PER_SECOND) -> None:
         self.per_second = per_second
         """None where one principal stands for everybody."""
         self.under_way = 0
+        self.used = 0.0
+        """When it last asked."""
         self.held = 0
         """Bytes of the room for large bodies."""
         self._second = 0
@@ -37,6 +39,7 @@ class Allowance:
 
     def enter(self, now: float) -> None:
         """Raises `TooMuch`, and has counted nothing as under way then."""
+        self.used = now
         if self.under_way >= MOST_UNDER_WAY:
             raise TooMuch(f"{self.under_way} requests of this agent session are under way, and no more may be")
         if self.per_second is not None:

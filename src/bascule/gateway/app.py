@@ -9,7 +9,7 @@ from bascule.core.errors import NotIdentified
 from bascule.core.jsonvalue import as_object
 from bascule.gateway.allowance import TooMuch
 from bascule.gateway.attention import Attention, Receive
-from bascule.gateway.callers import Callers
+from bascule.gateway.callers import TOKEN_SHOWN, Callers
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.exchange import Exchange, Send, respond
@@ -75,7 +75,8 @@ class Gateway:
         try:
             await self._message(scope, head, receive, send)
         except NotIdentified as error:
-            kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
+            address = address_of(scope.get("client"))
+            kept = await self._callers.strangers.turn_away(address, token=error.rule != TOKEN_SHOWN)
             await self._signs.challenge(error, send, [] if kept else CLOSE)
         except TooMuch as error:
             kept = await self._callers.strangers.wait()

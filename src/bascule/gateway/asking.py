@@ -20,6 +20,7 @@ from bascule.core.answer import (
 )
 from bascule.core.jsonvalue import JsonObject, as_object, as_text, is_array, is_object
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
+from bascule.wire.task import speaks_tasks
 
 _log = logging.getLogger("bascule.gateway")
 
@@ -79,6 +80,7 @@ def respondent_of(
         forms="form" in modes or "url" not in modes,
         addresses="url" in modes,
         tools="tools" in as_object(sampling),
+        tasks=new and speaks_tasks(offered),
         passes_on=passes_on,
         continued=continued,
     )

@@ -19,7 +19,23 @@ opens the door. A token whose own time is up is never believed."""
 MOST_KNOWN = 10_000
 """Tokens that are remembered. More are verified each time they are shown."""
 
+IDLE = 900.0
+"""Seconds after which an agent session that asks for nothing, and has no link open, is forgotten here. How private it
+is stays in the store; when it comes back, it is read there."""
+
+MOST_DESKS = 10_000
+"""Agent sessions that are remembered although they ask for nothing."""
+
+LOOK_EVERY = 60.0
+"""Seconds after which it is looked who is idle, when somebody new comes."""
+
+AT_ONCE = 1.0
+"""The same where there are too many."""
+
 SCHEME = "bearer "
+
+TOKEN_SHOWN = "token_shown"  # noqa: S105 -- the name of a rule
+"""The rule by which who shows no token at all is turned away. Nothing had to be looked at for it."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -50,6 +66,7 @@ class Callers:
         self._development = development
         self._known: dict[str, Known] = {}
         self._desks: dict[Principal, Desk] = {}
+        self._looked = clock()
         self.strangers = Strangers(clock)
 
     def known(self, authorization: str) -> Desk | None:
@@ -111,11 +128,36 @@ class Callers:
     def _desk(self, principal: Principal) -> Desk:
         desk = self._desks.get(principal)
         if desk is None:
+            self._forget()
             session = self._runtime.session(principal.user_id, principal.session_id)
             desk = self._desks[principal] = Desk(session, self._runtime.seal)
             if self._development is not None:
                 desk.allowance.per_second = None
         return desk
+
+    def _forget(self) -> None:
+        """Let go of who is idle, before somebody new comes."""
+        now = self._clock()
+        crowded = len(self._desks) >= MOST_DESKS
+        if now - self._looked < (AT_ONCE if crowded else LOOK_EVERY):
+            return
+        self._looked = now
+        idle = [desk for desk in self._desks.values() if desk.allowance.under_way == 0]
+        idle.sort(key=lambda desk: desk.allowance.used)
+        # A tenth of them, lest every newcomer has all of them looked through.
+        spare = len(self._desks) - MOST_DESKS * 9 // 10 if crowded else 0
+        gone = {
+            desk.session.principal
+            for number, desk in enumerate(idle)
+            if (number < spare or desk.allowance.used + IDLE < now) and self._runtime.forget(desk.session.principal)
+        }
+        for principal in gone:
+            del self._desks[principal]
+        if gone:
+            # Their tokens lead to desks at which nobody is any more.
+            self._known = {
+                token: known for token, known in self._known.items() if known.desk.session.principal not in gone
+            }
 
 
 def _token(authorization: str) -> str | None:
@@ -124,7 +166,7 @@ def _token(authorization: str) -> str | None:
     if authorization[: len(SCHEME)].lower() != SCHEME:
         raise NotIdentified(
             "the Authorization header is not of the kind Bearer",
-            rule="token_shown",
+            rule=TOKEN_SHOWN,
             fix="send the header `Authorization: Bearer …` with a token",
         )
     return authorization[len(SCHEME) :].strip()

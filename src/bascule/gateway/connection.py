@@ -12,8 +12,9 @@ import msgspec
 
 from bascule.core.jsonvalue import JsonObject, as_object
 from bascule.gateway.asking import NotAnswered
-from bascule.gateway.desk import Desk
+from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
+from bascule.gateway.outlet import Tell
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
 from bascule.gateway.turn import Turn
 from bascule.transports.outbox import Outbox, Outgoing
@@ -32,6 +33,23 @@ WAITING = 8 * 1024 * 1024
 
 OVERHEAD = 512
 """Bytes that a request holds beside its own."""
+
+
+class Attends(Protocol):
+    """Who serves the client."""
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]: ...
+
+    def level(self, asked: Asked) -> str: ...
+
+    async def serve(self, asked: Asked, client: Client) -> JsonObject | msgspec.Raw:
+        """The result. Raises `Rejected`."""
+        ...
+
+    def begin_telling(self, tell: Tell) -> None: ...
+
+    def end_streams(self) -> None: ...
 
 
 class Source(Protocol):
@@ -54,8 +72,8 @@ class Due(msgspec.Struct, frozen=True):
 class Connection:
     """The conversation with one client, who may be of either era, from the first byte to the last."""
 
-    def __init__(self, desk: Desk, max_message: int) -> None:
-        self._desk = desk
+    def __init__(self, attends: Attends, max_message: int) -> None:
+        self._attends = attends
         self._max_message = max_message
         self._lines = LongLines(max_message)
         self._source: Source | None = None
@@ -72,8 +90,6 @@ class Connection:
         self._asked: dict[str, asyncio.Future[Message]] = {}
         """What the client was asked, by the ids that we gave."""
         self._numbers = itertools.count(1)
-        self.capabilities: Mapping[str, Any] = {}
-        """What a client of the old era said that it can be asked."""
         self._ending = self._over = False
         self._flowing = asyncio.Event()
         """Whether the client reads what it is sent."""
@@ -81,6 +97,10 @@ class Connection:
         self._idle.set()
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done once nothing can be said to the client any more."""
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        return self._attends.capabilities
 
     # What comes in
 
@@ -130,14 +150,18 @@ class Connection:
         self._idle.clear()
 
     def _note(self, asked: Asked) -> None:
-        """A notification. One says something that matters here: that an answer is no longer wanted."""
+        """A notification. Two say something that matters here: that an answer is no longer wanted, and that a client
+        of the old era is ready to hear of what happens between its requests."""
+        if asked.method == "notifications/initialized":
+            return self._attends.begin_telling(self.tell)
         unwanted = _plain(asked.params.get("requestId"))
         if asked.method != "notifications/cancelled" or unwanted is None:
-            return
+            return None
         if unwanted in self._running:
             self._running[unwanted].cancel()
         elif unwanted in self._waiting:
             self._size -= self._waiting.pop(unwanted).size + OVERHEAD
+        return None
 
     def _go_on(self) -> None:
         """Begin what can be begun, and read no more than can wait."""
@@ -163,9 +187,8 @@ class Connection:
             if turn is None:
                 assert due.rejected is not None
                 raise due.rejected
-            if turn.asked.method == "initialize":
-                self.capabilities = as_object(turn.asked.params.get("capabilities"))
-            answer = write_result(due.id, await self._desk.serve(turn.asked, turn))
+            turn.level = self._attends.level(turn.asked)
+            answer = write_result(due.id, await self._attends.serve(turn.asked, turn))
         except Rejected as rejected:
             answer = rejected.body(due.id)
         if turn is None or not turn.answered:
@@ -257,6 +280,7 @@ class Connection:
         """Begin nothing new, and wait so long at most for what is under way; what is not answered by then is taken
         back."""
         self._ending = True
+        self._attends.end_streams()
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()

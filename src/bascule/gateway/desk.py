@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from bascule import __version__
-from bascule.core.answer import Respondent
+from bascule.core.answer import TASKS, Respondent
 from bascule.core.jsonvalue import JsonObject, is_object
-from bascule.core.outcome import FailureKind, ToolFailure
+from bascule.core.outcome import FailureKind, TaskResult, ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
 from bascule.gateway.allowance import Allowance
@@ -18,6 +18,7 @@ from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.remarks import heard
 from bascule.gateway.rounds import Carry, Rounds
+from bascule.gateway.tasks import Tasks
 from bascule.identity.seal import Seal
 from bascule.runtime.session import AgentSession
 from bascule.wire.stamp import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, OLD_VERSIONS
@@ -61,13 +62,17 @@ class Desk:
             "prompts/list": self._prompts,
             "completion/complete": self._complete,
         }
-        self._new = {"server/discover": self._discover, **shared}
+        self._tasks_of = Tasks(session, seal)
+        self._new = {"server/discover": self._discover, **self._tasks_of.served, **shared}
         self._old = {"initialize": self._initialize, "ping": self._nothing, **shared}
         self._listed: tuple[tuple[str, ...], dict[bool, msgspec.Raw]] = ((), {})
 
     async def serve(self, asked: Asked, client: Client | None = None) -> Served:
         """The result. Raises `Rejected`."""
         if client is not None and client.level and client.streams and asked.method in REACHING:
+            if asked.new:
+                # Of the old era, a client says so once for all its requests.
+                await self.session.tune(client.level)
             return await heard(self.session, client, self._serve(asked, client))
         return await self._serve(asked, client)
 
@@ -102,6 +107,8 @@ class Desk:
             if outcome.kind is FailureKind.INPUT_REQUIRED:
                 return self._rounds.passed_on(asked, outcome, respondent)
             return failed_call(outcome, new=asked.new)
+        if isinstance(outcome, TaskResult):
+            return self._tasks_of.begun(outcome)
         return result_of(outcome, new=asked.new)
 
     async def _check_headers(self, name: str, arguments: JsonObject, headers: Mapping[str, str]) -> None:
@@ -183,7 +190,7 @@ class Desk:
     async def _discover(self, _asked: Asked) -> JsonObject:
         return {
             "supportedVersions": [*NEW_VERSIONS],
-            "capabilities": CAPABILITIES,
+            "capabilities": {**CAPABILITIES, "extensions": {TASKS: {}}},
             "_meta": {SERVER_INFO_KEY: SERVER_INFO},
             **FRESH,
         }

@@ -21,8 +21,14 @@ from bascule.wire.stamp import (
     UNSUPPORTED_VERSION,
     VERSION_KEY,
 )
+from bascule.wire.task import CANCEL, GET, UPDATE
 
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys((GET, UPDATE, CANCEL), "taskId"),
+}
 """Which parameter the header `Mcp-Name` repeats."""
 
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")

@@ -34,19 +34,27 @@ class Parking:
     name any more."""
 
     def __init__(self) -> None:
-        self._parked: dict[str, Parked] = {}
+        self._inside: set[Parked] = set()
+        self._named: dict[str, Parked] = {}
 
-    @property
-    def full(self) -> bool:
-        return len(self._parked) >= MOST_PARKED
+    def enter(self, parked: "Parked") -> None:
+        """Raises `NotAnswered` where there is no room."""
+        if len(self._inside) >= MOST_PARKED:
+            raise NotAnswered(f"{MOST_PARKED} requests wait for answers already")
+        self._inside.add(parked)
+
+    def leave(self, parked: "Parked", name: str) -> None:
+        """Nobody comes back for it any more."""
+        self._inside.discard(parked)
+        self._named.pop(name, None)
 
     def keep(self, parked: "Parked") -> str:
         name = secrets.token_urlsafe(24)
-        self._parked[name] = parked
+        self._named[name] = parked
         return name
 
     def take(self, name: str) -> "Parked | None":
-        return self._parked.pop(name, None)
+        return self._named.pop(name, None)
 
 
 class Parked:
@@ -84,8 +92,8 @@ class Parked:
 
     async def ask(self, method: str, params: JsonObject) -> Any:
         """The answer of the client, once it has come back with it."""
-        if self._unanswered and self._parking.full:
-            raise NotAnswered(f"{MOST_PARKED} requests wait for answers already")
+        if self._unanswered:
+            self._parking.enter(self)
         key = f"question-{self._asked}"
         self._asked += 1
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -117,18 +125,22 @@ class Parked:
             raise
         finally:
             self._here = None
+        if self._ended is None:
+            return self._wanted()
+        self._parking.leave(self, self._name)
         if isinstance(self._ended, Rejected):
             raise self._ended
-        return self._wanted() if self._ended is None else self._ended
+        return self._ended
 
-    def end(self, outcome: "Served | Rejected | None") -> None:
-        """It is over. Nothing, if that was not by itself."""
+    def end(self, outcome: Served | Rejected | None) -> None:
+        """It is over. None, if that was not by itself: nobody comes for what is left of it then."""
         if self._unanswered:
             return
         self._ended = Rejected(INTERNAL_ERROR, "the request was given up") if outcome is None else outcome
         self._wake()
+        wait = 0.0 if outcome is None else UNFETCHED
         if self._here is None:
-            asyncio.get_running_loop().call_later(UNFETCHED, self._parking.take, self._name)
+            asyncio.get_running_loop().call_later(wait, self._parking.leave, self, self._name)
 
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():

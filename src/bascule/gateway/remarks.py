@@ -87,7 +87,7 @@ class RequestEar:
 async def heard(session: AgentSession, client: Client, served: Awaitable[Result]) -> Result:
     """Serve a request, its client hearing what servers remark meanwhile."""
     ear = RequestEar(client)
-    async with session.heard_by(ear):
+    with session.heard_by(ear):
         try:
             try:
                 return await served

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 
 import msgspec
 
+from bascule.gateway.attendance import Attendance
 from bascule.gateway.connection import Connection
 from bascule.gateway.desk import Desk
 
@@ -28,7 +29,8 @@ class Ends(msgspec.Struct, frozen=True):
 
 async def serve_stdio(desk: Desk, ends: Ends, max_message: int, stop: asyncio.Event) -> None:
     """Until its input ends, its output is closed, or `stop` is set. Requests under way have a moment then."""
-    connection = Connection(desk, max_message)
+    attendance = Attendance(desk)
+    connection = Connection(attendance, max_message)
     async with _open(connection, ends) as ended:
         stopping = asyncio.ensure_future(stop.wait())
         try:
@@ -39,6 +41,7 @@ async def serve_stdio(desk: Desk, ends: Ends, max_message: int, stop: asyncio.Ev
             await finishing
         finally:
             stopping.cancel()
+            await attendance.close()
 
 
 @asynccontextmanager

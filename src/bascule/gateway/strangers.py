@@ -38,21 +38,21 @@ class Strangers:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._known: dict[str, Record] = {}
+        self._known: dict[tuple[str, bool], Record] = {}
         self._waiting = 0
 
     def check(self, address: str) -> None:
-        """Raises `TooMuch` for who was turned away so often that another token of theirs is not looked at."""
-        record = self._known.get(address)
+        """Raises `TooMuch` where so many tokens were wrong that another one is not looked at."""
+        record = self._known.get((address, True))
         if record is not None and self._left(record) < 1:
             raise TooMuch("too many tokens from this address were not believed")
 
-    async def turn_away(self, address: str) -> bool:
-        """Count it, and let who was turned away too often wait for the answer. False: the connection is to be closed
-        with it."""
-        record = self._known.pop(address, None)
+    async def turn_away(self, address: str, *, token: bool = False) -> bool:
+        """Count it, tokens that were wrong by themselves, and let who was turned away too often wait for the answer.
+        False: the connection is to be closed with it."""
+        record = self._known.pop((address, token), None)
         left = FREE if record is None else self._left(record)
-        self._known[address] = Record(max(left - 1, 0.0), self._clock())
+        self._known[address, token] = Record(max(left - 1, 0.0), self._clock())
         if len(self._known) > MOST_ADDRESSES:
             del self._known[next(iter(self._known))]
         return left >= 1 or await self.wait()

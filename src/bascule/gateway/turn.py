@@ -30,7 +30,6 @@ class Turn:
     """One of them, from the moment it is begun."""
 
     streams = True
-    level = ""
 
     def __init__(self, line: Line, key: Any, asked: Asked) -> None:
         self._line = line
@@ -38,6 +37,8 @@ class Turn:
         """Under which the connection finds it."""
         self.asked = asked
         self.answered = False
+        self.level = ""
+        """From which level on its client hears what servers remark in its course."""
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

@@ -135,6 +135,17 @@ class Pool:
         if keys is None and self._ending:
             await asyncio.wait(self._ending)
 
+    def let_go(self, keys: Collection[LinkKey]) -> bool:
+        """Keep nothing of links that have ended. False, and nothing has changed, where one of them has not, or comes
+        back by itself."""
+        if any(link.key in keys for link in self._places) or any(key in self._timers for key in keys):
+            return False
+        for key in keys:
+            self._latest.pop(key, None)
+            self._comebacks.pop(key, None)
+            self._kept.discard(key)
+        return True
+
     def retire(self, servers: Collection[str], reason: str) -> list[Link]:
         """End every link to these servers at once, and forget what they have shown: the next one may lead to another
         server. Those that end are given back; nothing is waited for."""

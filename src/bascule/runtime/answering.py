@@ -25,6 +25,7 @@ from bascule.runtime.under_way import Errand, UnderWay
 from bascule.transports.dispatcher import Response
 from bascule.wire.input_required import Question
 from bascule.wire.stamp import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from bascule.wire.task import speaks_tasks
 
 INVALID_REQUEST = -32600
 """What clients answer that are asked for what they do not have."""
@@ -62,8 +63,11 @@ class Answering:
         offered = {**EVERYTHING, **capabilities} if self._for_clients else capabilities
         return Reception(capabilities, offered, self.respond if offered else None)
 
-    async def attend(self, link: Link, request: Request, respondent: Respondent) -> JsonObject:
-        """Send a request that brings its own respondent, who answers until the reply is there."""
+    async def attend(self, link: Link, request: Request, respondent: Respondent, *, tasks: bool = False) -> JsonObject:
+        """Send a request that brings its own respondent, who answers until the reply is there. Of `tasks` only a server
+        is told that has them."""
+        if respondent.tasks and not (tasks and _has_tasks(link)):
+            respondent = msgspec.structs.replace(respondent, tasks=False)
         if link.stamp.envelope:
             # Servers of the new era ask in their replies, and are told with each request what they may ask.
             return await link.send(msgspec.structs.replace(request, capabilities=respondent.capabilities))
@@ -127,3 +131,7 @@ class Answering:
             return PeerRefused(f"{method[:80]} is not offered by this client", rpc_code=METHOD_NOT_FOUND)
         words = "can be asked of nobody: no request under way has a client that answers it"
         return PeerRefused(f"{method[:80]} {words}", rpc_code=INVALID_REQUEST)
+
+
+def _has_tasks(link: Link) -> bool:
+    return link.agreement is not None and speaks_tasks(link.agreement.capabilities)

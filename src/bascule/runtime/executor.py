@@ -145,8 +145,8 @@ class Executor:
             trail.unread = trail.doubt = None
             trail.answered = True
             # Before the reply is judged: what it says of itself counts also when it breaks its promises.
-            if "_meta" in raw:
-                await self._terms.take_in(standing, raw, trail)
+            if "_meta" in raw or operation.follows:
+                await self._terms.take_in(standing, operation, raw, trail)
             # Not earlier: a failure shows it, and what could not be learned must not be shown.
             trail.raw = raw
             if raw.get("resultType") != INPUT_REQUIRED or not operation.rounds:
@@ -180,7 +180,7 @@ class Executor:
                 written = self._write_down(standing, target.spec, prepared, permit, trail)
                 request = self._request(standing, operation, target.spec, prepared, written, trail)
                 self.undoing.begin(standing, target.spec, link, trail)
-                return await self._hand_over(link, request, trail), prepared
+                return await self._hand_over(link, request, operation, trail), prepared
             except PermitLost:
                 trail.unread = trail.doubt = None
             except (ConnectionLost, ProtocolViolation) as error:
@@ -195,9 +195,11 @@ class Executor:
                 self._links.give_back(link)
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
 
-    def _hand_over(self, link: Link, request: Request, trail: Trail) -> Awaitable[JsonObject]:
+    def _hand_over(self, link: Link, request: Request, operation: AnyOperation, trail: Trail) -> Awaitable[JsonObject]:
         respondent = trail.respondent
-        return link.send(request) if respondent is None else self._answering.attend(link, request, respondent)
+        if respondent is None:
+            return link.send(request)
+        return self._answering.attend(link, request, respondent, tasks=operation.tasks)
 
     def _at_hand(
         self, standing: Standing, operation: AnyOperation, spec: Governed, trail: Trail
@@ -302,6 +304,7 @@ class Executor:
         if call.timeout is not None and not 0 < call.timeout < inf:
             raise UsageError(f"a timeout is a positive number of seconds, not {call.timeout}")
         prepared = trail.prepared = operation.prepare(target, call)
+        trail.agreed = operation.follows
         trail.mark(("validate", now()))
         return prepared
 
@@ -309,6 +312,8 @@ class Executor:
         """Which link it takes. It counts as begun from here on."""
         server = spec.key.server
         trail.lane = lane
+        if operation.follows:
+            self._terms.keep_lane(lane, trail)
         # Once, however many rounds it takes; and last, so that a limit tells nobody of what they may not know of.
         if trail.meter is None and operation.counted:
             trail.meter = standing.admit(server)

@@ -27,11 +27,10 @@ from bascule.runtime.locking import Locking
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.quarantine import Quarantine
 from bascule.runtime.toolboxes import Toolboxes
+from bascule.runtime.whose import Whose, drop_principal, drop_server
 
 LARGE_LISTING = 256 * 1024
 """Bytes of a listing from which it is read in a thread."""
-
-Whose = tuple[Principal, str]
 
 
 class Clocked(Protocol):
@@ -200,6 +199,10 @@ class Listings:
             )
         return found
 
+    def let_go(self, principal: Principal) -> None:
+        """Keep nothing of what was listed for one principal."""
+        drop_principal((self._known, self._capabilities, self._removed), principal, self.servers)
+
     def forget(self, server: str) -> None:
         """All that was known of a server says nothing any more."""
         self.editions[server] += 1
@@ -207,9 +210,7 @@ class Listings:
         self._latest.pop(server, None)
         self._quarantine.forget(server)
         self.memory.changes.pop(server, None)
-        for known in (self._known, self._capabilities, self._removed):
-            for key in [key for key in known if key[1] == server]:
-                del known[key]
+        drop_server((self._known, self._capabilities, self._removed), server)
 
 
 def _exposures(servers: Mapping[str, ServerConfig]) -> dict[str, Exposure]:

@@ -84,7 +84,7 @@ class Lists(Protocol):
     def links(self) -> Pool: ...
 
 
-class Audience:
+class Circle:
     """Who listens for one agent session."""
 
     __slots__ = ("due", "ears", "known", "level", "listeners", "looking", "subscribed")
@@ -107,61 +107,61 @@ class Audience:
 
 
 class News:
-    """All audiences of one runtime."""
+    """All circles of one runtime."""
 
     def __init__(self, lists: Lists, record: Callable[[str, Principal, Mask, JsonObject], None]) -> None:
         self._lists = lists
         self._record = record
-        self._audiences: dict[Principal, Audience] = {}
+        self._circles: dict[Principal, Circle] = {}
         self._moved = Counter[tuple[Principal, str, Kind]]()
 
     # Listening
 
     def listen(self, principal: Principal, listener: Listener) -> None:
-        audience = self._audience(principal)
-        if not audience.listeners and not self._lists.unsettled(principal):
-            audience.known = self._lists.prints(principal, self._moved)
-        audience.listeners[listener] = None
+        circle = self._circle(principal)
+        if not circle.listeners and not self._lists.unsettled(principal):
+            circle.known = self._lists.prints(principal, self._moved)
+        circle.listeners[listener] = None
 
     def leave(self, principal: Principal, listener: Listener) -> None:
-        audience = self._audiences.get(principal)
-        if audience is not None:
-            audience.listeners.pop(listener, None)
-            if not audience.listeners:
-                audience.known = None
-            self._tidy(principal, audience)
+        circle = self._circles.get(principal)
+        if circle is not None:
+            circle.listeners.pop(listener, None)
+            if not circle.listeners:
+                circle.known = None
+            self._tidy(principal, circle)
 
     @contextmanager
     def attended(self, principal: Principal, ear: Ear) -> Generator[None]:
         """While a request is served for which somebody listens."""
-        audience = self._audience(principal)
-        audience.ears[ear] = None
+        circle = self._circle(principal)
+        circle.ears[ear] = None
         try:
             yield
         finally:
-            audience.ears.pop(ear, None)
-            self._tidy(principal, audience)
+            circle.ears.pop(ear, None)
+            self._tidy(principal, circle)
 
     def subscribe(self, principal: Principal, subscribed: Subscribed) -> None:
         """Have these told of resources that change."""
-        self._audience(principal).subscribed = subscribed
+        self._circle(principal).subscribed = subscribed
 
     @contextmanager
     def looking(self, principal: Principal) -> Generator[None]:
         """While somebody asks for a list: what is there for the first time is no news to them."""
-        audience = self._audiences.get(principal)
-        if audience is None:
+        circle = self._circles.get(principal)
+        if circle is None:
             yield
             return
-        audience.looking += 1
+        circle.looking += 1
         try:
             yield
         finally:
-            audience.looking -= 1
-            if audience.known is None:
-                audience.known = self._lists.prints(principal, self._moved)
-            elif not audience.looking:
-                self._mark(principal, audience)
+            circle.looking -= 1
+            if circle.known is None:
+                circle.known = self._lists.prints(principal, self._moved)
+            elif not circle.looking:
+                self._mark(principal, circle)
 
     def others_hold(self, key: LinkKey, uri: str) -> bool:
         """Whether anybody is subscribed to a resource on this link."""
@@ -170,32 +170,32 @@ class News:
     async def tune(self, principal: Principal, level: str = "") -> None:
         """Have servers remark as much as is wanted by now, also by a request that is about to be made."""
         if level:
-            audience = self._audience(principal)
-            if most_talkative(level, audience.level) == audience.level:
+            circle = self._circle(principal)
+            if most_talkative(level, circle.level) == circle.level:
                 return
-            audience.level = most_talkative(level, audience.level)
+            circle.level = most_talkative(level, circle.level)
         links = [link for link in self._lists.links.links() if link.key.principal == principal or _shared(link.key)]
         await asyncio.gather(*(link.tune() for link in links))
 
     async def close(self) -> None:
-        audiences, self._audiences = self._audiences, {}
-        for audience in audiences.values():
-            if audience.due is not None:
-                audience.due.cancel()
-            for listener in tuple(audience.listeners):
+        circles, self._circles = self._circles, {}
+        for circle in circles.values():
+            if circle.due is not None:
+                circle.due.cancel()
+            for listener in tuple(circle.listeners):
                 listener.ended()
-            if audience.subscribed is not None:
-                await audience.subscribed.close()
+            if circle.subscribed is not None:
+                await circle.subscribed.close()
 
     # What happens
 
     def changed(self, principal: Principal | None) -> None:
         """What one principal is shown may have changed, or what everyone is."""
         if principal is None or isinstance(principal, Nobody):
-            for each, audience in self._audiences.items():
-                self._mark(each, audience)
-        elif (audience := self._audiences.get(principal)) is not None:
-            self._mark(principal, audience)
+            for each, circle in self._circles.items():
+                self._mark(each, circle)
+        elif (circle := self._circles.get(principal)) is not None:
+            self._mark(principal, circle)
 
     def told(self, key: LinkKey, kind: Kind) -> None:
         """A server says that a list has changed. Its tools are looked at first."""
@@ -205,26 +205,26 @@ class News:
 
     def moved(self, principal: Principal, *, ended: bool) -> None:
         """An agent session has become more private, or is over."""
-        audience = self._audiences.get(principal)
-        if audience is None:
+        circle = self._circles.get(principal)
+        if circle is None:
             return
         if ended:
-            for listener in tuple(audience.listeners):
+            for listener in tuple(circle.listeners):
                 listener.ended()
-        if audience.subscribed is not None:
-            audience.subscribed.moved()
-        self._mark(principal, audience)
+        if circle.subscribed is not None:
+            circle.subscribed.moved()
+        self._mark(principal, circle)
 
     def link_changed(self, link: Link) -> None:
         if link.condition.state in DEAD:
-            for audience in self._heard_on(link.key):
-                if audience.subscribed is not None:
-                    audience.subscribed.lost(link)
+            for circle in self._heard_on(link.key):
+                if circle.subscribed is not None:
+                    circle.subscribed.lost(link)
 
     def updated(self, key: LinkKey, uri: str) -> None:
-        for audience in self._heard_on(key):
-            if audience.subscribed is not None:
-                audience.subscribed.updated(key, uri)
+        for circle in self._heard_on(key):
+            if circle.subscribed is not None:
+                circle.subscribed.updated(key, uri)
 
     def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None:
         """To the request in whose course it was said; where that is not known, to those of the agent session that are
@@ -235,15 +235,15 @@ class News:
             if reaches(params.get("level"), ear.level):
                 ear.hear(key.server, _shown(key.server, mask, params))
             return
-        audience = None if _shared(key) else self._audiences.get(key.principal)
-        if audience is None:
+        circle = None if _shared(key) else self._circles.get(key.principal)
+        if circle is None:
             return
         shown = _shown(key.server, mask, params)
-        ears = [each for each in audience.ears if each.is_at(key.server)]
+        ears = [each for each in circle.ears if each.is_at(key.server)]
         for each in ears:
             if reaches(params.get("level"), each.level):
                 each.hear(key.server, shown)
-        for listener in audience.listeners if not ears else ():
+        for listener in circle.listeners if not ears else ():
             listener.remarked(shown)
 
     def level(self, key: LinkKey) -> str:
@@ -254,39 +254,39 @@ class News:
 
     # Lists
 
-    def _mark(self, principal: Principal, audience: Audience) -> None:
-        if audience.listeners and audience.due is None:
+    def _mark(self, principal: Principal, circle: Circle) -> None:
+        if circle.listeners and circle.due is None:
             loop = asyncio.get_running_loop()
-            audience.due = loop.call_later(SETTLING, self._look, principal, audience)
+            circle.due = loop.call_later(SETTLING, self._look, principal, circle)
 
-    def _look(self, principal: Principal, audience: Audience) -> None:
-        audience.due = None
-        if audience.looking or not audience.listeners:
+    def _look(self, principal: Principal, circle: Circle) -> None:
+        circle.due = None
+        if circle.looking or not circle.listeners:
             return
         prints = self._lists.prints(principal, self._moved)
-        known, audience.known = audience.known or {}, prints
+        known, circle.known = circle.known or {}, prints
         for kind in KINDS:
             if prints[kind] != known.get(kind, ()):
-                for listener in audience.listeners:
+                for listener in circle.listeners:
                     listener.changed(kind)
 
-    def _audience(self, principal: Principal) -> Audience:
-        audience = self._audiences.get(principal)
-        if audience is None:
-            audience = self._audiences[principal] = Audience()
-        return audience
+    def _circle(self, principal: Principal) -> Circle:
+        circle = self._circles.get(principal)
+        if circle is None:
+            circle = self._circles[principal] = Circle()
+        return circle
 
-    def _heard_on(self, key: LinkKey) -> Iterable[Audience]:
+    def _heard_on(self, key: LinkKey) -> Iterable[Circle]:
         if _shared(key):
-            return tuple(self._audiences.values())
-        audience = self._audiences.get(key.principal)
-        return () if audience is None else (audience,)
+            return tuple(self._circles.values())
+        circle = self._circles.get(key.principal)
+        return () if circle is None else (circle,)
 
-    def _tidy(self, principal: Principal, audience: Audience) -> None:
-        if audience.empty and self._audiences.get(principal) is audience:
-            if audience.due is not None:
-                audience.due.cancel()
-            del self._audiences[principal]
+    def _tidy(self, principal: Principal, circle: Circle) -> None:
+        if circle.empty and self._circles.get(principal) is circle:
+            if circle.due is not None:
+                circle.due.cancel()
+            del self._circles[principal]
 
 
 def _shared(key: LinkKey) -> bool:

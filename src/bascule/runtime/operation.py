@@ -48,6 +48,10 @@ class Operation(Generic[AnyCall, AnyTarget, AnyResult]):
     passes_on: bool = True
     """Whether it may end with the questions of its server, where whoever answers wants it so. What a wrapper asks for
     may not: the wrapper could do nothing with them."""
+    tasks: bool = False
+    """Whether a server may answer with a task, where the caller takes that."""
+    follows: bool = False
+    """Whether it only asks after what another request began: a person who agreed to that is not asked again."""
     counted: bool = True
     """Whether it counts against the limits of its principal. What we ask on our own account does not."""
 

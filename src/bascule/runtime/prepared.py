@@ -9,6 +9,7 @@ from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import InvalidArguments
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import OnProgress
+from bascule.core.sensitivity import Lane
 from bascule.wire.input_required import without_round
 from bascule.wire.jsonrpc import write_arguments
 
@@ -40,6 +41,8 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     headers: Mapping[str, str] = {}
     """Arguments that a tool wants repeated as HTTP headers."""
     phase: str = "call"
+    lane: Lane | None = None
+    """The only lane that it may take, if there is but one."""
     rounds: Rounds | None = None
     """Set once it was sent, where it is to be sent again."""
 

@@ -110,6 +110,15 @@ class Raising:
         task.add_done_callback(self._done)
         return task
 
+    def forget(self, principal: Principal) -> bool:
+        """Keep nothing in memory of an agent session: what is in the store is read when it begins again. False where
+        something of any of them is on its way there."""
+        if self._under_way or self._beginning or not self._ratchets.forget(principal):
+            return False
+        self._receipts.pop(principal, None)
+        self._datasets.pop(principal, None)
+        return True
+
     async def close(self) -> None:
         """See to the end of what was begun. What begins later is nobody's any more, and stays SECRET."""
         self._closed = True

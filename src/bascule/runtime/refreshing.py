@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.listing import list_tools
 from bascule.links.tidings import Kind
+from bascule.runtime.whose import Whose, drop_principal, drop_server
 
 SHORTEST_TTL = 5.0
 """Seconds for which a listing holds at least. Many servers say that theirs holds for none, and mean that they do not
@@ -31,8 +32,6 @@ REST = 4.0
 """How much longer than a listing took the pause after it is, at least: a long list must not keep us busy for good."""
 
 _log = logging.getLogger("bascule.runtime")
-
-Whose = tuple[Principal, str]
 
 
 class Catalogue(Protocol):
@@ -120,11 +119,13 @@ class Refreshing:
         pursuit = self._pursuits.get(link.key) or self._pursue(link)
         await pursuit.listed.wait()
 
+    def let_go(self, principal: Principal, servers: Iterable[str]) -> None:
+        """Keep nothing of what was listed for one principal."""
+        drop_principal((self._until, self._troubles, self._moves), principal, servers)
+
     def forget(self, server: str) -> None:
         """What was known of a server says nothing any more."""
-        for known in (self._until, self._troubles, self._moves):
-            for whose in [whose for whose in known if whose[1] == server]:
-                del known[whose]
+        drop_server((self._until, self._troubles, self._moves), server)
 
     async def close(self) -> None:
         """Follow nothing any more."""

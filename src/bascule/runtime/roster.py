@@ -32,6 +32,7 @@ from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise_for_required, session_ended
 from bascule.runtime.tightening import Tightening
 from bascule.runtime.twinning import Twinning, is_twin
+from bascule.runtime.whose import drop_principal, drop_server
 from bascule.sandbox.boxing import UNBOXED, Boxing
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import no_login, target_of
@@ -42,7 +43,6 @@ ORIGINAL = Nobody("bascule", "original")
 
 STARTING = Nobody("bascule", "start")
 """On whose behalf a `required` server is tried when the runtime starts. Its links close before anyone is served."""
-
 
 EDITED = "the server's configuration was changed"
 """Why a link was ended that was in order."""
@@ -125,9 +125,8 @@ class Roster:
         """End, in this step, every link of a principal that is wider than its level allows; on links that it shares
         with others, its requests. All of them, if the agent session has ended."""
         ratchet = self.ratchets.of(principal)
-        for known in [known for known in self._errors if known[0] == principal]:
-            # Another lane may be in order.
-            del self._errors[known]
+        # Another lane may be in order.
+        drop_principal((self._errors, self._seconds), principal, self.servers)
 
         def closed(key: LinkKey, owner: Principal) -> bool:
             return key.principal == owner and not ratchet.allows(key.lane)
@@ -275,9 +274,13 @@ class Roster:
         self.listings.forget(server)
         self.refreshing.forget(server)
         self._twinning.warnings.pop(server, None)
-        for known in (self._errors, self._seconds):
-            for key in [key for key in known if key[1] == server]:
-                del known[key]
+        drop_server((self._errors, self._seconds), server)
+
+    def let_go(self, principal: Principal) -> None:
+        """Keep nothing of what is known for one principal."""
+        self.listings.let_go(principal)
+        self.refreshing.let_go(principal, self.servers)
+        drop_principal((self._errors, self._seconds), principal, self.servers)
 
     def _relist(self, servers: Iterable[str]) -> list[asyncio.Task[bool]]:
         """Have the links of these servers list their tools again, which are seen in another way from now on."""
@@ -350,7 +353,8 @@ class Roster:
         raise_for_required(report for report in reports if not self._awaits_login(report))
 
     def _awaits_login(self, report: ServerReport) -> bool:
-        return isinstance(report.error, LoginNeeded) and target_of(self.servers[report.name]) is not None
+        server = self.servers[report.name]
+        return isinstance(report.error, LoginNeeded) and bool(server.headers_command or target_of(server))
 
     def report(self, principal: Principal, server: str) -> ServerReport:
         config = self.servers.get(server)

@@ -15,8 +15,10 @@ from bascule.core.answer import OnAsk, OnElicit, OnSample, Respondent
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
 from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
 from bascule.identity.redirect import OnLogin
 from bascule.identity.seal import Seal
+from bascule.links.key import LinkKey
 from bascule.records.audit import Audit
 from bascule.records.log_file import log_folder
 from bascule.records.recorder import Recorder
@@ -300,6 +302,26 @@ class Runtime:
             above = self.config.search_above
             session = self._sessions[principal] = AgentSession(standing, self._executor, self._raising, above)
         return session
+
+    def forget(self, principal: Principal) -> bool:
+        """Keep nothing in memory of an agent session that has no link open and no call under way. When it is asked for
+        again, it begins with what the store has of it; whoever still holds the old one holds one that is SECRET. False
+        where it cannot be forgotten now; then it goes on."""
+        if self._roster is None or self._executor is None or self._raising is None:
+            raise not_running()
+        standing = self._standings.get(principal)
+        if standing is None:
+            return True
+        if standing.busy or self._executor.undoing.busy:
+            return False
+        keys = {LinkKey(server, lane, principal) for server in self._roster.servers for lane in Lane}
+        if not self._roster.links.let_go(keys) or not self._raising.forget(principal):
+            return False
+        del self._sessions[principal], self._standings[principal]
+        self._roster.let_go(principal)
+        if self._workspaces is not None:
+            self._workspaces.close(principal)
+        return True
 
 
 def not_running() -> UsageError:

@@ -1,8 +1,8 @@
 """What one principal does with us: its tools, resources and prompts, its requests, its level."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from bascule.catalog.entry import Entry
@@ -17,7 +17,7 @@ from bascule.core.answer import Respondent
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.ear import EAR, Ear
 from bascule.core.errors import BasculeError
-from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure
+from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, TaskResult, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.prompt import PromptSpec
 from bascule.core.receipt import Cause, Receipt
@@ -37,6 +37,7 @@ from bascule.runtime.shelf import Shelf
 from bascule.runtime.standing import Standing
 from bascule.runtime.state import SessionState
 from bascule.runtime.subscriptions import Subscriptions
+from bascule.runtime.task_calls import TaskRef, following
 from bascule.runtime.tool_call import TOOL_CALL
 from bascule.sandbox.boxing import Boxing
 from bascule.workspace.workspace import Workspace
@@ -243,6 +244,14 @@ class AgentSession:
             return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
 
+    def follow(
+        self, method: str, ref: TaskRef, answers: Mapping[str, Any] | None, respondent: Respondent
+    ) -> Coroutine[Any, Any, TaskResult | ToolFailure]:
+        """Ask after a task that a call has led to, by one of the methods of its protocol."""
+        given = {} if answers is None else {"inputResponses": dict(answers)}
+        inquiry = Inquiry(ref.name, given, server=ref.key.server, respondent=respondent)
+        return self._executor.carry(self._standing, following(method, ref), inquiry)
+
     async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
         """The resources, and templates of such, of all servers that can be reached. A `required` one that cannot
         raises. They are kept for as long as their server says, or its link lasts; `refresh` asks anew."""
@@ -294,18 +303,17 @@ class AgentSession:
     def leave(self, listener: Listener) -> None:
         self._roster.news.leave(self.principal, listener)
 
-    async def tune(self) -> None:
-        """Have servers remark as much as listeners have asked for by now."""
-        await self._roster.news.tune(self.principal)
+    async def tune(self, level: str = "") -> None:
+        """Have servers remark as much as listeners have asked for by now, and as a request that is about to be made
+        does."""
+        await self._roster.news.tune(self.principal, level)
 
-    @asynccontextmanager
-    async def heard_by(self, ear: Ear) -> AsyncGenerator[None]:
+    @contextmanager
+    def heard_by(self, ear: Ear) -> Generator[None]:
         """Have somebody hear what servers remark in the course of what is asked within."""
-        news = self._roster.news
-        await news.tune(self.principal, ear.level)
         token = EAR.set(ear)
         try:
-            with news.attended(self.principal, ear):
+            with self._roster.news.attended(self.principal, ear):
                 yield
         finally:
             EAR.reset(token)

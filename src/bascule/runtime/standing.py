@@ -153,6 +153,11 @@ class Standing:
         meter.enter(self.config(server).limits)
         return meter
 
+    @property
+    def busy(self) -> bool:
+        """Whether a call of its is under way."""
+        return any(meter.under_way for meter in self._meters.values())
+
     def may_repeat(self, spec: Governed) -> bool:
         """Whether a tool may be called again although it may have done its work."""
         return may_repeat(self.config(spec.key.server).idempotent, spec.permissions, spec.key.tool)

@@ -3,7 +3,7 @@
 import msgspec
 
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.jsonvalue import JsonObject, as_object, is_object
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
@@ -51,12 +51,25 @@ class Terms:
         if isinstance(verdict, Refusal):
             raise _refused(standing, facts, verdict)
 
-    async def take_in(self, standing: Standing, raw: JsonObject, trail: Trail) -> None:
-        """Learn what a reply says of itself, and see that it holds, before anybody sees the reply."""
+    async def take_in(self, standing: Standing, operation: AnyOperation, raw: JsonObject, trail: Trail) -> None:
+        """Learn what a reply says of itself, and see that it holds, before anybody sees the reply. What a task has
+        brought says it of itself, inside the reply."""
         server = standing.config(trail.server)
-        level = learned(server, raw, trail)
-        if level is not None:
-            await self.raising.raise_to(standing.principal, level, cause_of(LABEL, trail))
+        parts = (raw, raw.get("result"), as_object(raw.get("error")).get("data")) if operation.follows else (raw,)
+        levels = [level for part in parts if is_object(part) and (level := learned(server, part, trail)) is not None]
+        if levels:
+            await self.raising.raise_to(standing.principal, max(levels), cause_of(LABEL, trail))
+
+    def keep_lane(self, lane: Lane, trail: Trail) -> None:
+        """Raises where a task would be asked after on another lane than it was begun on: there it is nobody's, or
+        somebody else's."""
+        begun = trail.prepared.lane if trail.prepared is not None else None
+        if begun is not lane:
+            raise Refused(
+                f"the task of {trail.server}/{trail.tool} was begun on the {begun} lane, which was left since",
+                rule="task_keeps_its_lane",
+                fix="call the tool again",
+            )
 
     async def learn(self, standing: Standing, error: BasculeError, trail: Trail) -> BasculeError:
         """Learn what a failure may hide, before anybody is told of it. What is to be told."""

@@ -9,13 +9,14 @@ from bascule.catalog.entry import Entry
 from bascule.core.call import ToolCall
 from bascule.core.events import ToolInvoked
 from bascule.core.jsonvalue import JsonObject
-from bascule.core.outcome import ToolFailure, ToolResult
+from bascule.core.outcome import TaskResult, ToolFailure, ToolResult
 from bascule.runtime.operation import Operation
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Standing
 from bascule.runtime.trail import Trail
 from bascule.wire.fatal import read_fatal
 from bascule.wire.reply import take_outcome
+from bascule.wire.task import TASK, read_task
 
 
 def _find(standing: Standing, call: ToolCall) -> Awaitable[Entry]:
@@ -58,7 +59,12 @@ def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> To
     return outcome
 
 
-def _read_within(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> ToolResult | ToolFailure:
+def read_within(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> ToolResult | ToolFailure:
+    if raw.get("resultType") == TASK and trail.respondent is not None and trail.respondent.tasks:
+        task_id, state = read_task(raw, trail.server, trail.tool)
+        return TaskResult(
+            {}, trail.server, trail.tool, trail.lane, trail.steps, name=trail.name, task_id=task_id, task=state
+        )
     outcome = _read(standing, entry, raw, trail)
     config = standing.roster.servers.get(trail.server)
     if config is not None:
@@ -68,7 +74,7 @@ def _read_within(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail
 
 
 TOOL_CALL: Operation[ToolCall, Entry, ToolResult] = Operation(
-    Standing.known, _find, prepare, _read_within, ToolInvoked, of_tools=True, wrapped=True
+    Standing.known, _find, prepare, read_within, ToolInvoked, of_tools=True, wrapped=True, tasks=True
 )
 
 INNER_CALL: Operation[ToolCall, Entry, ToolResult] = Operation(

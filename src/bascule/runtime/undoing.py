@@ -28,6 +28,10 @@ class Undoing:
         self._clock = clock
         self._waiting: set[asyncio.Task[None]] = set()
 
+    @property
+    def busy(self) -> bool:
+        return bool(self._waiting)
+
     def begin(self, standing: Standing, spec: Governed, link: Link, trail: Trail) -> None:
         """The request is sent in this step, so whoever wants to undo what comes of it begins here."""
         for participant in standing.participants:

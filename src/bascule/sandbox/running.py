@@ -1,6 +1,7 @@
 """A command that is run to its end: nothing is said to it, and the end of what it says is kept."""
 
 import asyncio
+from dataclasses import dataclass
 
 from bascule.core.errors import SandboxError
 from bascule.sandbox.boxes.engine import Ended
@@ -26,10 +27,31 @@ class _Output(asyncio.Protocol):
             self.ended.set_result(None)
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """How it ended, and the end of what it said, each way by itself."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
 async def ran(command: Command, timeout: float) -> Ended:
     """Run it. Raises `SandboxError` where it cannot be started, or takes longer."""
     words = bytearray()
-    outputs = _Output(words), _Output(words)
+    code = await _run(command, timeout, words, words)
+    return Ended(code, bytes(words).decode("utf-8", "replace"))
+
+
+async def heard(command: Command, timeout: float) -> Heard:
+    """The same for one whose words are meant for us, and may be secret: of a late one nothing but errors is told."""
+    out, err = bytearray(), bytearray()
+    code = await _run(command, timeout, out, err)
+    return Heard(code, bytes(out), bytes(err))
+
+
+async def _run(command: Command, timeout: float, out: bytearray, err: bytearray) -> int:
+    outputs = _Output(out), _Output(err)
     child = await spawn(command, Pipes(asyncio.BaseProtocol(), *outputs))
     try:
         child.cut()
@@ -39,8 +61,8 @@ async def ran(command: Command, timeout: float) -> Ended:
             await asyncio.gather(*(output.ended for output in outputs))
     except TimeoutError:
         raise SandboxError(
-            f"it took longer than {timeout:g} s", evidence=bytes(words).decode("utf-8", "replace")
+            f"it took longer than {timeout:g} s", evidence=bytes(err).decode("utf-8", "replace")
         ) from None
     finally:
         await asyncio.shield(child.close(0.0))
-    return Ended(code, bytes(words).decode("utf-8", "replace"))
+    return code

@@ -98,7 +98,7 @@ def _http(http: StreamableHttpTransport | UnixSocketTransport, max_message: int,
     if isinstance(http, UnixSocketTransport):
         url, socket = f"http://localhost{http.path}", http.socket
         # Nobody logs in at a socket file; a server of ours may ask who it is all the same.
-        login = who.token_at(url)
+        login = who.token_at(url) or who.printed
         return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket, login=login)
     return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit, login=who.at(http.url))
 

@@ -64,6 +64,8 @@ class ForKit:
 class MintedHeader:
     """The header that says who asks, made anew before it is spent. Nothing has to be asked of anybody for it."""
 
+    others: Mapping[str, str] = {}
+
     def __init__(self, mint: Callable[[], str], url: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._mint = mint
         self._url = url

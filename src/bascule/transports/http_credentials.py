@@ -46,6 +46,8 @@ class Target:
 class Credentials:
     """The login of one user at one server, shared by all their links to it."""
 
+    others: Mapping[str, str] = {}
+
     def __init__(
         self,
         target: Target,

@@ -208,8 +208,8 @@ class Endpoint:
             headers["Last-Event-ID"] = last_id
         # A login that cannot be renewed now fails no stream by itself: the server's answer tells what to make of it.
         with suppress(PeerError):
-            if self._login is not None and (token := await self._login.prepare(self.sockets.leave)):
-                headers["Authorization"] = token
+            if self._login is not None:
+                self._introduce(headers, await self._login.prepare(self.sockets.leave))
         response = await self._open_session().get(self._url, headers=headers, allow_redirects=False)
         return await self._get_again(response, headers) if response.status == 401 else response
 
@@ -218,7 +218,7 @@ class Endpoint:
         try:
             if self._login is None or not await self._renewed(response):
                 return response
-            headers["Authorization"] = await self._login.prepare(self.sockets.leave)
+            self._introduce(headers, await self._login.prepare(self.sockets.leave))
         except PeerError:
             return response
         return await self._open_session().get(self._url, headers=headers, allow_redirects=False)
@@ -254,6 +254,12 @@ class Endpoint:
             raise ConnectFailed("the connection is not open", where=self._text.partition("?")[0])
         return self._session
 
+    def _introduce(self, headers: CIMultiDict[str], token: str) -> None:
+        if self._login is not None:
+            headers.update(self._login.others)
+        if token:
+            headers["Authorization"] = token
+
     def _token(self) -> str:
         """What the login sends as `Authorization`, as far as that is known now."""
         return (self._login.header() or "") if self._login is not None else ""
@@ -264,9 +270,12 @@ class Endpoint:
             for name in extra:
                 if len(name) == 13 and name.lower() == "authorization":
                     return self._headers({n: v for n, v in extra.items() if n.lower() != "authorization"}, token)
-        if not self._stamp and not token:
+        others = self._login.others if self._login is not None else None
+        if not self._stamp and not token and not others:
             return extra
         headers = CIMultiDict(extra)
+        if others:
+            headers.update(others)
         headers.update(self._stamp)
         if token:
             headers["Authorization"] = token

@@ -42,9 +42,9 @@ class Logins:
 
 
 def target_of(server: ServerConfig) -> Target | None:
-    """Where to log in. What the operator sends as `Authorization` says who we are, and leaves nothing to log in for."""
+    """Where to log in. What the operator sends as `Authorization`, or has printed, leaves nothing to log in for."""
     transport = server.transport
-    if not isinstance(transport, StreamableHttpTransport | SseTransport):
+    if not isinstance(transport, StreamableHttpTransport | SseTransport) or server.headers_command is not None:
         return None
     if urlsplit(transport.url).scheme not in {"http", "https"} or "authorization" in map(str.lower, transport.headers):
         return None
@@ -57,6 +57,6 @@ def no_login(server: ServerConfig) -> UsageError:
         return UsageError(
             f"{server.name} is given its credentials by the config",
             where=server.location,
-            fix="remove headers.Authorization to log in instead",
+            fix="remove headers.Authorization, or headers_command, to log in instead",
         )
     return UsageError(f"{server.name} is no remote server, so there is nothing to log in to", where=server.location)

@@ -1,4 +1,5 @@
-"""Who we are to each server: a user's login, a token of ours, or just the principal for an object in this process."""
+"""Who we are to each server: a user's login, a token of ours, what a program prints; or just the principal, for an
+object in this process."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -6,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bascule.config.model import ServerConfig
 from bascule.core.masking import Mask
 from bascule.core.principal import Nobody, Principal
+from bascule.transports.http_command import HeaderCommands
 from bascule.transports.http_logins import Logins
 from bascule.transports.says_who import SaysWho
 
@@ -28,6 +30,9 @@ class Who(NamedTuple):
     """What a server of our kit that listens is shown by who asks for nobody in particular: it lists what it has only to
     those it believes. One that is started is told nothing, so that it does nothing for anybody."""
 
+    printed: SaysWho | None = None
+    """What a program of the operator's prints for them."""
+
     def at(self, url: str) -> SaysWho | None:
         return self.token_at(url) or self.login
 
@@ -47,8 +52,10 @@ class Introducing:
         *,
         surroundings: Mapping[str, str] = NONE,
         log_in: bool = True,
+        commands: HeaderCommands | None = None,
     ) -> None:
         self.logins = logins
+        self.commands = commands or HeaderCommands()
         self._mint = mint
         self._surroundings = surroundings
         """What a server of our kit that we start finds in its environment, whoever asks."""
@@ -57,14 +64,18 @@ class Introducing:
     @property
     def without_logins(self) -> "Introducing":
         """For a twin: it is no place to take a login to."""
-        return Introducing(self.logins, self._mint, surroundings=self._surroundings, log_in=False)
+        return Introducing(
+            self.logins, self._mint, surroundings=self._surroundings, log_in=False, commands=self.commands
+        )
 
     def of(self, server: ServerConfig, principal: Principal, mask: Mask) -> Who:
         """What is secret of it is hidden by `mask`."""
         if isinstance(principal, Nobody):
             # What is nobody's in particular must not use the login of whoever happens to have that name.
             return Who(self._login(server, f"\0{principal}", mask), unnamed=self._told(server, principal, mask))
-        return Who(self._login(server, principal.user_id, mask), self._told(server, principal, mask), principal)
+        printed = self.commands.of(server, principal, mask) if self._log_in else None
+        login = printed or self._login(server, principal.user_id, mask)
+        return Who(login, self._told(server, principal, mask), principal, printed=printed)
 
     def _login(self, server: ServerConfig, user: str, mask: Mask) -> SaysWho | None:
         return self.logins.of(server, user, mask) if self._log_in else None

@@ -1,5 +1,6 @@
 """What says, with every request over HTTP, who we are."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from bascule.core.errors import LoginNeeded
@@ -9,6 +10,11 @@ from bascule.identity.challenge import Challenge
 
 class SaysWho(Protocol):
     """The header `Authorization`, and how to come by another one."""
+
+    @property
+    def others(self) -> Mapping[str, str]:
+        """Headers that go with it."""
+        ...
 
     def header(self) -> str | None:
         """What to send, from memory; empty for nothing. None: it has to be prepared first."""

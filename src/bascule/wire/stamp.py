@@ -35,7 +35,13 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_TASKS = ("tasks/get", "tasks/update", "tasks/cancel")
+_NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(_TASKS, "taskId"),
+}
 _HEADER_SAFE = re.compile(r"[\x20-\x7E]*")
 _ENCODED = re.compile(r"=\?base64\?.*\?=")
 

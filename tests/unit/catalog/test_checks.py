@@ -142,3 +142,25 @@ def test_a_promise_may_be_of_something_else_than_an_object():
     check_result(entry_of(output={"type": ["string", "null"]}), {"structuredContent": None})
     with pytest.raises(ProtocolViolation, match=r"structuredContent\[0\] must be"):
         check_result(entry_of(output={"type": "array", "items": {"type": "string"}}), {"structuredContent": [1]})
+
+
+def test_what_does_not_fit_a_part_with_a_uri_is_told_like_anything_else():
+    schema = {
+        "$id": "https://example.test/params",
+        "type": "object",
+        "properties": {"people": {"type": "array", "items": {"$ref": "person"}}, "note": {"$dynamicRef": "#text"}},
+        "$defs": {
+            "p": {
+                "$id": "person",
+                "type": "object",
+                "properties": {"age": {"$ref": "#/$defs/n"}},
+                "$defs": {"n": {"minimum": 0}},
+            },
+            "t": {"$dynamicAnchor": "text", "type": "string"},
+        },
+    }
+
+    assert refused({"people": [{"age": 1}, {"age": -1}]}, schema).message == (
+        "everything_echo: argument 'people[1].age' is less than 0 — echo(people?: person[], note?: text)"
+    )
+    assert "argument 'note' must be string, not integer" in refused({"note": 7}, schema).message

@@ -204,7 +204,7 @@ DOUBLING: dict[str, Callable[[Schema], Schema]] = {
     "below any member": lambda below: {"allOf": [{"additionalProperties": below}, {"patternProperties": {"": below}}]},
     "below elements": lambda below: {"items": below, "contains": below},
     "below names": lambda below: {"propertyNames": below, "patternProperties": {"a": below}},
-    "dynamic": lambda below: {"$ref": below["$ref"], "$dynamicRef": below["$ref"]},
+    "beside": lambda below: {**below, "allOf": [below]},
 }
 
 
@@ -280,7 +280,7 @@ def nested(levels: int, word: str = "properties") -> Schema:
 
 HOSTILE: dict[str, tuple[Schema, str]] = {
     "a reference elsewhere": ({"properties": {"a": {"$ref": "http://127.0.0.1/x"}}}, "nothing outside"),
-    "a dynamic reference elsewhere": ({"$dynamicRef": "other#x"}, "nothing outside"),
+    "a dynamic reference": ({"$dynamicRef": "#/$defs/a", "$defs": {"a": True}}, "not made flat"),
     "a reference to nothing": ({"$ref": "#/$defs/none"}, "does not have"),
     "an identity inside": ({"properties": {"a": {"$id": "urn:x", "type": "object", "minLength": 1}}}, r"$id"),
     "deep": (nested(150), "nests deeper"),

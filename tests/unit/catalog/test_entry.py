@@ -173,3 +173,41 @@ def test_permissions_are_those_of_the_judge_who_is_given_the_definition_and_its_
     entry = make_entry({"name": "read"}, KEY, "files_read", judge)
     assert entry.spec.permissions == {Permission.READ}
     assert given == [{"name": "read"}, entry.spec.digest]
+
+
+COMPOUND: dict[str, Any] = {
+    "$id": "https://example.test/params",
+    "type": "object",
+    "properties": {"user": {"$ref": "user"}},
+    "$defs": {"user": {"$id": "user", "type": "object", "properties": {"name": {"type": "string"}}}},
+}
+
+
+def test_a_schema_of_parts_with_uris_is_kept_as_it_came_and_shown_flat_to_who_cannot_read_it():
+    entry = entry_of(inputSchema=COMPOUND, outputSchema=COMPOUND)
+
+    assert entry.spec.status is ToolStatus.EXPOSED
+    assert entry.spec.input_schema is COMPOUND
+    assert entry.spec.output_schema is COMPOUND
+    assert entry.spec.plain_schema["properties"] == {"user": {"$ref": "#/$defs/user"}}
+    assert entry.arguments is not None
+    assert entry.arguments.schema is entry.spec.plain_schema
+    assert entry.arguments.is_valid({"user": {"name": "Ada"}})
+    assert not entry.arguments.is_valid({"user": {"name": 7}})
+
+
+def test_an_ordinary_schema_is_shown_as_it_came():
+    spec = entry_of().spec
+
+    assert spec.flat_schema is None
+    assert spec.plain_schema is spec.input_schema
+
+
+@pytest.mark.parametrize("which", ["input", "output"])
+def test_a_schema_that_leads_out_makes_its_tool_unusable(which: str):
+    outside = {**COMPOUND, "properties": {"user": {"$ref": "https://example.test/other"}}}
+    spec = make_entry({"name": "read", f"{which}Schema": outside}, KEY, "files_read").spec
+
+    assert spec.status is ToolStatus.UNUSABLE
+    assert f"its {which} schema cannot be used" in spec.problem
+    assert "nothing outside of it is ever fetched" in spec.problem

@@ -140,3 +140,34 @@ def test_there_is_one_ratchet_for_each_agent_session():
     assert ratchets.of(ALICE) is ratchets.of(ALICE) is ratchets.find(ALICE)
     assert ratchets.of(Principal("alice", "s-2")) is not ratchets.of(ALICE)
     assert len(ratchets) == 2
+
+
+def test_one_that_is_forgotten_is_secret_for_good_to_whoever_still_has_it():
+    ratchets = Ratchets()
+    old = ratchets.of(ALICE)
+    old.follow(record(PUBLIC))
+    permit = old.permit()
+
+    assert ratchets.forget(ALICE)
+    assert ratchets.find(ALICE) is None
+    assert old.level is SECRET
+    assert not permit.valid()
+    old.follow(record(PUBLIC, 9))
+    assert old.level is SECRET
+    anew = ratchets.of(ALICE)
+    assert anew is not old
+    assert (anew.level, anew.known) == (SECRET, False)
+    assert ratchets.forget(Principal("bob", "s-1"))
+
+
+def test_one_that_holds_what_may_not_be_kept_elsewhere_is_not_forgotten():
+    ratchets = Ratchets()
+    held = ratchets.of(ALICE)
+    held.follow(record(PUBLIC))
+    held.hold(CONFIDENTIAL, "learned")
+
+    assert not ratchets.forget(ALICE)
+    assert ratchets.find(ALICE) is held
+    assert held.level is CONFIDENTIAL
+    held.let_go(CONFIDENTIAL)
+    assert ratchets.forget(ALICE)

@@ -22,7 +22,7 @@ from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
 from bascule.config.gateway import GatewaySettings
 from bascule.config.kit_server import KitServer
 from bascule.config.load import load_file
-from bascule.config.transport import NoTransport, UnixSocketTransport
+from bascule.config.transport import NoTransport, StreamableHttpTransport, UnixSocketTransport
 from bascule.core.errors import ConfigError
 from bascule.core.sensitivity import DataSensitivity
 
@@ -89,7 +89,20 @@ CHANGES: dict[str, Any] = {
 
 
 def test_every_field_that_counts_is_looked_at():
-    assert CHANGES.keys() == {field.name for field in fields(ServerConfig) if field.compare} - {"name"}
+    assert CHANGES.keys() == {field.name for field in fields(ServerConfig) if field.compare} - {
+        "name",
+        "headers_command",
+    }
+
+
+def test_a_remote_server_begins_anew_where_another_program_prints_its_headers():
+    old, new = (
+        ServerConfig("files", StreamableHttpTransport("https://a.test/mcp"), headers_command=(program,))
+        for program in ("one", "other")
+    )
+    diff = difference(RuntimeConfig({"files": old}), RuntimeConfig({"files": new}))
+
+    assert diff.restarted == ("files",)
 
 
 @pytest.mark.parametrize("field", CHANGES)

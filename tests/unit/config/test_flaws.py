@@ -10,6 +10,8 @@ from bascule.config.flaws import (
     container_flaws,
     credential_flaws,
     exposure_flaws,
+    header_flaws,
+    headers_command_flaws,
     http_flaws,
     items,
     name_flaws,
@@ -208,3 +210,40 @@ def test_a_text_has_no_items():
     assert items("abc") is None
     assert items(["a"]) == ("a",)
     assert texts(["a", "b"]) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "told"),
+    [
+        (None, {"kind": "ws", "lifetime": "shared", "kit": True}, []),
+        (("vault", "read"), {}, []),
+        ((), {}, ["must be a list"]),
+        ("vault read", {}, ["must be a list"]),
+        ((" ",), {}, ["must be a list"]),
+        (("vault", 5), {}, ["must be a list"]),
+        (("vault", "a\0b"), {}, ["must be a list"]),
+        (("vault", "ghp_0123456789abcdefghijABCDEFGHIJ012345"), {}, ["looks like a credential"]),
+        (("vault",), {"kind": "ws"}, ["WebSocket"]),
+        (("vault",), {"lifetime": "shared"}, ["each principal's own"]),
+        (("vault",), {"kit": True}, ["a token of ours"]),
+    ],
+)
+def test_a_program_that_prints_headers_is_one_for_each_principal(command: Any, more: dict[str, Any], told: list[str]):
+    given: dict[str, Any] = {"kind": "http", "lifetime": "session", "kit": False, **more}
+    found = [str(flaw) for flaw in headers_command_flaws(command=command, **given)]
+    assert len(found) == len(told)
+    assert all(flaw.startswith("headers_command") and words in flaw for flaw, words in zip(found, told, strict=True))
+
+
+def test_headers_that_were_printed_say_nothing_of_the_message_itself():
+    printed = {
+        "Authorization": "Bearer x",
+        "X-Key": "k",
+        "HOST": "h",
+        "Mcp-Name": "n",
+        "te": "x",
+        "a b": "c",
+        "d": "\n",
+    }
+    found = {flaw.path[1] for flaw in header_flaws(printed)}
+    assert found == {"HOST", "Mcp-Name", "te", "a b", "d"}

@@ -97,11 +97,10 @@ def test_our_keys_stand_under_their_own_and_win():
 
 
 def test_under_our_key_unknown_ones_are_errors():
-    _, told = drafted({"command": "npx", "x-bascule": {"prefx": "x", "headers_command": "x"}})
+    _, told = drafted({"command": "npx", "x-bascule": {"prefx": "x"}})
 
     assert told == [
         'f: mcpServers.a.x-bascule.prefx: unknown key; did you mean "prefix"?',
-        "f: mcpServers.a.x-bascule.headers_command: headers_command is not available in this version; remove it",
     ]
 
 

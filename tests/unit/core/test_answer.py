@@ -22,4 +22,5 @@ def test_the_messages_of_a_sampling_are_those_that_came():
 
 def test_the_values_a_callback_needs_are_public():
     assert bascule.Accept is Accept
-    assert {"Accept", "Decline", "Cancel", "Elicitation", "Sampling", "Sampled"} <= set(bascule.__all__)
+    asked = {"Elicitation", "Sampling", "RootsAsked"}
+    assert {"Accept", "Decline", "Cancel", "Sampled", "Root", "Respondent", *asked} <= set(bascule.__all__)

@@ -26,3 +26,10 @@ def test_a_spec_cannot_be_changed():
 
     with pytest.raises(dataclasses.FrozenInstanceError):
         spec.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_whoever_reads_only_pointers_gets_a_schema_that_has_no_others():
+    spec = ToolSpec("files_read", ToolKey("files", "read"), "sha256:0", input_schema={"$id": "urn:a"})
+
+    assert spec.plain_schema is spec.input_schema
+    assert dataclasses.replace(spec, flat_schema={"type": "object"}).plain_schema == {"type": "object"}

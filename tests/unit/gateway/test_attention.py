@@ -70,3 +70,19 @@ async def test_another_cancellation_goes_on():
 async def test_what_fails_fails_as_what_it_is():
     with pytest.raises(KeyError), Attention(Client()):
         raise KeyError
+
+
+async def test_who_was_let_go_may_hang_up_and_the_rest_can_still_be_given_up():
+    client, work = Client(), asyncio.Event()
+    attention = Attention(client)
+    serving = asyncio.ensure_future(served(attention, work))
+    async with fail_after(10, "the look at the client"):
+        while not client.asked:  # noqa: ASYNC110 -- nothing tells of it
+            await asyncio.sleep(0.01)
+    attention.let_go()
+    client.leaves.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not serving.done()
+    attention.give_up()
+    assert await serving == "given up"

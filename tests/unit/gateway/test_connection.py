@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,8 +12,8 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.gateway import connection as module
 from bascule.gateway.client import Client
 from bascule.gateway.connection import Connection
-from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked
+from bascule.gateway.outlet import Tell
 from bascule.gateway.rejection import Rejected
 from support.runtime import settled
 from support.waiting import fail_after
@@ -27,9 +27,19 @@ class SlowDesk:
         self.taken_back: list[Any] = []
         self.open = asyncio.Event()
         self.chatted = 0
+        self.capabilities: dict[str, Any] = {}
+        self.telling = self.ended = False
 
-    async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject:
-        assert client is not None
+    def level(self, asked: Asked) -> str:
+        return asked.params.get("level", "")
+
+    def begin_telling(self, tell: Tell) -> None:
+        self.telling = True
+
+    def end_streams(self) -> None:
+        self.ended = True
+
+    async def serve(self, asked: Asked, client: Client) -> JsonObject:
         self.begun.append(asked.id)
         match asked.method:
             case "now":
@@ -99,7 +109,7 @@ def unwanted(number: Any) -> bytes:
 @asynccontextmanager
 async def connected() -> AsyncGenerator[tuple[Connection, SlowDesk, Pipe]]:
     desk, pipe = SlowDesk(), Pipe()
-    connection = Connection(cast("Desk", desk), 1000)
+    connection = Connection(desk, 1000)
     connection.write_to(pipe.write)
     connection.read_from(pipe)
     async with fail_after(10, "a connection"):
@@ -209,7 +219,7 @@ async def test_at_the_end_what_takes_too_long_is_taken_back_and_nothing_new_is_b
         await ending
         connection.feed(request(3, "now"))
         await settled()
-        assert (desk.begun, desk.taken_back, len(pipe.said)) == ([1], [1], 1)
+        assert (desk.begun, desk.taken_back, len(pipe.said), desk.ended) == ([1], [1], 1, True)
 
 
 async def test_once_nothing_can_be_said_all_is_taken_back():
@@ -235,20 +245,19 @@ async def test_replies_and_notifications_are_not_answered_whatever_they_say():
 async def test_a_client_of_the_old_era_is_asked_and_its_answer_goes_to_who_wanted_it():
     async with connected() as (connection, desk, pipe):
         desk.open.set()
-        connection.feed(request(0, "initialize", capabilities={"roots": {}}))
-        await settled()
+        desk.capabilities = {"roots": {}}
         connection.feed(request(1, "ask") + request(2, "ask"))
         await settled()
-        first, second = pipe.said[1:]
+        first, second = pipe.said
         assert first["method"] == second["method"] == "roots/list"
         refused = {"jsonrpc": "2.0", "id": second["id"], "result": {"roots": []}}
         strange = {"jsonrpc": "2.0", "id": [1], "result": 5}
         connection.feed(json.dumps(strange).encode() + b"\n" + json.dumps(refused).encode() + b"\n")
         await settled()
-        assert pipe.said[3] == {"jsonrpc": "2.0", "id": 2, "result": {"answer": {"roots": []}, "offered": ["roots"]}}
+        assert pipe.said[2] == {"jsonrpc": "2.0", "id": 2, "result": {"answer": {"roots": []}, "offered": ["roots"]}}
         connection.feed(unwanted(1))
         await settled()
-        assert pipe.said[4]["params"]["requestId"] == first["id"]
+        assert pipe.said[3]["params"]["requestId"] == first["id"]
 
 
 async def test_a_client_that_answers_with_an_error_has_not_answered(caplog: pytest.LogCaptureFixture):
@@ -271,3 +280,10 @@ async def test_one_that_was_answered_and_goes_on_frees_its_id_and_keeps_nobody_f
         await connection.finish(60)
         assert desk.taken_back == [1]
         assert len(pipe.said) == 2
+
+
+async def test_a_client_that_is_ready_to_hear_of_news_says_so():
+    async with connected() as (connection, desk, _):
+        assert not desk.telling
+        connection.feed(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        assert desk.telling

@@ -1,9 +1,19 @@
 """How an answer is sent, piece by piece. Whole exchanges are in test_app.py."""
 
+import asyncio
 import json
 from typing import Any
 
-from bascule.gateway.exchange import respond
+import pytest
+
+from bascule.core.principal import Principal
+from bascule.gateway.asking import NotAnswered
+from bascule.gateway.attention import Attention
+from bascule.gateway.envelope import Asked
+from bascule.gateway.exchange import Exchange, respond
+from bascule.gateway.old_sessions import OldSession
+from bascule.wire.jsonrpc import Message
+from bascule.wire.stamp import CAPABILITIES_KEY
 
 
 async def test_an_answer_tells_its_length_and_its_kind():
@@ -22,3 +32,109 @@ async def test_an_answer_tells_its_length_and_its_kind():
     assert body["body"] == b'{"a": 1}'
     assert (bare["status"], dict(bare["headers"])) == (202, {b"content-length": b"0"})
     assert nothing["body"] == b""
+
+
+OFFERED = {"elicitation": {}}
+
+
+class Wire:
+    """What leaves for a client."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+
+    async def __call__(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+
+    @property
+    def messages(self) -> list[Any]:
+        bodies = [event["body"] for event in self.events if event.get("body")]
+        return [json.loads(body.partition(b"data: ")[2]) for body in bodies]
+
+
+def session() -> OldSession:
+    return OldSession(Principal("alice", "s-1"), 0.0, OFFERED)
+
+
+def old(wire: Wire, session: OldSession | None, *, streams: bool = True) -> Exchange:
+    return Exchange(wire, Asked("tools/call", {}, 1), streams=streams, session=session)
+
+
+async def steps() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_what_a_client_offers_is_what_its_era_says_where():
+    meta = {CAPABILITIES_KEY: OFFERED}
+    assert Exchange(Wire(), Asked("tools/call", {}, 1, meta, new=True), streams=False).capabilities == OFFERED
+    assert old(Wire(), session()).capabilities == OFFERED
+    # Without a stream, or without a session in which to answer, it cannot be asked.
+    assert old(Wire(), session(), streams=False).capabilities == {}
+    assert old(Wire(), None).capabilities == {}
+    assert (
+        Exchange(Wire(), Asked("tools/call", {}, 1, {CAPABILITIES_KEY: 5}, new=True), streams=True).capabilities == {}
+    )
+
+
+async def test_a_question_is_a_request_on_the_stream_and_waits_for_its_answer():
+    wire, begun = Wire(), session()
+    asking = asyncio.ensure_future(old(wire, begun).ask("roots/list", {}))
+    await steps()
+    assert dict(wire.events[0]["headers"])[b"content-type"] == b"text/event-stream"
+    (question,) = wire.messages
+    assert (question["method"], [*begun.asked]) == ("roots/list", [question["id"]])
+    begun.asked[question["id"]].set_result(Message(id=question["id"], result={"roots": []}))
+    assert await asking == {"roots": []}
+    assert begun.asked == {}
+
+
+async def test_an_error_is_no_answer():
+    wire, begun = Wire(), session()
+    asking = asyncio.ensure_future(old(wire, begun).ask("roots/list", {}))
+    await steps()
+    begun.asked[wire.messages[0]["id"]].set_result(Message(id="x", error={"code": -1, "message": "no"}))
+    with pytest.raises(NotAnswered, match="no"):
+        await asking
+
+
+async def test_a_question_that_is_taken_back_is_told_so():
+    wire, begun = Wire(), session()
+    asking = asyncio.ensure_future(old(wire, begun).ask("roots/list", {}))
+    await steps()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    question, told = wire.messages
+    assert (told["method"], told["params"]["requestId"]) == ("notifications/cancelled", question["id"])
+    assert begun.asked == {}
+
+
+@pytest.mark.parametrize("given", [{"session": None}, {"session": session(), "streams": False}])
+async def test_who_cannot_be_reached_is_not_asked(given: dict[str, Any]):
+    wire = Wire()
+    with pytest.raises(NotAnswered, match="cannot be reached"):
+        await old(wire, **given).ask("roots/list", {})
+    assert wire.events == []
+
+
+async def test_a_client_that_is_let_go_hears_no_more():
+    class Serving:
+        async def serve(self, _asked: Asked, client: Exchange) -> Any:
+            await client.let_go({"resultType": "input_required"})
+            await client.tell("notifications/progress", {})
+            with pytest.raises(NotAnswered):
+                await client.ask("roots/list", {})
+            return {"content": []}
+
+    async def receive() -> dict[str, Any]:
+        raise AssertionError
+
+    wire: Wire = Wire()
+    desk: Any = Serving()
+    exchange = Exchange(wire, Asked("tools/call", {}, 1, new=True), streams=True)
+    await exchange.serve(desk, Attention(receive))
+    start, body = wire.events
+    assert start["status"] == 200
+    assert json.loads(body["body"])["result"] == {"resultType": "input_required"}
+    exchange.give_up()

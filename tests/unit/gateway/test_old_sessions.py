@@ -3,6 +3,7 @@ import pytest
 from bascule.core.principal import Principal
 from bascule.gateway import old_sessions
 from bascule.gateway.old_sessions import IDLE, OldSessions
+from bascule.gateway.outlet import Outlet
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
 
@@ -53,3 +54,35 @@ def test_of_too_many_the_one_used_longest_ago_is_forgotten_first(monkeypatch: py
     assert sessions.find(first, ALICE)
     third = begun(sessions)
     assert [name for name in (first, second, third) if sessions.find(name, ALICE)] == [first, third]
+
+
+def test_a_session_knows_what_its_client_offers_and_shares_nothing_with_others():
+    sessions = OldSessions(Clock())
+    able, plain = sessions.begin(ALICE, {"roots": {}}), begun(sessions)
+    first, second = sessions.find(able, ALICE), sessions.find(plain, ALICE)
+    assert first is not None
+    assert second is not None
+    assert (first.capabilities, second.capabilities) == ({"roots": {}}, {})
+    assert first.asked is not second.asked
+
+
+async def test_the_client_of_a_session_that_is_over_is_told_nothing_more(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(old_sessions, "MOST_SESSIONS", 1)
+    sessions, first, second = OldSessions(Clock()), Outlet(), Outlet()
+    sessions.begin(ALICE, outlet=first)
+    name = sessions.begin(ALICE, outlet=second)
+    assert (first.closed, second.closed) == (True, False)
+    sessions.end(name, ALICE)
+    assert second.closed
+
+
+async def test_a_client_that_listens_uses_its_session():
+    clock = Clock()
+    sessions, outlet = OldSessions(clock), Outlet()
+    name, other = sessions.begin(ALICE, outlet=outlet), begun(sessions)
+    outlet.delivering = True
+    clock.now += IDLE + 1
+    begun(sessions)
+    assert not outlet.closed
+    assert sessions.find(name, ALICE) is not None
+    assert sessions.find(other, ALICE) is None

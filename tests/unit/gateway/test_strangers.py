@@ -27,19 +27,19 @@ async def test_who_was_turned_away_too_often_is_not_looked_at_until_some_of_it_i
     known = Strangers(clock)
     for _ in range(FREE):
         known.check(HERE)
-        assert await known.turn_away(HERE)
+        assert await known.turn_away(HERE, token=True)
     with pytest.raises(TooMuch, match="this address"):
         known.check(HERE)
     known.check(THERE)
     clock.now += 1.5 / EASES
     known.check(HERE)
-    await known.turn_away(HERE)
+    await known.turn_away(HERE, token=True)
     with pytest.raises(TooMuch):
         known.check(HERE)
     clock.now += 3600
     for _ in range(FREE):
         known.check(HERE)
-        await known.turn_away(HERE)
+        await known.turn_away(HERE, token=True)
 
 
 async def test_of_those_who_wait_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch):
@@ -64,7 +64,7 @@ async def test_only_so_many_addresses_are_remembered(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(strangers, "MOST_ADDRESSES", 2)
     known = Strangers(Clock())
     for name in ("a", "b", "a", "c"):
-        await known.turn_away(name)
+        await known.turn_away(name, token=True)
     known.check("b")
     for name in ("a", "c"):
         with pytest.raises(TooMuch):
@@ -85,3 +85,14 @@ async def test_only_so_many_addresses_are_remembered(monkeypatch: pytest.MonkeyP
 )
 def test_one_household_is_one_address(client: object, address: str):
     assert address_of(client) == address
+
+
+async def test_who_shows_no_token_at_all_keeps_nobody_from_showing_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(strangers, "FREE", 1)
+    known = Strangers(Clock())
+    for _ in range(3):
+        await known.turn_away(HERE)
+    known.check(HERE)
+    await known.turn_away(HERE, token=True)
+    with pytest.raises(TooMuch):
+        known.check(HERE)

@@ -1,6 +1,7 @@
 """What was sealed is known again, and nothing else is."""
 
 from pathlib import Path
+from string import ascii_letters, digits
 
 import pytest
 
@@ -32,6 +33,13 @@ def test_one_character_that_was_changed_spoils_it(tmp_path: Path, change: int):
         changed[change] = other
         if "".join(changed) != sealed:
             assert seal.open("".join(changed)) is None
+
+
+def test_there_is_one_way_to_write_it(tmp_path: Path):
+    """The last character holds bits that mean nothing, and others could be put there."""
+    seal = Seal(tmp_path, lambda: 0.0)
+    sealed = seal.close({}, 10)
+    assert [end for end in ascii_letters + digits + "-_" if seal.open(sealed[:-1] + end) is not None] == [sealed[-1]]
 
 
 @pytest.mark.parametrize("text", ["", ".", "e30", "e30.", ".e30", "ü.ü", "e30=.e30=", "x" * (LONGEST + 1)])

@@ -43,3 +43,10 @@ async def test_the_whole_life_of_a_link_is_told():
     assert {(event.server, event.lane, event.principal, event.at) for event in told} == {
         ("files", Lane.PROXIED, BOB, 7.0)
     }
+
+
+async def test_who_wants_the_link_itself_is_given_it_after_the_event():
+    told: list[object] = []
+    link = announced([])
+    Announcer(told.append, lambda: 8.0, told.append)(link)
+    assert told[1:] == [link]

@@ -383,3 +383,15 @@ async def test_what_a_link_has_shown_that_was_given_up_as_it_opened_is_not_kept(
 
         assert link.retired
         assert pool._learned == {}
+
+
+async def test_of_a_link_that_has_ended_nothing_needs_to_be_kept(log: Path):
+    async with pool_of(old(log)) as pool:
+        link = await pool.lease(KEY)
+        assert not pool.let_go({KEY})
+        assert pool.find(KEY) is link
+        pool.give_back(link)
+        await pool.close([KEY])
+        assert pool.let_go({KEY, a_key(principal=BOB)})
+        assert pool.find(KEY) is None
+        assert await pool.lease(KEY) is not link

@@ -1,24 +1,39 @@
 """Requests whose server asks for input first, round by round."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bascule.core.answer import Accept, Decline, Elicitation, Sampled
+from bascule.config import RuntimeConfig, ServerConfig
+from bascule.core.answer import Accept, Continued, Decline, Elicitation, Respondent, Sampled
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.input_rounds import MOST_ROUNDS
+from bascule.runtime.prepared import Prepared, values_of
+from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+from bascule.runtime.wrapping import Wrapped
 from support.offers import DONE, ELICIT, SAMPLE, offering, required
 from support.runtime import Events, at_work, bad, calls_in, good, ratchet_of
 from support.scenarios import log_of
 from support.servers import received
+from support.waiting import fail_after
 
 
 def accept(_: Elicitation) -> Accept:
     return Accept({"n": 3})
+
+
+@asynccontextmanager
+async def wrapped(server: ServerConfig, wrapper: Any) -> AsyncGenerator[AgentSession]:
+    made = Runtime(RuntimeConfig(servers={server.name: server}))
+    made.wrap("work_act", wrapper)
+    async with fail_after(20, "a wrapped call"), made as runtime:
+        yield runtime.session("alice", "s-1")
 
 
 def asking(folder: Path, *answers: Any, method: str = "tools/call") -> Any:
@@ -159,3 +174,114 @@ async def test_what_goes_beyond_bounds_is_not_put_to_anyone(tmp_path: Path, aske
     assert says in failure.message
     assert failure.cause == asked
     assert put == []
+
+
+# Requests that bring their own respondent
+
+
+async def test_a_request_is_answered_by_its_own_respondent_and_says_what_that_offers(tmp_path: Path, events: Events):
+    server = asking(tmp_path, required("s", q=ELICIT), DONE)
+    async with at_work(server, events=events, on_sample=lambda _: None) as session:
+        good(await session.call("work_act", respondent=Respondent(accept, addresses=False)))
+        good(await session.call("work_act"))
+
+    first, second, third = calls_in(log_of(tmp_path))
+    declared = [call["_meta"]["io.modelcontextprotocol/clientCapabilities"] for call in (first, second, third)]
+    assert declared == [{"elicitation": {"form": {}}}] * 2 + [{"sampling": {}}]
+    assert second["inputResponses"]["q"]["content"] == {"n": 3, "unit": "m"}
+
+
+@pytest.mark.parametrize("respondent", [Respondent(on_sample=lambda _: None), Respondent(accept, forms=False)])
+async def test_what_its_respondent_does_not_offer_is_not_asked_of_others(tmp_path: Path, respondent: Respondent):
+    asked: list[Elicitation] = []
+    server = asking(tmp_path, required("s", q=ELICIT), DONE)
+    async with at_work(server, on_elicit=lambda question: asked.append(question) or Decline()) as session:
+        assert not (await session.call("work_act", respondent=respondent)).ok
+
+    assert asked == []
+
+
+PASSES_ON = Respondent(accept, passes_on=True)
+
+
+async def test_questions_are_passed_on_where_they_are_answered_by_another_request(tmp_path: Path, events: Events):
+    server = asking(tmp_path, required("s", q=ELICIT), DONE)
+    async with at_work(server, events=events) as session:
+        failure = bad(await session.call("work_act", {"x": 1}, respondent=PASSES_ON), FailureKind.INPUT_REQUIRED)
+
+    assert (failure.code, failure.server, failure.tool, failure.retriable) == ("BSC-409", "work", "act", False)
+    assert failure.cause["inputRequests"] == {"q": ELICIT}
+    assert events.call.outcome is failure
+    assert events.answers == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        SAMPLE,
+        {"method": "roots/list"},
+        {"method": "elicitation/create", "params": {"message": "Go.", "mode": "url", "url": "javascript:x"}},
+        {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": {"$ref": "https://x.test"}}},
+    ],
+)
+async def test_what_could_not_be_put_to_anyone_is_not_passed_on(tmp_path: Path, question: Any):
+    async with at_work(asking(tmp_path, required("s", a=ELICIT, b=question))) as session:
+        outcome = await session.call("work_act", respondent=PASSES_ON)
+
+    assert not outcome.ok
+    assert outcome.kind is not FailureKind.INPUT_REQUIRED  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def going_on(said: Any, tool: str = "act", rounds: int = 1) -> Respondent:
+    """Whoever comes back with an answer."""
+    given = {"q": Respondent(lambda _: said), "nobody asked": Respondent(lambda _: said)}
+    return Respondent(accept, passes_on=True, continued=Continued("work", tool, "s", {"q": ELICIT}, given, rounds))
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        (Accept({"n": 3}), {"action": "accept", "content": {"n": 3, "unit": "m"}}),
+        (Accept({"n": "x"}), {"action": "decline"}),
+        (Decline(), {"action": "decline"}),
+    ],
+)
+async def test_a_request_goes_on_with_answers_that_are_checked_and_told(
+    tmp_path: Path, events: Events, said: Any, sent: Any
+):
+    async with at_work(asking(tmp_path, DONE), events=events) as session:
+        good(await session.call("work_act", {"x": 1}, respondent=going_on(said)))
+
+    (call,) = calls_in(log_of(tmp_path))
+    assert (call["requestState"], call["inputResponses"], call["arguments"]) == ("s", {"q": sent}, {"x": 1})
+    assert [event.answer for event in events.answers] == [sent["action"]]
+
+
+async def test_answers_to_one_tool_do_not_go_to_another(tmp_path: Path):
+    async with at_work(asking(tmp_path, DONE)) as session:
+        bad(await session.call("work_act", respondent=going_on(Decline(), "other")), FailureKind.INVALID_ARGUMENTS)
+
+    assert calls_in(log_of(tmp_path)) == []
+
+
+async def test_rounds_that_are_passed_on_come_to_an_end_too(tmp_path: Path):
+    async with at_work(asking(tmp_path, required("s", q=ELICIT))) as session:
+        respondent = going_on(Decline(), rounds=MOST_ROUNDS)
+        failure = bad(await session.call("work_act", respondent=respondent), FailureKind.PROTOCOL_ERROR)
+
+    assert f"in more than {MOST_ROUNDS} rounds" in failure.message
+
+
+async def test_what_a_wrapper_asks_for_is_answered_at_once(tmp_path: Path):
+    async def around(tool: Wrapped, arguments: Any) -> Any:
+        return await tool(arguments)
+
+    async with wrapped(asking(tmp_path, required("s", q=ELICIT), DONE), around) as session:
+        good(await session.call("work_act", respondent=PASSES_ON))
+
+    assert calls_in(log_of(tmp_path))[-1]["inputResponses"]["q"]["action"] == "accept"
+
+
+async def test_what_was_answered_is_not_among_the_values_of_a_request():
+    params = {"uri": "a://1", "inputResponses": {"q": {"content": {"password": "x"}}}, "requestState": "s"}
+    assert values_of(Prepared("resources/read", "work", params)) == {"uri": "a://1"}

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,3 +86,15 @@ async def test_what_a_server_says_on_stderr_reaches_its_log(tmp_path: Path):
         await dialled.close(1.0)
 
     assert said == [("work", "alice", True, "no key ***"), ("work", "alice", True, "and no lock")]
+
+
+@pytest.mark.parametrize(("lifetime", "offered"), [("session", {"roots": {}}), ("call", {"roots": {}}), ("shared", {})])
+def test_on_a_link_that_everyone_uses_no_server_may_ask_anything(
+    lifetime: Any, offered: dict[str, Any], tmp_path: Path
+):
+    server = ServerConfig(name="x", transport=StdioTransport("x"), lifetime=lifetime, stateless=True)
+    reception = Reception(offered={"roots": {}})
+    introducing = Introducing(Logins(Vault(tmp_path), None, lambda: 0.0))
+    plan = plan_of(server, Mask(), max_message=1000, reception=reception, introducing=introducing)
+    assert isinstance(plan, ServerPlan)
+    assert plan.terms.offered == offered

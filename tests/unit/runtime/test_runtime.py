@@ -11,6 +11,7 @@ from bascule.core.errors import ConfigError, ConnectFailed, StoreError, UsageErr
 from bascule.core.events import ConfigApplied, LinkChanged
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
+from bascule.core.sensitivity import DataSensitivity
 from bascule.records.log_file import log_folder, log_path
 from bascule.records.log_tail import LogTail
 from bascule.runtime.roster import STARTING
@@ -19,7 +20,7 @@ from support.children import children
 from support.command import configured, entry
 from support.runtime import Events, bad, good, obeying, running, stand_in
 from support.servers import argv, pids
-from support.waiting import fail_after
+from support.waiting import fail_after, until
 
 
 async def test_a_runtime_that_was_not_entered_has_no_sessions(log: Path):
@@ -44,6 +45,41 @@ async def test_a_principal_has_one_session(log: Path):
         assert runtime.session(user_id="alice", session_id="s-1") is session
         assert runtime.session("alice", "s-2") is not session
         assert runtime.session("bob", "s-1") is not session
+
+
+async def test_a_session_without_a_link_is_forgotten_and_comes_back_as_private_as_it_was(log: Path):
+    alice = Principal("alice", "s-1")
+    async with running(obeying(log)) as runtime:
+        session = runtime.session("alice", "s-1")
+        good(await session.call("work_act", {}))
+        assert not runtime.forget(alice)
+        assert runtime.session("alice", "s-1") is session
+        await session.add_private_dataset("salaries", DataSensitivity.CONFIDENTIAL)
+        await session.close()
+        await until(lambda: runtime.forget(alice))
+        again = runtime.session("alice", "s-1")
+        assert again is not session
+        assert (again.sensitivity, session.sensitivity) == (DataSensitivity.SECRET, DataSensitivity.SECRET)
+        await again.begin()
+        assert again.sensitivity is DataSensitivity.CONFIDENTIAL
+        assert again.datasets == {"salaries": DataSensitivity.CONFIDENTIAL}
+        # Whoever has kept the old one has one with which nothing can be sent out any more.
+        assert session.sensitivity is DataSensitivity.SECRET
+        assert runtime.forget(Principal("nobody", "s-1"))
+    with pytest.raises(UsageError, match="not running"):
+        runtime.forget(alice)
+
+
+async def test_a_session_that_is_forgotten_begins_anew_at_its_servers(log: Path):
+    async with running(obeying(log)) as runtime:
+        session = runtime.session("alice", "s-1")
+        good(await session.call("work_act", {}))
+        await session.close()
+        await until(lambda: runtime.forget(session.principal))
+        anew = runtime.session("alice", "s-1")
+        assert anew.entries("work") == {}
+        good(await anew.call("work_act", {}))
+        assert len(pids(log)) == 2
 
 
 async def test_an_id_that_cannot_be_one_is_the_callers_mistake(log: Path):

@@ -136,7 +136,9 @@ async def test_to_one_who_may_not_know_of_a_tool_there_is_none(log: Path, monkey
 async def test_a_label_is_kept_before_the_reply_is_seen(log: Path):
     async with at_work(obeying(log, trust=("labels",))) as session:
         await session.begin()
-        await terms_of(session).take_in(session._standing, {"_meta": {LABELS_KEY: ["confidential"]}}, a_trail())
+        await terms_of(session).take_in(
+            session._standing, TOOL_CALL, {"_meta": {LABELS_KEY: ["confidential"]}}, a_trail()
+        )
 
         assert ratchet_of(session).settled is CONFIDENTIAL
         assert [receipt.cause.by for receipt in session.receipts] == ["label"]

@@ -5,7 +5,7 @@ import pytest
 from bascule.core.errors import SandboxError
 from bascule.sandbox.boxes.engine import Ended
 from bascule.sandbox.child import Command
-from bascule.sandbox.running import KEPT, ran
+from bascule.sandbox.running import KEPT, Heard, heard, ran
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
@@ -13,6 +13,10 @@ ENV = {"PATH": "/usr/bin:/bin"}
 async def test_both_outputs_and_the_code_are_told() -> None:
     ended = await ran(Command(("sh", "-c", "echo out; echo err >&2; exit 3"), ENV), 20)
     assert (ended.code, sorted(ended.output.split())) == (3, ["err", "out"])
+
+
+async def test_or_each_of_them_by_itself() -> None:
+    assert await heard(Command(("sh", "-c", "echo out; echo err >&2; exit 3"), ENV), 20) == Heard(3, b"out\n", b"err\n")
 
 
 async def test_nothing_is_said_to_it() -> None:

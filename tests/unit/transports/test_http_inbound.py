@@ -244,3 +244,12 @@ async def test_where_nothing_may_be_written_not_even_a_refusal_is():
     await receiver.answer_to("ping")
 
     assert len(receiver.permits) == 1
+
+
+async def test_what_is_said_on_the_stream_of_a_request_is_for_its_own_listener():
+    receiver, heard, own = Receiver(), list[str](), list[str]()
+    receiver.on_notice = lambda method, _: heard.append(method)
+    message = Message(method="notifications/message", params={})
+    receiver.inbound.take(message, None, 1, lambda method, _: own.append(method))
+    receiver.inbound.take(message, None, 1)
+    assert (heard, own) == (["notifications/message"], ["notifications/message"])

@@ -12,11 +12,12 @@ from bascule.identity.claims import RESERVED
 from bascule.identity.minting import Mint
 from bascule.store.vault import Vault
 from bascule.transports.for_kit import MintedHeader
+from bascule.transports.http_command import PrintedHeaders
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import Logins
 from bascule.transports.introducing import Introducing, Who
 
-ALICE, SHARED = Principal("alice", "s-1"), Nobody("alice", "s-1")
+ALICE, BOB, SHARED = Principal("alice", "s-1"), Principal("bob", "s-1"), Nobody("alice", "s-1")
 URL = "https://files.example/mcp"
 
 
@@ -46,6 +47,18 @@ def test_nobody_is_told_to_no_server_and_has_nobodys_login(introducing: Introduc
 
     assert (nobody.told, nobody.principal) == (None, None)
     assert nobody.login is not alice.login
+
+
+def test_what_a_program_prints_is_each_principals_own_and_nobodys_beside(introducing: Introducing):
+    files = ServerConfig("files", StreamableHttpTransport(URL), headers_command=("print-it",))
+    alice, bob, nobody = (introducing.of(files, who, Mask()).at(URL) for who in (ALICE, BOB, SHARED))
+
+    assert isinstance(alice, PrintedHeaders)
+    assert isinstance(bob, PrintedHeaders)
+    assert alice is not bob
+    assert introducing.of(files, ALICE, Mask()).at(URL) is alice
+    assert nobody is None
+    assert introducing.without_logins.of(files, ALICE, Mask()).at(URL) is None
 
 
 async def test_a_server_of_our_kit_that_listens_believes_who_asks_for_nobody_and_takes_them_for_nobody_else(

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
+from bascule.core.request import Request
 from bascule.core.tally import Tally
 from bascule.transports.dispatcher import Response
 from bascule.transports.messages import GARBAGE_LIMIT
@@ -396,3 +397,19 @@ async def test_a_question_that_the_server_takes_back_is_no_longer_answered():
     await settled()
 
     assert stream.sent == []
+
+
+async def test_what_names_a_long_request_of_ours_is_for_its_own_listener():
+    peer, heard, own = Loopback(), list[str](), list[str]()
+    peer.on_notice = lambda method, _: heard.append(method)
+    asking = asyncio.ensure_future(peer.send(Request("listen", {}, 5, on_notice=lambda method, _: own.append(method))))
+    await peer.until_sent(1)
+    key, number = "io.modelcontextprotocol/subscriptionId", peer.sent[0]["id"]
+    for named in (number, str(number), number + 1, None, [number]):
+        peer.say({"jsonrpc": "2.0", "method": f"to/{named}", "params": {"_meta": {key: named}}})
+    peer.say({"jsonrpc": "2.0", "method": "to/all", "params": {"_meta": 5}})
+    peer.answer(number)
+    await asking
+    peer.say({"jsonrpc": "2.0", "method": "late", "params": {"_meta": {key: number}}})
+    assert own == [f"to/{number}", f"to/{number}"]
+    assert heard == [f"to/{number + 1}", "to/None", f"to/[{number}]", "to/all", "late"]

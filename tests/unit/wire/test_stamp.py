@@ -40,8 +40,8 @@ def test_the_error_codes_are_those_of_the_sdk():
     assert stamp.INTERNAL_ERROR == jsonrpc.INTERNAL_ERROR
 
 
-def test_the_methods_that_bear_a_name_are_those_of_the_sdk():
-    assert inbound.NAME_BEARING_METHODS == stamp._NAMED_BY
+def test_the_methods_that_bear_a_name_are_those_of_the_sdk_and_of_tasks():
+    assert {**inbound.NAME_BEARING_METHODS, **dict.fromkeys(stamp._TASKS, "taskId")} == stamp._NAMED_BY
 
 
 @settings(deadline=None)
@@ -123,3 +123,12 @@ def test_remarks_are_asked_for_from_a_level_on_or_not_at_all():
 
     assert asked[stamp.LOG_LEVEL_KEY] == "warning"
     assert stamp.LOG_LEVEL_KEY not in NEW.params(None, "t")["_meta"]
+
+
+def test_what_a_request_wants_to_hear_is_said_with_it_unless_more_is_wanted_anyway():
+    quiet = new_stamp("2026-07-28", {}, {}, "warning")
+    assert quiet.heard_from("info").params(None, "t")["_meta"][stamp.LOG_LEVEL_KEY] == "info"
+    assert quiet.heard_from("error").params(None, "t")["_meta"][stamp.LOG_LEVEL_KEY] == "warning"
+    assert quiet.heard_from("") == quiet
+    assert new_stamp("2026-07-28", {}, {}).heard_from("") == new_stamp("2026-07-28", {}, {})
+    assert old_stamp("2025-11-25").heard_from("debug") == old_stamp("2025-11-25")

@@ -37,7 +37,7 @@ async def tools(session: AgentSession) -> list[BaseTool]:
 
 def governed(session: AgentSession, spec: ToolSpec) -> "GovernedTool":
     # LangChain's own `args` reads the properties of every schema.
-    schema: JsonObject = {"properties": {}, **spec.input_schema}
+    schema: JsonObject = {"properties": {}, **spec.plain_schema}
     return GovernedTool(session=session, name=spec.name, description=spec.description, args_schema=schema)
 
 

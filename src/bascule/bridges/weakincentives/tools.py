@@ -15,10 +15,10 @@ from bascule.bridges.weakincentives.events import McpToolInvoked
 from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
 from bascule.bridges.weakincentives.naming import cut_description
 from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult, failed, output_of, succeeded
-from bascule.catalog.cost import bound_of
 from bascule.catalog.typed.names import class_name
 from bascule.catalog.typed.reading import read, read_object
 from bascule.catalog.typed.shape import Struct
+from bascule.catalog.validation import validator_of
 from bascule.core.outcome import Outcome, ToolFailure
 from bascule.core.outcome import ToolResult as Answer
 from bascule.core.reaction import Reaction, reaction
@@ -104,18 +104,17 @@ def bridged(name: str, spec: ToolSpec, governed: GovernedTool, *, accepts_overri
 
 
 def _params_type(spec: ToolSpec) -> type[Fitted]:
-    schema = dict(spec.input_schema)
-    bound = bound_of(schema)
-    if isinstance(bound, str):
+    checked = validator_of(dict(spec.plain_schema))
+    if isinstance(checked, str):
         raise McpSchemaError(
             f"the input schema of {spec.key} cannot be used",
             server_name=spec.key.server,
             tool_name=spec.key.tool,
-            reason=bound,
+            reason=checked,
         )
-    shape = read_object(schema, bound, class_name(spec.name)).shape
+    shape = read_object(checked.schema, checked.bound, class_name(spec.name)).shape
     assert isinstance(shape, Struct)
-    if not shape.members and ("additionalProperties" in schema or "properties" not in schema):
+    if not shape.members and ("additionalProperties" in checked.schema or "properties" not in checked.schema):
         # It has nothing but members without names, and wants them.
         shape.rest_said = True
     return fitted(shape, UNSET)
@@ -125,11 +124,10 @@ def _result_type(spec: ToolSpec) -> Any:
     """A dataclass where the tool promises one."""
     if not spec.output_schema:
         return McpToolOutput
-    schema = dict(spec.output_schema)
-    bound = bound_of(schema)
-    if isinstance(bound, str):
+    checked = validator_of(dict(spec.output_schema))
+    if isinstance(checked, str):
         return McpToolOutput
-    shape = read(schema, bound, class_name(spec.name)).shape
+    shape = read(checked.schema, checked.bound, class_name(spec.name)).shape
     return fitted(shape, None) if isinstance(shape, Struct) else McpToolOutput
 
 

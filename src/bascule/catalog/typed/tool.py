@@ -7,14 +7,13 @@ from typing import Any
 import msgspec
 
 from bascule.catalog.checks import check_arguments, check_result
-from bascule.catalog.cost import bound_of
 from bascule.catalog.entry import Entry
 from bascule.catalog.typed.classes import annotation, classes_of
 from bascule.catalog.typed.dumping import Instance, dumped, dumped_arguments
 from bascule.catalog.typed.loading import Misfit, loaded
 from bascule.catalog.typed.names import class_name
 from bascule.catalog.typed.reading import Read, read, read_object
-from bascule.catalog.validation import Validator
+from bascule.catalog.validation import Validator, validator_of
 from bascule.core.errors import InvalidArguments, ProtocolViolation
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.tool import ToolSpec
@@ -132,8 +131,7 @@ def _type(found: Read) -> Any:
 
 
 def _validator(spec: ToolSpec, which: str, schema: Mapping[str, Any]) -> Validator:
-    whole = dict(schema)
-    bound = bound_of(whole)
-    if isinstance(bound, str):
-        raise ProtocolViolation(f"the {which} schema of {spec.name} cannot be used: {bound}")
-    return Validator(whole, bound)
+    validator = validator_of(dict(schema))
+    if isinstance(validator, str):
+        raise ProtocolViolation(f"the {which} schema of {spec.name} cannot be used: {validator}")
+    return validator

@@ -1,5 +1,6 @@
 from typing import Any
 
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 
@@ -67,3 +68,11 @@ def test_tools_share_the_model_that_langgraph_asks_each_of_them_for():
 def test_what_ends_a_run_is_ours_and_bubbles_up():
     assert issubclass(GraphStopped, RunStopped)
     assert issubclass(GraphStopped, GraphBubbleUp)
+
+
+def test_references_by_uri_are_not_left_to_langchain_which_fails_over_them():
+    by_uri = {"type": "object", "properties": {"a": {"$ref": "urn:a"}}, "$defs": {"a": {"$id": "urn:a"}}}
+    flat = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}}
+    made = governed(NO_SESSION, spec(input_schema=by_uri, flat_schema=flat))
+
+    assert convert_to_openai_tool(made)["function"]["parameters"]["properties"] == {"a": {"type": "string"}}

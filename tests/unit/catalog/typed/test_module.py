@@ -216,3 +216,28 @@ def test_structs_are_found_wherever_they_are_named():
     for shape in (struct, ListOf(struct), MapOf(Either((Plain("null"), struct))), Again(ListOf(struct))):
         assert [*structs_in(shape)] == [struct]
     assert [*structs_in(Again())] == []
+
+
+def test_parts_with_uris_are_classes_named_after_how_they_are_referred_to():
+    schema: Schema = {
+        "$id": "https://example.test/params",
+        "type": "object",
+        "properties": {"owner": {"$ref": "person.json"}, "tree": {"$dynamicRef": "#node"}},
+        "$defs": {
+            "p": {
+                "$id": "person.json",
+                "type": "object",
+                "properties": {"name": {"type": "string"}},
+                "required": ["name"],
+            },
+            "n": {
+                "$dynamicAnchor": "node",
+                "type": "object",
+                "properties": {"below": {"type": "array", "items": {"$dynamicRef": "#node"}}},
+            },
+        },
+    }
+    module = text_of(a_spec("add", schema))
+
+    assert {"AddParamsPerson", "AddParamsNode"} <= classes_in(module).keys()
+    assert "https://example.test" not in module

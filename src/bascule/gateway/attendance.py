@@ -1,0 +1,69 @@
+"""Serves one client for as long as its connection lasts: its requests, and what it wants to hear between them."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.gateway.client import Client
+from bascule.gateway.desk import Desk
+from bascule.gateway.envelope import Asked
+from bascule.gateway.listening import Listening
+from bascule.gateway.outlet import DEFAULT_LEVEL, Outlet, Tell
+from bascule.gateway.remarks import level_of
+from bascule.gateway.streams import Streams
+from bascule.gateway.wishes import WISHES, Wishes, opened
+from bascule.links.following import LISTEN
+
+
+class Attendance:
+    """One client, who may be of either era, and may introduce itself anew."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._streams = Streams()
+        self._outlet: Outlet | None = None
+        """Where a client of the old era is told of news, once it has introduced itself."""
+        self._telling: asyncio.Task[None] | None = None
+        self.capabilities: Mapping[str, Any] = {}
+        """What a client of the old era said that it can be asked."""
+
+    def level(self, asked: Asked) -> str:
+        """From which level on the client hears what servers remark in the course of a request. Raises `Rejected`."""
+        if asked.new:
+            return level_of(asked)
+        return DEFAULT_LEVEL if self._outlet is None else self._outlet.level
+
+    async def serve(self, asked: Asked, client: Client) -> JsonObject | msgspec.Raw:
+        """The result. Raises `Rejected`."""
+        session = self._desk.session
+        if asked.new and asked.method == LISTEN:
+            return await Listening(session, self._streams).serve(asked, client)
+        if not asked.new and asked.method in WISHES:
+            return await Wishes(session, self._outlet).serve(asked)
+        if asked.method == "initialize":
+            await self.close()
+            self.capabilities = as_object(asked.params.get("capabilities"))
+            self._outlet = opened(session)
+        return await self._desk.serve(asked, client)
+
+    def begin_telling(self, tell: Tell) -> None:
+        """The client of the old era that has introduced itself is ready to hear of news."""
+        if self._outlet is not None and self._telling is None:
+            self._telling = asyncio.ensure_future(self._outlet.deliver(tell))
+
+    def end_streams(self) -> None:
+        """End the requests by which a client of the new era listens: they have no other end."""
+        self._streams.close()
+
+    async def close(self) -> None:
+        """Tell nothing between requests any more."""
+        outlet, telling = self._outlet, self._telling
+        self._outlet = self._telling = None
+        if outlet is not None:
+            outlet.close()
+        if telling is not None:
+            telling.cancel()
+            await asyncio.wait((telling,))

@@ -1,0 +1,22 @@
+"""What is known of servers, for each principal its own: by whom, and of which server."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bascule.core.principal import Principal
+
+Whose = tuple[Principal, str]
+
+
+def drop_principal(tables: Iterable[dict[Whose, Any]], principal: Principal, servers: Iterable[str]) -> None:
+    """Keep nothing that is known for one principal of these servers. There may be thousands of principals."""
+    for server in servers:
+        for known in tables:
+            known.pop((principal, server), None)
+
+
+def drop_server(tables: Iterable[dict[Whose, Any]], server: str) -> None:
+    """Keep nothing that is known of one server."""
+    for known in tables:
+        for whose in [whose for whose in known if whose[1] == server]:
+            del known[whose]
