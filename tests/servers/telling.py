@@ -44,7 +44,7 @@ class Telling:
             return self._server()
 
     def _server(self) -> Server[Any]:
-        return Server(
+        return Server(  # pyright: ignore[reportDeprecated]
             "telling",
             on_list_tools=self._tools,
             on_call_tool=self._call,
@@ -75,8 +75,8 @@ class Telling:
         return types.ListPromptsResult(prompts=listed, ttl_ms=0, cache_scope="private")
 
     async def _read(self, _ctx: Any, params: Any) -> types.ReadResourceResult:
-        contents = [types.TextResourceContents(uri=params.uri, text="a note")]
-        return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
+        note = types.TextResourceContents(uri=params.uri, text="a note")
+        return types.ReadResourceResult(contents=[note], ttl_ms=0, cache_scope="private")
 
     async def _subscribe(self, _ctx: Any, params: Any) -> types.EmptyResult:
         self.subscribed.append(str(params.uri))

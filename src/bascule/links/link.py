@@ -166,14 +166,11 @@ class Link:
             marked = stamp.headers(request.method, request.params)
             headers = {**marked, **headers} if headers else marked
         trace = request.trace
-        if trace is None:
-            params = stamp.params(request.params, traceparent(randbytes), request.capabilities)
-        else:
-            params = stamp.params(request.params, trace.traceparent, request.capabilities, trace.state)
+        parent, state = (traceparent(randbytes), "") if trace is None else (trace.traceparent, trace.state)
         return dispatcher.send(
             Request(
                 request.method,
-                params,
+                stamp.params(request.params, parent, request.capabilities, state),
                 request.timeout,
                 request.phase,
                 request.permit,

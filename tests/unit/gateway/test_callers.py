@@ -100,7 +100,7 @@ def test_a_token_lasts_no_longer_than_its_own_time_and_is_looked_at_now_and_then
         """How long it lasts, from 1000 on, and how often it was looked at."""
         book, loop = Book(a=Identity(ALICE, expires)), asyncio.get_running_loop()
         who = Callers(cast("Any", None), book, loop.time)
-        who._desk = cast("Any", lambda _principal: None)
+        who.desk = cast("Any", lambda _principal: None)
         if taken_back is not None:
             loop.call_at(taken_back, book.known.clear)
         await who.lasts("Bearer a")

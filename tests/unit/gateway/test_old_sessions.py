@@ -90,7 +90,7 @@ async def test_a_client_that_listens_uses_its_session():
 
 def test_it_is_told_how_long_each_was_used():
     clock, told = Clock(), list[float]()
-    sessions = OldSessions(clock, told.append)
+    sessions = OldSessions(clock, ended=told.append)
     ended, forgotten = begun(sessions), begun(sessions)
     clock.now += 5
     assert sessions.find(forgotten, ALICE) is not None

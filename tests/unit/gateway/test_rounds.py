@@ -158,11 +158,13 @@ async def test_answers_are_an_object_of_a_few(tmp_path: Path, answers: Any):
         await scene.serve(asked(requestState=state, inputResponses=answers))
 
 
-async def test_answers_to_nothing_begin_the_request_anew(tmp_path: Path):
+async def test_answers_to_other_questions_are_let_be_and_those_to_all_that_is_asked_are_used(tmp_path: Path):
     scene = Scene(tmp_path)
-    result = await scene.serve(asked(inputResponses={"q": {"action": "accept"}}))
+    result = await scene.serve(asked(inputResponses={"other": {"action": "accept"}}))
     assert result["resultType"] == "input_required"
-    assert scene.carried[0].continued is None
+    assert [each.continued is None for each in scene.carried] == [True]
+    await scene.serve(asked(inputResponses={"q": {"action": "accept"}}))
+    assert [each.continued is None for each in scene.carried] == [True, True, False]
 
 
 async def test_more_than_can_be_carried_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -70,7 +70,7 @@ async def test_whether_it_is_ready_is_told_with_what_is_in_the_way(reasons: tupl
 async def test_who_was_told_to_stop_is_not_ready():
     signs = Signs(URL, ())
     assert (await shown(signs, "/readyz")).status == 200
-    signs.draining = True
+    signs.draining = lambda: True
     heard = await shown(signs, "/readyz")
     assert heard.status == 503
     assert json.loads(heard.events[1]["body"]) == {"ready": False, "reasons": ["draining"]}

@@ -167,7 +167,7 @@ async def test_what_changes_for_one_is_told_to_no_other(tmp_path: Path):
         listings._capabilities[ALICE, "work"] = listings._capabilities[BOB, "work"] = {"resources": {}}
         news.told(WORK, "resources")
         await until(lambda: heard[ALICE].lists == ["resources"])
-        await settled(session)
+        await settled(runtime.session("bob", BOB.session_id))
         assert not [kind for kind in heard[BOB].lists if news._moved[BOB, "work", "resources"]]
 
 
