@@ -6,6 +6,9 @@ MOST_UNDER_WAY = 256
 """Requests of one principal that may be under way, streams included. An agent has a handful, and each server takes 16
 of its calls at a time. More would only wait here, in memory that is everybody's."""
 
+MOST_OF_EVERYBODY = 4096
+"""The same where one principal stands for everybody on this machine: as many as there may be connections."""
+
 PER_SECOND = 2000
 """Requests of one principal that are taken within one second. Who asks for one thing after the other comes to half of
 it; a worker answers some thousands, so others are served beside whoever asks for all it can."""
@@ -24,11 +27,12 @@ class TooMuch(BasculeError):
 class Allowance:
     """What one principal has at this moment. Who has entered must leave."""
 
-    __slots__ = ("_asked", "_second", "held", "per_second", "under_way", "used")
+    __slots__ = ("_asked", "_second", "held", "most", "per_second", "under_way", "used")
 
-    def __init__(self, per_second: int | None = PER_SECOND) -> None:
-        self.per_second = per_second
-        """None where one principal stands for everybody."""
+    def __init__(self, *, everybody: bool = False) -> None:
+        """Where one principal stands for `everybody`, nobody could be told from anybody else."""
+        self.per_second = None if everybody else PER_SECOND
+        self.most = MOST_OF_EVERYBODY if everybody else MOST_UNDER_WAY
         self.under_way = 0
         self.used = 0.0
         """When it last asked."""
@@ -40,7 +44,7 @@ class Allowance:
     def enter(self, now: float) -> None:
         """Raises `TooMuch`, and has counted nothing as under way then."""
         self.used = now
-        if self.under_way >= MOST_UNDER_WAY:
+        if self.under_way >= self.most:
             raise TooMuch(f"{self.under_way} requests of this agent session are under way, and no more may be")
         if self.per_second is not None:
             second = int(now)

@@ -1,7 +1,7 @@
 """The gateway as an ASGI app: one endpoint for every MCP client, in front of all servers of a runtime."""
 
 import logging
-from collections.abc import Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from bascule.gateway.signs import Signs
 from bascule.gateway.strangers import address_of
 from bascule.gateway.streams import Streams
 from bascule.gateway.wishes import WISHES, Wishes, opened
-from bascule.identity.house_rules import HouseRules, Knock
+from bascule.identity.house_rules import HouseRules, Knock, TurnedAway
 from bascule.links.following import LISTEN
 from bascule.wire.jsonrpc import Message, write_error, write_result
 from bascule.wire.stamp import HEADER_MISMATCH, INTERNAL_ERROR, OLD_VERSIONS
@@ -77,8 +77,8 @@ class Gateway:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, known: Principal | None = None) -> None:
         head = read_head(scope["headers"])
-        if known is None and await self._kept_out(scope, head, send):
-            return
+        if known is None and (answered := self._kept_out(scope, head, send)) is not None:
+            return await answered
         try:
             await self._message(scope, head, (receive, send), known)
         except NotIdentified as error:
@@ -97,36 +97,41 @@ class Gateway:
             _log.exception("a request could not be answered")
             await respond(send, 500, write_error(None, INTERNAL_ERROR, "an error of the gateway; its log says more"))
 
-    async def _kept_out(self, scope: Scope, head: Head, send: Send) -> bool:
-        """Whether it is answered without a look at who asks."""
+    def _kept_out(self, scope: Scope, head: Head, send: Send) -> Awaitable[None] | None:
+        """What answers it without a look at who asks, if anything does."""
         knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
         away = self._rules.turn_away(knock)
         if away is not None:
-            kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
-            words = write_error(None, INVALID_REQUEST, away.words)
-            await respond(send, away.status, words, [] if kept else CLOSE)
-        elif scope["path"] != PATH:
-            await self._signs.show(scope, send)
-        else:
-            return False
-        return True
+            return self._turn_away(away, scope, send)
+        return self._signs.show(scope, send) if scope["path"] != PATH else None
+
+    async def _turn_away(self, away: TurnedAway, scope: Scope, send: Send) -> None:
+        kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))
+        words = write_error(None, INVALID_REQUEST, away.words)
+        await respond(send, away.status, words, [] if kept else CLOSE)
 
     async def _message(self, scope: Scope, head: Head, ends: tuple[Receive, Send], known: Principal | None) -> None:
         if head.twice:
             # Whoever stands before us may have read the other one.
             words = f"the header {head.twice} came twice"
             return await respond(ends[1], 400, write_error(None, HEADER_MISMATCH, words))
-        desk = await self._desk(scope, head, known)
+        desk = self._callers.known(head.authorization) if known is None else None
+        if desk is None:
+            desk = await self._desk(scope, head, known)
         self._callers.admit(desk)
         # For who has to choose whose connection is closed.
         scope["holder"] = desk.session.principal
-        serve = partial(self._served, scope["method"], desk, head)
+        method = scope["method"]
         try:
-            if self.routing is None or known is not None:
-                return await serve(ends)
-            lasts = partial(self._callers.lasts, head.authorization)
-            request = Request(desk.session.principal, scope, head, ends, desk.allowance, lasts)
-            return await self.routing.serve(request, self._callers.servers, serve)
+            if self.routing is not None and known is None:
+                lasts = partial(self._callers.lasts, head.authorization)
+                request = Request(desk.session.principal, scope, head, ends, desk.allowance, lasts)
+                return await self.routing.serve(
+                    request, self._callers.servers, partial(self._served, method, desk, head)
+                )
+            if method == "POST":
+                return await self._post(desk, head, *ends)
+            return await self._served(method, desk, head, ends)
         finally:
             desk.allowance.leave()
 
@@ -134,8 +139,7 @@ class Gateway:
         if known is not None:
             head.authorization = VOUCHED
             return self._callers.desk(known)
-        desk = self._callers.known(head.authorization)
-        return desk or await self._callers.find(head.authorization, address_of(scope.get("client")))
+        return await self._callers.find(head.authorization, address_of(scope.get("client")))
 
     async def _served(self, method: str, desk: Desk, head: Head, ends: tuple[Receive, Send]) -> None:
         receive, send = ends

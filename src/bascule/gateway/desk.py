@@ -67,14 +67,17 @@ class Desk:
         self._old = {"initialize": self._initialize, "ping": self._nothing, **shared}
         self._listed: tuple[tuple[str, ...], dict[bool, msgspec.Raw]] = ((), {})
 
-    async def serve(self, asked: Asked, client: Client | None = None) -> Served:
+    def serve(self, asked: Asked, client: Client | None = None) -> Awaitable[Served]:
         """The result. Raises `Rejected`."""
         if client is not None and client.level and client.streams and asked.method in REACHING:
-            if asked.new:
-                # Of the old era, a client says so once for all its requests.
-                await self.session.tune(client.level)
-            return await heard(self.session, client, self._serve(asked, client))
-        return await self._serve(asked, client)
+            return self._heard(asked, client)
+        return self._serve(asked, client)
+
+    async def _heard(self, asked: Asked, client: Client) -> Served:
+        if asked.new:
+            # Of the old era, a client says so once for all its requests.
+            await self.session.tune(client.level)
+        return await heard(self.session, client, self._serve(asked, client))
 
     async def _serve(self, asked: Asked, client: Client | None) -> Served:
         carry = self._carried.get(asked.method)

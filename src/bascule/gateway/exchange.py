@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -24,7 +24,7 @@ JSON_HEADERS = [(b"content-type", b"application/json")]
 class Serves(Protocol):
     """Who answers a request."""
 
-    async def serve(self, asked: Asked, client: Client | None = None) -> JsonObject | msgspec.Raw:
+    def serve(self, asked: Asked, client: Client | None = None) -> Awaitable[JsonObject | msgspec.Raw]:
         """The result. Raises `Rejected`."""
         ...
 

@@ -58,12 +58,12 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     head = Head()
     seen: set[bytes] = set()
     for name, value in headers:
-        if name in _LISTS:
-            getattr(head, _LISTS[name]).append(value.decode("latin-1"))
-            continue
         field = _FIELDS.get(name)
         if field is not None:
             setattr(head, field, value.decode("latin-1").strip(BLANK))
+        elif name in _LISTS:
+            getattr(head, _LISTS[name]).append(value.decode("latin-1"))
+            continue
         elif name.startswith(PARAM):
             head.params[name.decode("latin-1")] = value.decode("latin-1").strip(BLANK)
         elif name.startswith(TRACE):

@@ -5,6 +5,7 @@ import binascii
 import hmac
 import secrets
 from collections.abc import Callable
+from itertools import islice
 
 import msgspec
 
@@ -72,9 +73,8 @@ class Passes:
         if not now < said.until <= now + 2 * LIFE or said.once in self._used:
             return False
         # In the order in which they were shown, which is nearly that in which they run out.
-        for once, until in list(self._used.items())[:2]:
-            if until <= now:
-                del self._used[once]
+        for once in [once for once, until in islice(self._used.items(), 2) if until <= now]:
+            del self._used[once]
         if len(self._used) >= MOST_USED:
             return False
         self._used[said.once] = said.until

@@ -28,7 +28,7 @@ def test_no_more_are_taken_within_a_second_than_may_be():
 
 
 def test_who_stands_for_everybody_may_ask_as_often_as_everybody_does():
-    everybody = Allowance(per_second=None)
+    everybody = Allowance(everybody=True)
     for _ in range(2 * PER_SECOND):
         everybody.enter(1.0)
         everybody.leave()

@@ -150,6 +150,7 @@ async def test_only_who_stands_for_everybody_may_ask_without_end():
         token = await Callers(runtime, Book(a=Identity(BOB, 99_999.0)), Clock()).find("Bearer a")
         everybody = await Callers(runtime, None, Clock(), development=ALICE).find("")
         assert (token.allowance.per_second, everybody.allowance.per_second) == (PER_SECOND, None)
+        assert token.allowance.most < everybody.allowance.most
 
 
 async def test_who_is_idle_and_has_no_link_open_is_forgotten_when_somebody_new_comes():
