@@ -1,4 +1,4 @@
-"""The JSON Schema of `bascule.yaml`, made from the table of its keys: editors complete and check by it what is typed."""
+"""The JSON Schema of `bascule.yaml`, made from the table of its keys: by it editors complete what is typed."""
 
 import json
 from collections.abc import Mapping
