@@ -214,10 +214,17 @@ async def test_the_rules_shown_hold(folder: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_login_shown_can_be_configured(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NOTES_SECRET", "s3cret")
     path = folder / "bascule.yaml"
-    path.write_text(example("yaml", LOGIN))
+    path.write_text(example("yaml", LOGIN.partition("## Headers that a program prints")[0]))
     oauth = load_file(path).servers["notes"].oauth
 
     assert (oauth.client_id, oauth.scopes, oauth.secrets) == ("my-client", ("read",), ("s3cret",))
+
+
+def test_the_program_that_prints_headers_can_be_configured(folder: Path):
+    path = folder / "bascule.yaml"
+    path.write_text(example("yaml", LOGIN.partition("## Headers that a program prints")[2]))
+
+    assert load_file(path).servers["notes"].headers_command == ("/usr/local/bin/notes-headers", "--json")
 
 
 async def test_the_keys_shown_can_be_configured_and_the_tokens_shown_minted(folder: Path):

@@ -155,6 +155,8 @@ def secrets_in_url(url: str) -> tuple[str, ...]:
         return ()
     named = [value for name, value in parse_qsl(parts.query) if names_credential(name) or any(credentials_in((value,)))]
     bare = [parts.query] if parts.query and "=" not in parts.query else []
-    keys = [segment for segment in parts.path.split("/") if _LONG_SEGMENT.fullmatch(segment)]
+    # The path of a socket file is one of this machine, which people need to see.
+    path = parts.path.partition(":/")[2] if parts.scheme == UNIX else parts.path
+    keys = [segment for segment in path.split("/") if _LONG_SEGMENT.fullmatch(segment)]
     found = (*named, *bare, *keys)
     return tuple(dict.fromkeys((*found, *map(quote, found), *map(quote_plus, found))))

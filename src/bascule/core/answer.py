@@ -133,8 +133,8 @@ class Respondent(msgspec.Struct, frozen=True):
     tasks: bool = False
     """Whether a server may answer a call with a task, after which it is asked later."""
     passes_on: bool = False
-    """Whether a request whose server answers with questions ends with them (`FailureKind.INPUT_REQUIRED`), to be made
-    again with the answers. What a server asks in the middle of a request is put to the callbacks all the same."""
+    """Whether a request whose server answers with questions ends with them (`ToolFailure.asks`), to be made again with
+    the answers. What a server asks in the middle of a request is put to the callbacks all the same."""
     continued: Continued | None = None
     """Set where the request goes on with answers."""
 

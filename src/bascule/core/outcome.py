@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from bascule.core.errors import InputWanted
 from bascule.core.jsonvalue import as_text
 from bascule.core.rendering import Style, render, render_block, render_contents
 from bascule.core.sensitivity import Lane
@@ -25,9 +26,6 @@ class FailureKind(StrEnum):
     FATAL = "fatal"
     PROTOCOL_ERROR = "protocol_error"
     UNAVAILABLE = "unavailable"
-    INPUT_REQUIRED = "input_required"
-    """Nothing failed yet: the server first wants answers, which are given with another request. Only where whoever
-    answers wants it so (`Respondent.passes_on`)."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, dict=True):
@@ -181,6 +179,12 @@ class ToolFailure(msgspec.Struct, frozen=True):
     @property
     def ok(self) -> bool:
         return False
+
+    @property
+    def asks(self) -> bool:
+        """Whether nothing has failed yet: the server first wants answers, which are given with another request. Only
+        where whoever answers wants it so (`Respondent.passes_on`)."""
+        return self.code == InputWanted.code
 
 
 Outcome = ToolResult | ToolFailure

@@ -41,7 +41,6 @@ REACTIONS: Mapping[FailureKind, Reaction] = {
     FailureKind.FATAL: Reaction.STOP,
     FailureKind.PROTOCOL_ERROR: Reaction.MOVE_ON,
     FailureKind.UNAVAILABLE: Reaction.MOVE_ON,
-    FailureKind.INPUT_REQUIRED: Reaction.MOVE_ON,
 }
 """By kind, where the tool itself says nothing of trying again. Frameworks bound how often a model may retry and end the
 run after that, so an error of which nobody says that it can pass is no retry."""

@@ -8,7 +8,7 @@ import msgspec
 from bascule import __version__
 from bascule.core.answer import TASKS, Respondent
 from bascule.core.jsonvalue import JsonObject, is_object
-from bascule.core.outcome import FailureKind, TaskResult, ToolFailure
+from bascule.core.outcome import TaskResult, ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings
 from bascule.gateway.allowance import Allowance
@@ -107,7 +107,7 @@ class Desk:
         )
         outcome = await self.session.call(name, arguments, on_progress=on_progress, respondent=respondent)
         if isinstance(outcome, ToolFailure):
-            if outcome.kind is FailureKind.INPUT_REQUIRED:
+            if outcome.asks:
                 return self._rounds.passed_on(asked, outcome, respondent)
             return failed_call(outcome, new=asked.new)
         if isinstance(outcome, TaskResult):
@@ -173,7 +173,7 @@ class Desk:
 
     def _not_yet(self, asked: Asked, failure: ToolFailure, respondent: Respondent | None) -> JsonObject:
         """What is no failure yet, because its server only asks something first."""
-        if failure.kind is FailureKind.INPUT_REQUIRED:
+        if failure.asks:
             return self._rounds.passed_on(asked, failure, respondent)
         raise failed_request(failure, new=asked.new, uri=asked.params.get("uri"))
 

@@ -57,7 +57,7 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     ReplyTimeout: FailureKind.TIMEOUT,
     ProtocolViolation: FailureKind.PROTOCOL_ERROR,
     PeerRefused: FailureKind.TOOL_ERROR,
-    InputWanted: FailureKind.INPUT_REQUIRED,
+    InputWanted: FailureKind.TOOL_ERROR,
     PoolTimeout: FailureKind.UNAVAILABLE,
     SandboxError: FailureKind.UNAVAILABLE,
     WorkspaceError: FailureKind.UNAVAILABLE,

@@ -236,6 +236,8 @@ def test_a_file_is_shown_as_it_is(path: str):
         ("https://h/mcp?hunter22", ("hunter22",)),
         ("https://h/s/abcdefghijklmnop1234567/mcp", ("abcdefghijklmnop1234567",)),
         ("https://h:x", ()),
+        ("unix:///tmp/abcdefghijklmnop1234567/x.sock", ()),
+        ("unix:///x.sock:/abcdefghijklmnop1234567", ("abcdefghijklmnop1234567",)),
     ],
 )
 def test_secrets_in_an_address_are_found(url: str, found: tuple[str, ...]):

@@ -66,7 +66,6 @@ def test_the_kinds_of_failure_are_a_closed_set():
         "fatal",
         "protocol_error",
         "unavailable",
-        "input_required",
     }
 
 

@@ -63,7 +63,7 @@ def asked(*, new: bool = True, **params: Any) -> Asked:
 def wanted(state: str | None = "theirs", **questions: Any) -> ToolFailure:
     """What a server of the new era asks, as the executor gives it back."""
     raw = {"resultType": "input_required", "inputRequests": questions or {"q": ELICIT}, "requestState": state}
-    return ToolFailure(FailureKind.INPUT_REQUIRED, "BSC-409", "asks", "work", "act", cause=raw)
+    return ToolFailure(FailureKind.TOOL_ERROR, "BSC-409", "asks", "work", "act", cause=raw)
 
 
 async def said_by(respondent: Respondent) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from bascule.config import RuntimeConfig, ServerConfig
 from bascule.core.answer import Accept, Continued, Decline, Elicitation, Respondent, Sampled
-from bascule.core.outcome import FailureKind
+from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.input_rounds import MOST_ROUNDS
 from bascule.runtime.prepared import Prepared, values_of
@@ -207,9 +207,10 @@ PASSES_ON = Respondent(accept, passes_on=True)
 async def test_questions_are_passed_on_where_they_are_answered_by_another_request(tmp_path: Path, events: Events):
     server = asking(tmp_path, required("s", q=ELICIT), DONE)
     async with at_work(server, events=events) as session:
-        failure = bad(await session.call("work_act", {"x": 1}, respondent=PASSES_ON), FailureKind.INPUT_REQUIRED)
+        failure = bad(await session.call("work_act", {"x": 1}, respondent=PASSES_ON), FailureKind.TOOL_ERROR)
 
     assert (failure.code, failure.server, failure.tool, failure.retriable) == ("BSC-409", "work", "act", False)
+    assert failure.asks
     assert failure.cause["inputRequests"] == {"q": ELICIT}
     assert events.call.outcome is failure
     assert events.answers == []
@@ -228,8 +229,8 @@ async def test_what_could_not_be_put_to_anyone_is_not_passed_on(tmp_path: Path, 
     async with at_work(asking(tmp_path, required("s", a=ELICIT, b=question))) as session:
         outcome = await session.call("work_act", respondent=PASSES_ON)
 
-    assert not outcome.ok
-    assert outcome.kind is not FailureKind.INPUT_REQUIRED  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(outcome, ToolFailure)
+    assert not outcome.asks
 
 
 def going_on(said: Any, tool: str = "act", rounds: int = 1) -> Respondent:

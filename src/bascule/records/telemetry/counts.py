@@ -108,6 +108,8 @@ class Counts:
         self.client.add(labels, event.seconds)
 
     def _failed(self, event: ToolInvoked | RequestEnded, failure: ToolFailure) -> str:
+        if failure.asks:
+            return ""
         _count(self.errors, (failure.kind.value, event.server))
         if event.rule:
             _count(self.refusals, (event.rule, event.server))

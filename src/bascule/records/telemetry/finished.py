@@ -49,7 +49,9 @@ def finished_call(event: ToolInvoked | RequestEnded, span: Span, context: TraceC
     """What is kept of a request to a server."""
     outcome, named = event.outcome, bool(event.server)
     method, name = ("tools/call", event.tool) if isinstance(event, ToolInvoked) else (event.method, event.subject)
-    error, failure, code, rpc_code = _told(outcome) if isinstance(outcome, ToolFailure) else ("", "", "", "")
+    error = failure = code = rpc_code = ""
+    if isinstance(outcome, ToolFailure) and not outcome.asks:
+        error, failure, code, rpc_code = _told(outcome)
     # Resources are known by addresses, which may hold anything.
     shown = name if named and method in {"tools/call", "prompts/get"} else ""
     own = (getattr(outcome, "tool", "") or getattr(outcome, "prompt", "")) if shown else ""
