@@ -16,6 +16,8 @@ class Attention:
     that it no longer wants it. Use it as a context manager around the serving; `gone` says afterwards that this was why
     it ended."""
 
+    __slots__ = ("_receive", "_serving", "_timer", "_watching", "gone")
+
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._watching: asyncio.Task[None] | None = None

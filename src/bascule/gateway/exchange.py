@@ -38,6 +38,8 @@ FAREWELL = 1.0
 class Exchange:
     """The answer to one request, which begins to be sent with the first that there is to tell."""
 
+    __slots__ = ("_asked", "_attention", "_ended", "_send", "_session", "_steady", "level", "streams")
+
     def __init__(
         self, send: Send, asked: Asked, *, streams: bool, level: str = "", session: OldSession | None = None
     ) -> None:

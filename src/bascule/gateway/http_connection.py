@@ -64,6 +64,8 @@ class Connection(HttpToolsProtocol):
         self._stage = Stage.NOTHING
         self._spare = 0
         """Bytes that have come of this request and were no body that anybody reads."""
+        self._arrived = 0
+        """Bytes that came last, at once: a body may be among them."""
         self._deaf = False
         """Whether nothing that comes is read any more."""
         self._late: asyncio.TimerHandle | None = None
@@ -103,6 +105,7 @@ class Connection(HttpToolsProtocol):
             return
         self._unset_keepalive_if_required()
         assert self.parser is not None
+        self._arrived = len(data)
         try:
             self.parser.feed_data(data)
             if self._stage is not Stage.NOTHING:
@@ -124,18 +127,21 @@ class Connection(HttpToolsProtocol):
         self._spare = 0
         super().on_message_begin()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if len(self.headers) == MOST_HEADERS:
-            raise Refused(431, f"a request has at most {MOST_HEADERS} headers")
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_MOST:
+        self._count_headers()
+        if self._spare + self._arrived > HEAD_MOST and self._head_size() > HEAD_MOST:
             raise _too_large()
         super().on_headers_complete()
         self._stage = Stage.BODY
         self._be_in_time()
         self._hall.asks(self)
+
+    def _count_headers(self) -> None:
+        if len(self.headers) > MOST_HEADERS:
+            raise Refused(431, f"a request has at most {MOST_HEADERS} headers")
+
+    def _head_size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     def on_message_complete(self) -> None:
         self._stage = Stage.NOTHING
@@ -172,6 +178,7 @@ class Connection(HttpToolsProtocol):
 
     def _weigh(self, size: int) -> None:
         """Count what has come and is of no use to anybody."""
+        self._count_headers()
         if self._stage is Stage.BODY and self._serving:
             if not self.cycle.body:
                 # Sizes of chunks, and headers after the body. What is body is weighed by who reads it.
