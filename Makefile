@@ -13,8 +13,8 @@ ALONE := tests/conformance
 WATCHED := $(filter-out $(COVERED) $(ALONE),$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py)))))
 SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration/test_texts_of_real_servers.py)
 
-# On a machine that serves everybody, one late process among fifteen thousand tests says nothing of the code: what fails there
-# is tried once more, and told as RERUN at the end. At home nothing is: a test that fails now and then is a defect.
+# Tests that kill engines, containers and processes at random share a machine with others that do: on CI what fails of these is
+# tried once more, and told as RERUN at the end. At home nothing is: a test that fails now and then is a defect.
 AGAIN := $(if $(CI),--reruns 1 -rR)
 
 # The tests start thousands of programs; where nothing is written, each of them compiles all that it imports anew.
@@ -43,9 +43,9 @@ test: lint ## everything: format, lint, types, layers, all tests, branch coverag
 	@mkdir -p build && rm -f $(SKIPS)*
 	@$(BIN)/coverage erase
 	@status=0; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest $(AGAIN) -n $(WORKERS) $(COVERED) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest -n $(WORKERS) $(COVERED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(WATCHED) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(AGAIN) $(ALONE) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(ALONE) || status=$$?; \
 	$(BIN)/coverage combine --quiet; \
 	$(BIN)/coverage report --fail-under=$(MINIMUM_COVERAGE) || status=$$?; \
 	sort -u $(SKIPS)-1 $(SKIPS)-2 $(SKIPS)-3 || status=1; \

@@ -25,6 +25,7 @@ class StdioDispatcher(ProcessDispatcher):
         self._child: Child | None = None
         self._signs = {"exit", "stdout", "stderr"}
         self._spawned: asyncio.Event | None = None
+        self._last_words: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
         if self._closing is not None:
@@ -77,10 +78,13 @@ class StdioDispatcher(ProcessDispatcher):
             self.said_all()
         if not self._signs:
             self._gone_for_good()
-        elif sign != "stderr":
-            self._loop.call_later(LAST_WORDS, self._gone_for_good)
+        elif sign != "stderr" and self._last_words is None:
+            self._last_words = self._loop.call_later(LAST_WORDS, self._gone_for_good)
 
     def _gone_for_good(self) -> None:
+        if self._last_words is not None:
+            # It would hold all that belongs to this link for a moment longer.
+            self._last_words.cancel()
         self.lose(ConnectionLost(self._how_it_ended(), evidence=self._stderr.tail()))
 
     def _how_it_ended(self) -> str:
