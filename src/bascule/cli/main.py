@@ -11,6 +11,7 @@ from types import ModuleType
 from bascule.cli.parser import build_parser
 
 _NAMES = (
+    "demo",
     "list",
     "call",
     "read",

@@ -3,6 +3,10 @@
 import argparse
 from math import inf
 
+_DEMO_EXAMPLES = """examples:
+  bascule demo                          in a few seconds, without a config, a key, Docker or a network
+  bascule demo --json | jq .ok          each step, and whether it went as told; exits with 1 if one did not"""
+
 _LIST_EXAMPLES = """examples:
   bascule list                        every tool of every server in the config of this folder
   bascule list --config ~/.mcp.json   the same for another file
@@ -129,7 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name in {"new", "sandbox"}:
+        if name in {"demo", "new", "sandbox"}:
             _add_json(command)
         elif name in {"audit", "add"}:
             _add_config(command)
@@ -139,6 +143,7 @@ def build_parser() -> argparse.ArgumentParser:
             _add_common(command)
         return command
 
+    add("demo", "watch an agent read private data, go on working, and fail to leak it", _DEMO_EXAMPLES)
     _add_list(add("list", "list the tools of every server, and how each server stands", _LIST_EXAMPLES))
     _add_call(add("call", "call one tool", _CALL_EXAMPLES))
     read = add("read", "read one resource", _READ_EXAMPLES)
