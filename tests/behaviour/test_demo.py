@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from support.command import BASCULE, bascule
+from support.kit_http import free_port
 from support.waiting import fail_after, until
 
 pytestmark = pytest.mark.requirement("UX-1")
@@ -173,3 +174,44 @@ async def test_its_page_shows_what_it_prints(boxed: dict[str, str], tmp_path: Pa
 
     assert timeless(ran.out) == timeless(shown)
     assert max(map(len, shown.splitlines())) <= 84
+
+
+async def shown_by(home: Path, tmp_path: Path) -> list[dict[str, Any]]:
+    ran = await bascule(tmp_path, "audit", "show", "--json", "--last", "1000", env={"BASCULE_HOME": str(home)})
+    return ran.json["records"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+async def test_the_gateway_for_show_has_agents_at_work_and_leaves_nothing(
+    boxed: dict[str, str], tmp_path: Path, number: signal.Signals
+):
+    process = await asyncio.create_subprocess_exec(
+        *(BASCULE, "serve", "--demo", "--json", "--port", str(free_port())),
+        cwd=tmp_path,
+        env=boxed,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        async with fail_after(60, "agents at work"):
+            assert b'"url"' in await process.stdout.readline()
+            (folder,) = (tmp_path / "temporary").iterdir()
+            seen: list[dict[str, Any]] = []
+            while not any(record["kind"] == "level" and record["after"] == "secret" for record in seen):
+                seen = await shown_by(folder / "state", tmp_path)
+        process.send_signal(number)
+        async with fail_after(30, "its end"):
+            _, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    assert process.returncode == 0, err
+    assert len({record["user"] for record in seen if record["kind"] == "ended"}) > 2
+    assert len({record["outcome"] for record in seen if record["kind"] == "ended"}) > 2
+    # What the agents do is not told on the screen, where the address is.
+    assert b"SECRET" not in err
+    await until(lambda: nothing_is_left(tmp_path))

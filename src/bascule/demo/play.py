@@ -22,6 +22,12 @@ ELSEWHERE = "203.0.113.7:443"
 
 TOOLS = ["files_list", "files_read", "post_send"]
 
+BOXES_SWITCHED = (
+    "Before it saw a word of it, the open boxes were killed,",
+    "and the same servers started in boxes without a network.",
+)
+LINKS_CUT = ("Before it saw a word of it, its links to all servers were cut.",)
+
 Scene = Callable[[Step], Awaitable[None]]
 
 
@@ -82,12 +88,10 @@ class Play:
         if isinstance(outcome, ToolResult):
             head = FILES[PRIVATE_FILE].partition("\n")[0]
             step.say("good", f"It gets the file, whose first line is “{head}”.")
-        step.say("change", f"level PUBLIC → {session.sensitivity.name}, lane open → {session.lane}")
-        if self.boxes:
-            step.say("note", "Before it saw a word of it, the open boxes were killed,")
-            step.say("note", "and the same servers started in boxes without a network.")
-        else:
-            step.say("note", "Before it saw a word of it, its links to all servers were cut.")
+        if receipts:
+            step.say("change", f"level PUBLIC → {session.sensitivity.name}, lane open → {session.lane}")
+            for line in BOXES_SWITCHED if self.boxes else LINKS_CUT:
+                step.say("note", line)
         step.facts.update(level=session.sensitivity.name.lower(), lane=session.lane)
         step.expect(isinstance(outcome, ToolResult), "the file is read", _told(outcome))
         self._expect_level(step, DataSensitivity.SECRET, Lane.SEALED)
@@ -121,7 +125,7 @@ class Play:
             if outcome.ok:
                 # What leaks is not tried on others.
                 break
-        if self.boxes:
+        if "routes" in step.facts:
             step.say("note", f"All that the box has: {_sees(step)}.")
         got = self._receiver.messages[before:]
         if not got:
@@ -176,10 +180,15 @@ async def played(stage: Stage) -> AsyncGenerator[Play]:
     """The servers and the receiver, at work. When the block ends, so have they."""
     async with receiving() as receiver, Runtime(stage.config) as runtime:
         session = runtime.session(USER, SESSION)
-        for engine in session.boxing.engines.found:
-            if isinstance(engine, Bubblewrap):
-                engine.share_host_network("the demo's receiver is on the loopback")
+        share_network(session)
         yield Play(session, receiver)
+
+
+def share_network(session: AgentSession) -> None:
+    """Have open boxes reach this machine's loopback, where the receiver is."""
+    for engine in session.boxing.engines.found:
+        if isinstance(engine, Bubblewrap):
+            engine.share_host_network("the demo's receiver is on the loopback")
 
 
 def _network(outcome: Outcome) -> dict[str, object]:

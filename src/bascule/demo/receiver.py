@@ -5,7 +5,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 MOST = 64 * 1024
-"""Bytes that are taken of one message, and connections that are remembered. Whoever sends more is not the demo."""
+"""Bytes that are kept of one message."""
+
+MOST_MESSAGES = 1000
+"""Messages that are kept. More are taken, and forgotten."""
 
 THANKS = b"+"
 """What a sender waits for, to know that all of it is here."""
@@ -23,7 +26,7 @@ class Receiver:
             data = await reader.read(MOST)
             while more := await reader.read(MOST):
                 data = (data + more)[:MOST]
-            if len(self.messages) < MOST:
+            if len(self.messages) < MOST_MESSAGES:
                 self.messages.append(data)
             writer.write(THANKS)
             await writer.drain()

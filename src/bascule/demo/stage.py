@@ -48,7 +48,14 @@ def home_in(folder: Path) -> Path:
 
 @contextmanager
 def stage() -> Generator[Stage]:
-    """Until the end of the block, state is kept here, whatever the environment says."""
+    """One with the two servers of the story."""
+    with ground() as folder:
+        yield Stage(folder, RuntimeConfig(servers(folder / "files")))
+
+
+@contextmanager
+def ground() -> Generator[Path]:
+    """A folder with files. Until the end of the block state is kept in it, whatever the environment says."""
     with TemporaryDirectory(prefix="bascule-demo-") as name:
         folder = Path(name)
         files = folder / "files"
@@ -57,7 +64,7 @@ def stage() -> Generator[Stage]:
             (files / file).write_text(text, encoding="utf-8")
         engine = NONE if os.environ.get(CHOICE) == NONE else ENGINE
         with surrounded({HOME_VARIABLE: str(home_in(folder)), CHOICE: engine}):
-            yield Stage(folder, RuntimeConfig(servers(files)))
+            yield folder
 
 
 def servers(files: Path) -> dict[str, ServerConfig]:
@@ -66,14 +73,14 @@ def servers(files: Path) -> dict[str, ServerConfig]:
         "files": ServerConfig(
             name="files",
             transport=built_in("files", str(files)),
-            permissions={"*": frozenset({Permission.READ})},
+            permissions={name: frozenset({Permission.READ}) for name in ("list", "read")},
             trust=frozenset({"labels"}),
             timeouts=Timeouts(connect=20, call=10, close=2),
         ),
         "post": ServerConfig(
             name="post",
             transport=built_in("post"),
-            permissions={"*": frozenset({Permission.WRITE, Permission.CONNECT})},
+            permissions={"send": frozenset({Permission.WRITE, Permission.CONNECT})},
             timeouts=Timeouts(connect=20, call=10, close=2),
         ),
     }

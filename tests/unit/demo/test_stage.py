@@ -47,8 +47,8 @@ def test_its_servers_read_and_send_and_the_first_is_believed_about_labels():
         files, post = place.config.servers["files"], place.config.servers["post"]
 
     assert (files.trust, post.trust) == ({"labels"}, frozenset())
-    assert files.permissions == {"*": {Permission.READ}}
-    assert post.permissions == {"*": {Permission.WRITE, Permission.CONNECT}}
+    assert files.permissions == {"list": {Permission.READ}, "read": {Permission.READ}}
+    assert post.permissions == {"send": {Permission.WRITE, Permission.CONNECT}}
 
 
 def test_a_built_in_server_is_of_this_very_version():
