@@ -1,5 +1,5 @@
-"""What the dashboard shows, as frozen values. `msgspec.json.encode` makes JSON of each, with these very names. Times are
-seconds since the epoch, durations are seconds, levels and lanes are lower-case words."""
+"""What the dashboard shows, as frozen values. `msgspec.json.encode` makes JSON of each, with these very names. Times
+are seconds since the epoch, durations are seconds, levels and lanes are lower-case words."""
 
 from typing import Literal
 
