@@ -14,7 +14,6 @@ class ErrorView(Shape, frozen=True):
     """Why something does not work, without any secret."""
 
     code: str
-    """`BSC-…`. Empty where none is known."""
     message: str
     fix: str = ""
     evidence: str = ""
@@ -41,7 +40,6 @@ class ServerRow(Shape, frozen=True):
     era: str
     """The version of the protocol that is spoken, once one is."""
     tools: int
-    """Those that agents are shown."""
     quarantined: int
     """Those that wait for approval, or are kept back."""
     links: tuple[LinkCount, ...]
@@ -54,7 +52,6 @@ class ServerRow(Shape, frozen=True):
     """What serves its tools once an agent session is SECRET: `probed`, `declared`, `vouched`, `native` or `refused`."""
     required: bool
     since: float | None
-    """When it came into its state."""
 
 
 class Overview(Shape, frozen=True):
@@ -71,7 +68,6 @@ class Overview(Shape, frozen=True):
     servers: tuple[ServerRow, ...]
     sessions: int
     calls: int
-    """Since the start."""
     failures: int
     """Of those calls, the ones that did not go well, refused ones included."""
     refused: int
@@ -79,9 +75,7 @@ class Overview(Shape, frozen=True):
     kept: int
     """Calls that are still there to be looked at."""
     waiting: int
-    """Calls that wait for a person."""
     drifted: int
-    """Tools that wait for approval."""
 
 
 class SessionRow(Shape, frozen=True):
@@ -94,7 +88,6 @@ class SessionRow(Shape, frozen=True):
     level: str
     lane: str
     because: str
-    """What brought it to its level."""
     known: bool
     """Whether its level was read from the store yet; until then it counts as secret."""
     ended: bool
@@ -102,9 +95,7 @@ class SessionRow(Shape, frozen=True):
     failures: int
     refused: int
     waiting: int
-    """Its calls that wait for a person."""
     last: float | None
-    """When its last call ended."""
 
 
 class StepView(Shape, frozen=True):
@@ -121,17 +112,14 @@ class CallRow(Shape, frozen=True):
     """One call, or another request, that has ended."""
 
     seq: int
-    """Its number in this feed."""
     began: float
     seconds: float
     session_id: str
-    """`SessionRow.id`."""
     user: str
     session: str
     name: str
     """As the caller named it."""
     server: str
-    """Empty where it led to none."""
     method: str
     """`tools/call`, `resources/read`, `prompts/get`, …"""
     lane: str
@@ -139,7 +127,6 @@ class CallRow(Shape, frozen=True):
     """`ok`, or the kind of the failure: `denied`, `timeout`, `tool_error`, …"""
     code: str
     rule: str
-    """The rule that refused it."""
     steps: tuple[StepView, ...]
 
 
@@ -154,7 +141,8 @@ class CallDetail(Shape, frozen=True):
     message: str
     """Why it was refused, in the words of the rule. Empty for other outcomes: those words may be a server's."""
     fix: str
-    findings: tuple[str, ...]
+    findings: int
+    """How many things were odd about the reply, and changed nothing."""
     local: str
     """What became of what it had changed on our side."""
     remote: str
@@ -162,6 +150,10 @@ class CallDetail(Shape, frozen=True):
     """The number of its record in the audit log; 0 where none was written before it was sent."""
     trace: str
     """The id of its trace, where there is telemetry."""
+
+
+MOST_CALLS = 200
+"""Calls on one page, unless it asks for more."""
 
 
 class Timeline(Shape, frozen=True):
@@ -182,7 +174,6 @@ class ReceiptView(Shape, frozen=True):
     before: str
     after: str
     cause: str
-    """In words."""
     by: str
     server: str
     tool: str
@@ -226,6 +217,8 @@ class Forecast(Shape, frozen=True):
     now: VerdictView
     then: VerdictView
     changes: bool
+    raises: str
+    """The level that a call of it raises to. Empty where it raises to none."""
 
 
 class WhatIf(Shape, frozen=True):
@@ -245,7 +238,6 @@ class SessionDetail(Shape, frozen=True):
     row: SessionRow
     ladder: tuple[Rung, ...]
     receipts: tuple[ReceiptView, ...]
-    """Oldest first."""
     datasets: dict[str, str]
     blocked: tuple[Forecast, ...]
     """Tools that are refused now, each with the rule that does; their `then` is the same as their `now`."""
@@ -346,9 +338,7 @@ class ServerDetail(Shape, frozen=True):
     tools: tuple[ListedTool, ...]
     drift: tuple[Drift, ...]
     log: tuple[LogLineView, ...]
-    """Oldest first."""
     hosts: tuple[HostView, ...]
-    """Newest first."""
 
 
 class AskView(Shape, frozen=True):
@@ -364,7 +354,6 @@ class AskView(Shape, frozen=True):
     session: str
     message: str
     arguments: str
-    """JSON."""
     left_out: int
     """Characters of the arguments that are not shown."""
     since: float
@@ -405,5 +394,4 @@ class Deed(Shape, frozen=True):
 
     ok: bool
     told: str
-    """A sentence for whoever did it."""
     error: ErrorView | None = None

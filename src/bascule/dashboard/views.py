@@ -4,7 +4,9 @@ from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from bascule.core.sensitivity import DataSensitivity
+from bascule.dashboard.local_views import LocalViews
 from bascule.dashboard.shapes import (
+    MOST_CALLS,
     AskView,
     CallDetail,
     Drift,
@@ -18,9 +20,8 @@ from bascule.dashboard.shapes import (
     ToolRow,
     WhatIf,
 )
-
-MOST_CALLS = 200
-"""Calls on one page, unless it asks for more."""
+from bascule.records.feed.feed import Feed
+from bascule.runtime.runtime import Runtime
 
 
 class Views(Protocol):
@@ -67,6 +68,12 @@ class Views(Protocol):
         ...
 
     def news(self, last: str = "") -> AsyncGenerator[News]:
-        """Endless. The first is at once, if something has changed since `last` (a `News.id`); without `last` it tells
-        only where one is. At most a few a second."""
+        """Endless. The first is at once: what has changed since `last` (a `News.id`), or only where one is, without
+        `last`. Then at most a few a second; and every fifteen seconds one that tells nothing new."""
         ...
+
+
+def views_of(runtime: Runtime, feed: Feed, shows: str = "") -> Views:
+    """What there is to see of one runtime, of which the feed is a sink. `shows` is said where that is not all there is
+    (`Overview.shows`)."""
+    return LocalViews(runtime, feed, shows)
