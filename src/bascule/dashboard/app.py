@@ -106,7 +106,7 @@ def _doing(acts: Acts) -> list[Route]:
     ]
 
 
-async def _home(request: Request) -> Response:
+async def _home(_: Request) -> Response:
     return RedirectResponse(ROOT)
 
 

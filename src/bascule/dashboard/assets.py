@@ -1,5 +1,5 @@
-"""Style sheets, scripts and pictures, each under an address that holds a digest of what it is: kept for ever by browsers,
-and never old."""
+"""Style sheets, scripts and pictures, each at an address that holds a digest of it: browsers keep it for ever, and
+it is never old."""
 
 import hashlib
 from functools import cache

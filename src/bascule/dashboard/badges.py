@@ -1,4 +1,4 @@
-"""What a browser shows once it has shown the token: a cookie that proves it, and marks in forms that prove the cookie."""
+"""What proves that a browser has shown the token: a cookie, and marks in forms that were made for it."""
 
 import hashlib
 import hmac

@@ -2,7 +2,7 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -28,7 +28,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
+    filters: dict[str, Any] = made.filters
+    filters.update(
         clock=shown.clock,
         moment=shown.moment,
         one_line=shown.one_line,
@@ -37,7 +38,8 @@ def environment() -> Environment:
         seconds=shown.seconds,
         stamp=shown.stamp,
     )
-    made.globals.update(root=ROOT, steps=STEPS, asset=asset_address, count=shown.count, share=shown.share)
+    names = cast("dict[str, Any]", made.globals)
+    names.update(root=ROOT, steps=STEPS, asset=asset_address, count=shown.count, share=shown.share)
     return made
 
 

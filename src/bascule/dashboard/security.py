@@ -1,4 +1,4 @@
-"""What every answer of the dashboard tells the browser: load nothing from elsewhere, keep nothing, show it in no frame."""
+"""What every answer tells the browser: load nothing from elsewhere, keep nothing, show it in no frame."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any

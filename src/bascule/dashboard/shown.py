@@ -1,4 +1,4 @@
-"""How values are written on a page: whatever a server says, nothing in it hides, moves or becomes a part of the page."""
+"""How values are written on a page: whatever a server says, nothing of it hides, or becomes a part of the page."""
 
 import base64
 import binascii
