@@ -1,13 +1,14 @@
 """Dashboards on a gateway, in front of functions of this program that stand for an office's servers."""
 
 import asyncio
-import os
+import re
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlencode
 
 from bascule import Runtime, native_server, tool
 from bascule.cli.dashboards import Address, mount
@@ -16,7 +17,8 @@ from bascule.config.gateway import GatewaySettings
 from bascule.core.events import ToolInvoked
 from bascule.core.outcome import ToolResult
 from bascule.core.principal import Principal
-from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.core.sensitivity import Lane
+from bascule.dashboard.entrance import FORM
 from bascule.gateway.app import Gateway
 from bascule.gateway.serving import Door, gateway_of, serve
 from bascule.records.feed.feed import Feed
@@ -160,9 +162,69 @@ async def a_day(shown: ShownOffice) -> None:
     await carol.call("notes_search", {"words": "raise"})
 
 
-LEVELS = DataSensitivity
-HOME = "BASCULE_HOME"
+class Replied(NamedTuple):
+    """An answer of an app, whole."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
 
 
-def home_at(folder: str) -> None:
-    os.environ[HOME] = folder
+async def asked(
+    app: Any,
+    method: str,
+    target: str,
+    headers: dict[str, str] | None = None,
+    body: bytes = b"",
+    client: str = "127.0.0.1",
+) -> Replied:
+    """Ask an ASGI app as a browser on this machine does."""
+    path, _, query = target.partition("?")
+    said = {"host": "127.0.0.1:8470", **(headers or {})}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": unquote(path),
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in said.items()],
+        "scheme": "http",
+        "client": (client, 5000),
+        "server": ("127.0.0.1", 8470),
+    }
+    told: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(event: Any) -> None:
+        told.append(event)
+
+    await app(scope, receive, send)
+    found = {name.decode(): value.decode("latin-1") for name, value in told[0]["headers"]}
+    return Replied(told[0]["status"], found, b"".join(each.get("body", b"") for each in told[1:]).decode())
+
+
+class Browser:
+    """Somebody who has shown the token, and sends forms as the pages do."""
+
+    def __init__(self, app: Any, cookie: str) -> None:
+        self._app = app
+        self._cookie = cookie
+
+    async def get(self, target: str, **headers: str) -> Replied:
+        return await asked(self._app, "GET", target, {"cookie": self._cookie, **headers})
+
+    async def post(self, target: str, form: dict[str, str], **headers: str) -> Replied:
+        said = {"cookie": self._cookie, "origin": "http://127.0.0.1:8470", "content-type": FORM, **headers}
+        return await asked(self._app, "POST", target, said, urlencode(form).encode())
+
+    async def mark(self, target: str) -> str:
+        found = re.search('name="mark" value="([0-9a-f]+)"', (await self.get(target)).text)
+        assert found is not None
+        return found[1]
+
+
+async def entered(app: Any, token: str) -> Browser:
+    answer = await asked(app, "GET", f"/dashboard?token={token}")
+    assert answer.status == 303, answer
+    return Browser(app, answer.headers["set-cookie"].partition(";")[0])

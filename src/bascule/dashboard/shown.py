@@ -77,6 +77,6 @@ def picked(word: str) -> tuple[str, str] | None:
     """The tool and its digest again. None for what is no such word."""
     name, dot, digest = word.partition(".")
     try:
-        return (base64.urlsafe_b64decode(name).decode("utf-8", "surrogatepass"), digest) if dot else None
+        return (base64.b64decode(name, b"-_", validate=True).decode("utf-8", "surrogatepass"), digest) if dot else None
     except (binascii.Error, ValueError):
         return None
