@@ -261,12 +261,13 @@ def test_a_key_that_stands_twice_is_a_problem_in_json_too(tmp_path: Path):
 
 
 @pytest.mark.requirement("CFG-5")
-def test_a_key_of_a_later_version_says_so(tmp_path: Path):
-    path = write_yaml(tmp_path, {"files": {"url": "https://a.test/mcp"}}, dashboard={"enabled": True})
+def test_a_token_of_the_dashboard_that_can_be_guessed_is_refused_and_not_repeated(tmp_path: Path):
+    path = write_yaml(tmp_path, {"files": {"url": "https://a.test/mcp"}}, dashboard={"token": "hunter2"})
     with pytest.raises(ConfigError) as caught:
         Runtime.from_file(path)
 
-    assert "not available in this version" in caught.value.problems[0]
+    assert "at least 16 characters" in caught.value.problems[0]
+    assert "hunter2" not in str(caught.value.problems)
 
 
 @pytest.mark.requirement("CFG-6")

@@ -9,15 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
-from bascule.catalog.approval import Proposal, overtaken, proposals, with_approved
-from bascule.catalog.lock import LOCK_NAME, Lock, LockedServers
+from bascule.catalog.approval import Proposal, proposals
+from bascule.catalog.lock import LOCK_NAME, Lock
 from bascule.cli import exit_codes
 from bascule.cli.explain import as_json, explain, finding_shapes, json_line, legible
 from bascule.cli.opening import agent_session, read_config
 from bascule.cli.terminal import YES
 from bascule.config.model import RuntimeConfig
-from bascule.core.errors import BasculeError, ConfigError, UsageError
-from bascule.runtime.lock_file import change_lock, lock_path
+from bascule.core.errors import BasculeError, UsageError
+from bascule.runtime.approving import approve
+from bascule.runtime.lock_file import lock_path
 from bascule.runtime.session import AgentSession
 
 _TITLES = {"new": "+ {} (new)", "changed": "~ {} (changed)", "removed": "- {} (no longer listed)"}
@@ -61,7 +62,8 @@ async def run(options: argparse.Namespace) -> int:
         _decide(reviews, yes=options.yes, asked=asked)
     accepted = [each for each in reviews if each.approved]
     if accepted:
-        await asyncio.to_thread(change_lock, path, lambda servers: _approved(servers, accepted))
+        agreed = [proposal for each in accepted for proposal in each.proposals]
+        await asyncio.to_thread(approve, path, [each.server for each in accepted], agreed)
     if options.json:
         print(json_line(as_shape(reviews, str(path))))
     else:
@@ -166,15 +168,6 @@ def agrees(question: str, reading: TextIO, writing: TextIO) -> bool:
 
 def _somebody_is_there(options: argparse.Namespace) -> bool:
     return not options.json and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
-
-
-def _approved(servers: LockedServers, accepted: list[Review]) -> LockedServers:
-    agreed = [proposal for each in accepted for proposal in each.proposals]
-    late = overtaken(servers, agreed)
-    if late:
-        told = f"{LOCK_NAME} was changed meanwhile, and says something else of {late[0]} than you were shown"
-        raise ConfigError(told, fix="run `bascule approve` again")
-    return with_approved(servers, [each.server for each in accepted], agreed)
 
 
 def _tell(reviews: list[Review], path: str, config: RuntimeConfig, *, asked: bool) -> None:

@@ -34,6 +34,19 @@ async def agent_session(
     config: RuntimeConfig | None = None,
 ) -> AsyncGenerator[AgentSession]:
     """The agent session a command works in. With `watch`, it follows edits of the config."""
+    async with running(options, sinks=sinks, watch=watch, config=config) as runtime:
+        yield runtime.session(*acting_for(options))
+
+
+@asynccontextmanager
+async def running(
+    options: argparse.Namespace,
+    *,
+    sinks: Iterable[Sink] = (),
+    watch: bool = False,
+    config: RuntimeConfig | None = None,
+) -> AsyncGenerator[Runtime]:
+    """The runtime a command works with."""
     config = config or read_config(options)
     # A command shows how every server stands, also when a required one fails, so it does not prove them beforehand.
     # Nor does it serve metrics: what does may run beside it, at the same address.
@@ -42,8 +55,7 @@ async def agent_session(
     if watch:
         made.watch()
     async with made as runtime:
-        user, session = acting_for(options)
-        yield runtime.session(user, session)
+        yield runtime
 
 
 @asynccontextmanager

@@ -14,9 +14,10 @@ from dataclasses import replace
 import msgspec
 
 from bascule.cli import exit_codes
+from bascule.cli.dashboards import Address, feed_for, mount
 from bascule.cli.explain import explain, json_line, legible
 from bascule.cli.opening import acting_for, read_config, tell_raised
-from bascule.cli.speaking import Masking, speaking, wanted
+from bascule.cli.speaking import TEXT, Masking, speaking, wanted
 from bascule.cli.up_command import until_stopped
 from bascule.config.model import RuntimeConfig
 from bascule.config.secrets_in import secrets_in
@@ -26,11 +27,15 @@ from bascule.core.errors import BasculeError, ConfigError, UsageError
 from bascule.core.events import Sink
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import listen_within
 from bascule.gateway.serving import Door, check_door, gateway_of, listen, serve
 from bascule.gateway.several import Orders, Several, Sockets
 from bascule.gateway.supervisor import NotStarted, Supervisor
+from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
+
+ONE_OF_SEVERAL = "This gateway is one of several on one store: it shows what it serves itself."
 
 
 def _loop_factory() -> Callable[[], AbstractEventLoop] | None:
@@ -89,7 +94,9 @@ async def _served(options: argparse.Namespace) -> int:
     with listen(door) as listening, _listening_within(options) as within:
         if config.gateway.workers > 1:
             return await _by_workers(options, config, door, (listening, within))
-        made = Runtime(config, sinks=_told_of(options), for_clients=True)
+        feed = feed_for(config.dashboard, _tell)
+        sinks = _told_of(options) if feed is None else (*_told_of(options), feed.note)
+        made = Runtime(config, sinks=sinks, for_clients=True)
         if config.path is not None:
             made.watch()
         async with made as runtime:
@@ -98,10 +105,11 @@ async def _served(options: argparse.Namespace) -> int:
             with until_stopped(stopping):
                 if within is not None:
                     sockets = Sockets(listening, within, options.internal_url)
-                    await _beside_others(options, (runtime, door), sockets, stopping)
+                    await _beside_others(options, (runtime, feed, door), sockets, stopping)
                 else:
                     app = gateway_of(runtime, door)
-                    _announce(options, door, config)
+                    address = None if feed is None else mount(app, (runtime, feed), door)
+                    _announce(options, door, config, address)
                     async with _company(options, runtime, door) as leave:
                         await serve(app, listening, lambda stop: stopping.follow(_one_then_other(leave, stop)))
     return exit_codes.OK
@@ -133,16 +141,23 @@ def _one_then_other(one: Callable[[], None], other: Callable[[], None]) -> Calla
 
 
 async def _beside_others(
-    options: argparse.Namespace, served: tuple[Runtime, Door], sockets: Sockets, stopping: Stopping
+    options: argparse.Namespace, served: tuple[Runtime, Feed | None, Door], sockets: Sockets, stopping: Stopping
 ) -> None:
     """One process, which shares its store with gateways on other machines."""
-    runtime, door = served
+    runtime, feed, door = served
+    address: Address | None = None
+
+    def furnish(app: Gateway) -> None:
+        nonlocal address
+        address = None if feed is None else mount(app, (runtime, feed), door, ONE_OF_SEVERAL)
 
     def ready(orders: Orders) -> None:
-        _announce(options, door, runtime.config)
+        _announce(options, door, runtime.config, address)
         stopping.follow(orders.stop)
 
-    await Several(runtime, door, state_folder(os.environ)).serve(sockets, ready)
+    several = Several(runtime, door, state_folder(os.environ))
+    several.furnish = furnish
+    await several.serve(sockets, ready)
 
 
 async def _by_workers(
@@ -254,16 +269,18 @@ def door_of(options: argparse.Namespace, config: RuntimeConfig) -> Door:
     return Door(settings, options.url, development, getattr(options, "guests", None))
 
 
-def _announce(options: argparse.Namespace, door: Door, config: RuntimeConfig) -> None:
+def _announce(options: argparse.Namespace, door: Door, config: RuntimeConfig, address: Address | None = None) -> None:
     servers, workers = len(config.servers), config.gateway.workers
     if options.json:
         told = {"url": door.known_as, "dev": door.development is not None, "servers": servers, "workers": workers}
-        print(json_line(told), flush=True)
+        print(json_line({**told, "dashboard": None if address is None else address.opening}), flush=True)
         return
     by = f" by {workers} workers" if workers > 1 else ""
     _tell(f"{servers} servers are served at {door.known_as}{by}; Ctrl-C ends it")
     if door.development is not None:
         _tell(f"--dev: whoever reaches it from this machine is {door.development}, without a token")
+    if address is not None:
+        _tell(address.told(openly=wanted(options) == TEXT))
 
 
 def _tell(words: str) -> None:

@@ -5,15 +5,18 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import msgspec
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import explain
+from bascule.cli.dashboards import PORT, alone, feed_for
+from bascule.cli.explain import explain, legible
 from bascule.cli.opening import tell_raised
 from bascule.cli.serve_command import LOOP_FACTORY, Stopping, door_of, words
+from bascule.cli.speaking import TEXT, wanted
 from bascule.cli.up_command import until_stopped
 from bascule.config.load import load_file
 from bascule.config.locate import locate
@@ -24,7 +27,10 @@ from bascule.core.masking import Mask
 from bascule.gateway.serving import check_door
 from bascule.gateway.several import Orders, Several, Sockets
 from bascule.gateway.worker_line import WorkerLine
+from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
+
+SHOWS = "This is worker {} of several: it shows what this one serves. Each of the others has a dashboard of its own."
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -51,7 +57,9 @@ async def work(told: Told, options: argparse.Namespace) -> None:
     clients = _inherited(told.clients)
     within = _inherited(told.within) if told.within is not None else None
     line, stopping = WorkerLine(_inherited(told.line)), Stopping()
-    made = Runtime(config, sinks=(tell_raised,), for_clients=True)
+    feed = feed_for(config.dashboard, _tell if told.number == 0 else _say_nothing)
+    sinks = (tell_raised,) if feed is None else (tell_raised, feed.note)
+    made = Runtime(config, sinks=sinks, for_clients=True)
     if config.path is not None:
         made.watch()
 
@@ -65,9 +73,32 @@ async def work(told: Told, options: argparse.Namespace) -> None:
             async with made as runtime:
                 options.masking.mask = runtime.masked
                 several = Several(runtime, door, state_folder(os.environ))
-                await several.serve(Sockets(clients, within, options.internal_url or ""), ready)
+                async with _dashboard(options, runtime, feed, told.number):
+                    await several.serve(Sockets(clients, within, options.internal_url or ""), ready)
         finally:
             await line.close()
+
+
+@asynccontextmanager
+async def _dashboard(
+    options: argparse.Namespace, runtime: Runtime, feed: Feed | None, number: int
+) -> AsyncGenerator[None]:
+    """Each worker has its own, at a port of its own: at the address that all of them share, one would see now what one
+    of them has done, and now what another has."""
+    if feed is None:
+        yield
+        return
+    async with alone(runtime, feed, PORT + number, SHOWS.format(number + 1)) as address:
+        _tell(f"worker {number + 1} has its {address.told(openly=wanted(options) == TEXT)}")
+        yield
+
+
+def _tell(words: str) -> None:
+    print(legible(words), file=sys.stderr, flush=True)
+
+
+def _say_nothing(words: str) -> None:
+    """What one worker has said need not be said by all."""
 
 
 def _inherited(descriptor: int) -> socket.socket:

@@ -3,20 +3,25 @@
 import argparse
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Any
 
 from bascule.cli import exit_codes
-from bascule.cli.opening import agent_session
+from bascule.cli.dashboards import alone, feed_for
+from bascule.cli.explain import json_line, legible
+from bascule.cli.opening import acting_for, read_config, running
 from bascule.cli.up_rows import Rows
 from bascule.cli.up_views import View, view_for
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
 from bascule.links.key import SHARED
 from bascule.links.state import USABLE
+from bascule.records.feed.feed import Feed
+from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from bascule.sandbox.child import kill_all
 
@@ -42,14 +47,36 @@ Happenings = asyncio.Queue[Any]
 async def run(options: argparse.Namespace) -> int:
     happenings: Happenings = asyncio.Queue()
     view = view_for(as_json=options.json)
+    config = read_config(options)
+    feed = feed_for(config.dashboard, _tell)
+    sinks = [happenings.put_nowait, *([feed.note] if feed is not None else [])]
     with until_stopped(partial(happenings.put_nowait, Sign.STOP)):
-        async with agent_session(options, sinks=[happenings.put_nowait], watch=True) as session:
-            try:
-                code = await Watch(session, happenings, view).run()
-            finally:
-                view.stopping()
+        async with running(options, sinks=sinks, watch=True, config=config) as runtime:
+            session = runtime.session(*acting_for(options))
+            async with _dashboard(options, runtime, feed):
+                try:
+                    code = await Watch(session, happenings, view).run()
+                finally:
+                    view.stopping()
         view.stopped()
     return code
+
+
+@asynccontextmanager
+async def _dashboard(options: argparse.Namespace, runtime: Runtime, feed: Feed | None) -> AsyncGenerator[None]:
+    if feed is None:
+        yield
+        return
+    async with alone(runtime, feed) as address:
+        if options.json:
+            print(json_line({"event": "dashboard", "url": address.opening}), flush=True)
+        else:
+            _tell(address.told(openly=True))
+        yield
+
+
+def _tell(words: str) -> None:
+    print(legible(words), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -91,4 +91,6 @@ TOP_WORDS = {
     "gateway.workers": "How many processes serve.",
     "telemetry.otlp": "A collector that speaks OTLP over HTTP.",
     "telemetry.prometheus": "host:port at which Prometheus finds the metrics.",
+    "dashboard.enabled": "Whether `bascule serve` and `bascule up` have a dashboard.",
+    "dashboard.token": "What opens it; `auto` is made once, and kept in the state folder.",
 }

@@ -27,6 +27,7 @@ SETTINGS = {
     "anchor_every": "audit.anchor_every",
     "gateway": "gateway",
     "telemetry": "telemetry",
+    "dashboard": "dashboard",
 }
 """What stands beside the servers, by its key in the file. All of it is settled when the program starts. Presets are not
 among it: a server's `limit` holds what it names, so that a changed preset is a change of those servers. Nor is

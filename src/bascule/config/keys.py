@@ -60,10 +60,6 @@ class Key:
     available: bool = True
 
 
-def _later(name: str, kind: Kind = Kind.OTHER, default: Any = None, choices: tuple[str, ...] = ()) -> Key:
-    return Key(name, kind, default, choices, available=False)
-
-
 def _by_name(*keys: Key) -> dict[str, Key]:
     return {key.name: key for key in keys}
 
@@ -165,8 +161,8 @@ TOP_KEYS = _by_name(
     Key("gateway.workers", Kind.COUNT, 1),
     Key("telemetry.otlp", Kind.TEXT),
     Key("telemetry.prometheus", Kind.TEXT),
-    _later("dashboard.enabled", Kind.FLAG, default=True),
-    _later("dashboard.token", Kind.TEXT, "auto"),
+    Key("dashboard.enabled", Kind.FLAG, default=True),
+    Key("dashboard.token", Kind.TEXT, "auto"),
 )
 """What may stand beside the servers."""
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bascule.config.dashboard import AUTO, DashboardSettings, token_flaws
 from bascule.config.document import Document, document_of, read_document
 from bascule.config.dotenv import read_dotenv
 from bascule.config.draft import make_server
@@ -19,6 +20,7 @@ from bascule.config.listing import list_drafts
 from bascule.config.model import RuntimeConfig
 from bascule.config.presets import Preset, preset_map, presets_flaws
 from bascule.config.problems import KeyPath, Problems, did_you_mean
+from bascule.config.secret import Secret
 from bascule.config.shapes import SHAPES, Shape, shape_of
 from bascule.config.telemetry import TelemetrySettings, telemetry_flaws
 from bascule.core.jsonvalue import JsonObject, is_object
@@ -108,7 +110,8 @@ def _settings(root: JsonObject, shape: Shape, variables: Mapping[str, str], prob
     egress = _egress(values, entry, path, problems)
     gateway = read_gateway(values, entry, path, problems)
     telemetry = _telemetry(values, entry, path, problems)
-    read = {"egress": egress, "gateway": gateway, "telemetry": telemetry}
+    dashboard = _dashboard(values, entry, path, problems)
+    read = {"egress": egress, "gateway": gateway, "telemetry": telemetry, "dashboard": dashboard}
     return settings | read | {"presets": _presets(settings["presets"], flaws)}
 
 
@@ -123,6 +126,13 @@ def _telemetry(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems:
     flaws = [*telemetry_flaws(*given)]
     _blame("telemetry", flaws, entry, path, problems)
     return TelemetrySettings() if flaws else TelemetrySettings(*given)
+
+
+def _dashboard(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> DashboardSettings:
+    enabled, token = values["dashboard.enabled"], values["dashboard.token"]
+    flaws = [*token_flaws(token)]
+    _blame("dashboard", flaws, entry, path, problems)
+    return DashboardSettings(enabled, None if flaws or token == AUTO else Secret(token))
 
 
 def _blame(table: str, flaws: Iterable[Flaw], entry: Entry, path: KeyPath, problems: Problems) -> None:

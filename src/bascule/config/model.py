@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from bascule.config.dashboard import DashboardSettings
 from bascule.config.egress import Egress
 from bascule.config.flaws import (
     Flaw,
@@ -247,6 +248,7 @@ class RuntimeConfig:
     """Who may receive what is private."""
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    dashboard: DashboardSettings = field(default_factory=DashboardSettings)
     path: Path | None = None
     """The file this was read from."""
     notes: tuple[str, ...] = ()

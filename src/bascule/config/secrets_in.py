@@ -16,6 +16,8 @@ def secrets_in(config: RuntimeConfig) -> Iterator[str]:
     for own in config.kit_servers.values():
         yield from _keys(own.auth)
     yield from _keys(config.gateway.auth)
+    if config.dashboard.token is not None:
+        yield config.dashboard.token.reveal()
     yield from _of_store(config.store)
 
 

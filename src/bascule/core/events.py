@@ -130,6 +130,48 @@ class LevelChanged(msgspec.Struct, frozen=True):
     at: float
 
 
+class LevelFollowed(msgspec.Struct, frozen=True):
+    """The level of an agent session was changed by another runtime, or by an operator, and this one follows."""
+
+    principal: Principal
+    level: DataSensitivity
+    at: float
+
+
+class PersonAsked(msgspec.Struct, frozen=True):
+    """A call waits for a person to agree. What it would send is not here."""
+
+    tool: str
+    """The name the caller used."""
+    server: str
+    principal: Principal
+    until: float
+    """When it is refused unless somebody has answered."""
+    at: float
+
+
+class PersonAnswered(msgspec.Struct, frozen=True):
+    """What became of a call that waited for a person."""
+
+    tool: str
+    server: str
+    principal: Principal
+    answer: Literal["agreed", "refused", "nobody"]
+    """`nobody`: no answer came in time, or whoever waited for it has left."""
+    by: str
+    """Who answered: `program` for its callback, or `operator` with a name. Empty for nobody."""
+    at: float
+
+
+class ToolsApproved(msgspec.Struct, frozen=True):
+    """An operator has approved tools of a server as they are now, through a running runtime."""
+
+    server: str
+    tools: tuple[str, ...]
+    by: str
+    at: float
+
+
 class LinkChanged(msgspec.Struct, frozen=True):
     """A link moved from one state to another."""
 
@@ -207,6 +249,10 @@ Event = (
     | QuestionAnswered
     | HostAsked
     | LevelChanged
+    | LevelFollowed
+    | PersonAsked
+    | PersonAnswered
+    | ToolsApproved
     | LinkChanged
     | CatalogChanged
     | ToolsQuarantined

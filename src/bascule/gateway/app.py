@@ -39,6 +39,7 @@ SESSION = b"mcp-session-id"
 CLOSE = [(b"connection", b"close")]
 
 Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Gateway:
@@ -57,6 +58,8 @@ class Gateway:
         """Told the status of every answer, if anybody wants to know."""
         self.readiness = Readiness()
         signs.draining = lambda: self.readiness.draining
+        self.beside: tuple[str, App] | None = None
+        """Another app, and what its paths begin with. Whom the house rules turn away does not reach it either."""
         self.routing: Routing | None = None
         """Where there are several gateways: which of them serves a request."""
 
@@ -77,7 +80,7 @@ class Gateway:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, known: Principal | None = None) -> None:
         head = read_head(scope["headers"])
-        if known is None and (answered := self._kept_out(scope, head, send)) is not None:
+        if known is None and (answered := self._kept_out(scope, head, receive, send)) is not None:
             return await answered
         try:
             await self._message(scope, head, (receive, send), known)
@@ -97,13 +100,18 @@ class Gateway:
             _log.exception("a request could not be answered")
             await respond(send, 500, write_error(None, INTERNAL_ERROR, "an error of the gateway; its log says more"))
 
-    def _kept_out(self, scope: Scope, head: Head, send: Send) -> Awaitable[None] | None:
-        """What answers it without a look at who asks, if anything does."""
+    def _kept_out(self, scope: Scope, head: Head, receive: Receive, send: Send) -> Awaitable[None] | None:
+        """What answers it without a look at whose agent session it is for, if anything does."""
         knock = Knock(head.hosts, head.origins, scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
         away = self._rules.turn_away(knock)
         if away is not None:
             return self._turn_away(away, scope, send)
-        return self._signs.show(scope, send) if scope["path"] != PATH else None
+        return self._show(scope, receive, send) if scope["path"] != PATH else None
+
+    def _show(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if self.beside is not None and scope["path"].startswith(self.beside[0]):
+            return self.beside[1](scope, receive, send)
+        return self._signs.show(scope, send)
 
     async def _turn_away(self, away: TurnedAway, scope: Scope, send: Send) -> None:
         kept = await self._callers.strangers.turn_away(address_of(scope.get("client")))

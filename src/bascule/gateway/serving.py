@@ -20,7 +20,7 @@ from bascule.gateway.session_seal import SessionSeal
 from bascule.gateway.signs import Signs
 from bascule.gateway.web_server import BACKLOG, WebServer
 from bascule.identity.configured import verifiers_of
-from bascule.identity.house_rules import HouseRules, is_loopback
+from bascule.identity.house_rules import HouseRules, is_loopback, origin_of
 from bascule.runtime.runtime import Runtime
 
 
@@ -73,21 +73,24 @@ def gateway_of(
     auth = door.settings.auth
     believes = verifiers_of(auth, door.known_as, None) if door.development is None else None
     callers = Callers(runtime, believes, clock, development=door.development, guests=door.guests)
-    named = urlsplit(door.known_as)
-    rules = HouseRules(
-        hosts=(named.hostname or "",),
-        origins=(),
-        loopback_only=door.development is not None,
-    )
     issuers = (auth.issuer,) if believes is not None and auth.issuer else ()
     signs = Signs(door.known_as, issuers, runtime.unready)
     telemetry = runtime.telemetry
     ended = None if telemetry is None else telemetry.counts.session_ended
     sessions = OldSessions(clock, seal, ended)
-    app = Gateway(callers, Intake(runtime.config.message_max), rules, signs, sessions)
+    app = Gateway(callers, Intake(runtime.config.message_max), rules_of(door), signs, sessions)
     if telemetry is not None:
         app.responded = telemetry.counts.responded
     return app
+
+
+def rules_of(door: Door) -> HouseRules:
+    """Whom the gateway lets in, before it is known who asks. Where clients reach it by another address than that at
+    which it listens, pages that it serves have that one's origin."""
+    named = urlsplit(door.known_as)
+    origin = origin_of(f"{named.scheme}://{named.netloc}") if door.url is not None else None
+    origins = () if origin is None else (origin,)
+    return HouseRules((named.hostname or "",), origins, loopback_only=door.development is not None)
 
 
 async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Callable[[], None]], None]) -> None:

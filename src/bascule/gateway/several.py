@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import socket_in
 from bascule.gateway.inner_door import InnerDoor
 from bascule.gateway.membership import INTERVAL, Membership
@@ -50,6 +51,8 @@ class Several:
         self._door = door
         self._folder = folder
         self._leaving: asyncio.Task[None] | None = None
+        self.furnish: Callable[[Gateway], None] | None = None
+        """Told the app before it serves, by whoever puts something beside its endpoint."""
 
     async def serve(self, sockets: Sockets, on_ready: Callable[[Orders], None]) -> None:
         """Until it is told to stop. When `on_ready` is called, clients are being served."""
@@ -77,6 +80,8 @@ class Several:
         passes = Passes(secret, time.time)
         app = gateway_of(self._runtime, self._door, seal=SessionSeal(secret, time.time))
         app.routing = Routing(membership, relay, passes, app.intake)
+        if self.furnish is not None:
+            self.furnish(app)
         readiness = app.readiness
         clients = WebServer(Parting(app, readiness), readiness)
         door = InnerDoor(app, membership, passes, relay, app.intake)

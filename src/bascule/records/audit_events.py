@@ -10,16 +10,20 @@ from bascule.core.events import (
     ConfigRejected,
     HostAsked,
     LinkChanged,
+    PersonAnswered,
     QuestionAnswered,
     RefreshFailed,
     RequestEnded,
     ToolInvoked,
+    ToolsApproved,
     ToolsQuarantined,
 )
 from bascule.core.outcome import FailureKind, PromptResult, ToolFailure
 from bascule.core.transaction import Ending, Remote
 from bascule.records.audit_alias import LONGEST_NAME, Aliases, short_code
 from bascule.records.audit_record import (
+    AnswerRecord,
+    ApprovedRecord,
     CatalogRecord,
     ConfigRecord,
     Ended,
@@ -115,6 +119,16 @@ def _quarantine(event: ToolsQuarantined, seq: int, _aliases: Aliases) -> Recorde
     return QuarantineRecord(seq, event.at, event.server, _named(event.tools), _named(event.released)), False
 
 
+def _answer(event: PersonAnswered, seq: int, _aliases: Aliases) -> Recorded:
+    who = event.principal
+    told = (event.server, event.tool[:LONGEST_NAME], event.answer, _person(event.by))
+    return AnswerRecord(seq, event.at, who.user_id, who.session_id, *told), event.answer == "agreed"
+
+
+def _approved(event: ToolsApproved, seq: int, _aliases: Aliases) -> Recorded:
+    return ApprovedRecord(seq, event.at, event.server, _named(event.tools), _person(event.by)), True
+
+
 def _link(event: LinkChanged, seq: int, _aliases: Aliases) -> Recorded | None:
     if event.state in PASSING:
         return None
@@ -152,6 +166,11 @@ def _rejected(event: ConfigRejected, seq: int, _aliases: Aliases) -> Recorded:
     return ConfigRecord(seq, event.at, applied=False, code=event.error.code), False
 
 
+def _person(name: str) -> str:
+    """A name of this machine, which need not be text."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def _named(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name[:LONGEST_NAME] for name in names[:MOST_NAMED])
 
@@ -165,6 +184,8 @@ RECORDS: Mapping[type, Callable[[Any, int, Aliases], Recorded | None]] = {
     CallUndone: _undone,
     CatalogChanged: _catalog,
     ToolsQuarantined: _quarantine,
+    PersonAnswered: _answer,
+    ToolsApproved: _approved,
     LinkChanged: _link,
     RefreshFailed: _refresh,
     QuestionAnswered: _question,

@@ -123,6 +123,26 @@ class DeedRecord(Record, tag="deed"):
     by: str
 
 
+class AnswerRecord(Record, tag="answer"):
+    """What became of a call that waited for a person."""
+
+    user: str
+    session: str
+    server: str
+    tool: str
+    """The name under which agents see it."""
+    answer: str
+    by: str = ""
+
+
+class ApprovedRecord(Record, tag="approved"):
+    """An operator has approved tools as they are now."""
+
+    server: str
+    tools: tuple[str, ...]
+    by: str
+
+
 class QuarantineRecord(Record, tag="quarantine"):
     """Tools are not as they were approved, or are again."""
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from bascule.core.events import Event, LinkChanged, Sink
 from bascule.core.jsonvalue import JsonObject
@@ -42,6 +43,10 @@ class Recorder:
         if self._servers is not None:
             self._servers.note(event)
         self.failing.note(event)
+
+    def log_of(self, server: str) -> Path | None:
+        """The file in which what a server says is kept, if it is."""
+        return self._servers.path(server) if self._servers is not None else None
 
     def remarked(self, server: str, principal: Principal, mask: Mask, params: JsonObject) -> None:
         """Take what a server remarks in the course of its work."""

@@ -35,6 +35,10 @@ class ServerLog:
         """Keep what comes from now on in this folder. Nothing is made before there is something to keep."""
         self._folder = folder
 
+    def path(self, server: str) -> Path | None:
+        """Where what one server says is kept. None while it is not open."""
+        return log_path(self._folder, server) if self._folder is not None else None
+
     def said(self, server: str, principal: Principal, pid: int, line: str) -> None:
         self._keep(server, LogLine(self._clock(), "stderr", principal.user_id, principal.session_id, line, pid))
 

@@ -20,7 +20,8 @@ class Locking:
 
     def __init__(self, mode: Mode, path: Path | None) -> None:
         self._every = mode == "required"
-        self._path = None if mode == "off" else path
+        self.path = None if mode == "off" else path
+        """The file. None where nothing is held against one."""
         self._seen: LockFile | None = None
         self._turn = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
@@ -30,11 +31,11 @@ class Locking:
     async def look(self) -> bool:
         """Look at the file. Whether another lock holds from now on: then the caller has to act on it before it waits
         for anything."""
-        if self._path is None:
+        if self.path is None:
             return False
         async with self._turn:
             # In a thread: a file may lie on a disk that hangs.
-            found = await asyncio.to_thread(look_at_lock, self._path, self._seen, time.time())
+            found = await asyncio.to_thread(look_at_lock, self.path, self._seen, time.time())
             before, self._seen = self._seen, found
             if before is not None and before.content is found.content:
                 return False
@@ -42,7 +43,7 @@ class Locking:
 
     def watch(self, follow: Callable[[], Awaitable[object]]) -> None:
         """Have `follow` called every now and then, until closed."""
-        if self._path is not None:
+        if self.path is not None:
             self._watching = asyncio.create_task(self._watch(follow), name="watching the lock")
 
     async def close(self) -> None:

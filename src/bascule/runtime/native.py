@@ -1,10 +1,10 @@
 """Functions of this program as a server of their own, which is configured and governed as any other."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from bascule.config import NativeTransport, RuntimeConfig, ServerConfig
+from bascule.config import InProcessTransport, NativeTransport, RuntimeConfig, ServerConfig
 from bascule.core.errors import UsageError
 
 NOT_OURS = ("isolated", "vouched", "sandbox", "kit", "oauth", "twin")
@@ -46,3 +46,14 @@ def with_natives(config: RuntimeConfig, natives: Mapping[str, ServerConfig]) -> 
             fix="give one of them another name",
         )
     return replace(config, servers={**config.servers, **natives}) if natives else config
+
+
+def as_config(name: str, server: ServerConfig | Any) -> ServerConfig:
+    """A config, a server object that lives in this process, or a list of functions, as a config."""
+    if isinstance(server, list | tuple):
+        return native_server(name, cast("Sequence[Callable[..., Any]]", server))
+    if not isinstance(server, ServerConfig):
+        return ServerConfig(name=name, transport=InProcessTransport(server))
+    if server.name != name:
+        raise UsageError(f"the server called {name!r} has a config named {server.name!r}", fix="use one name for both")
+    return server

@@ -8,7 +8,7 @@ from typing import Protocol
 from bascule.compliance.fence import Fence
 from bascule.compliance.ratchet import Ratchet, Ratchets
 from bascule.core.errors import BasculeError, ConnectionLost, NotWrittenDown, OutcomeWithheld, SandboxError, StoreError
-from bascule.core.events import LevelChanged
+from bascule.core.events import LevelChanged, LevelFollowed
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
@@ -52,7 +52,7 @@ class Raising:
         self,
         store: LevelStore,
         ratchets: Ratchets,
-        tell: Callable[[LevelChanged], None],
+        tell: Callable[[LevelChanged | LevelFollowed], None],
         clock: Callable[[], float],
         audit: LevelAudit,
     ) -> None:
@@ -85,6 +85,10 @@ class Raising:
     def receipts(self, principal: Principal) -> tuple[Receipt, ...]:
         """What has changed the level of an agent session, as far as this runtime has heard."""
         return self._receipts.get(principal, ())
+
+    async def kept(self, principal: Principal) -> tuple[SessionRecord, tuple[Receipt, ...]]:
+        """What the store has of an agent session that was here, and need not be in memory."""
+        return await self._store.begin(principal, self._clock()), await self._store.receipts(principal)
 
     def level_of(self, principal: Principal) -> DataSensitivity:
         return self._ratchets.of(principal).level
@@ -201,6 +205,7 @@ class Raising:
             receipts = self._receipts[principal] = await self._store.receipts(principal)
             if receipts and receipts[-1].after == ratchet.level:
                 ratchet.because = in_words(receipts[-1].cause)
+            self._tell(LevelFollowed(principal, ratchet.level, self._clock()))
             if receipts and closed:
                 # Whoever changed it may have no servers, as an operator has none: what took over is known here.
                 twins: Mapping[str, str] = self.gates.taken_over(ratchet.level) if self.gates is not None else {}

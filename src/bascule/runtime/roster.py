@@ -84,7 +84,7 @@ class Roster:
         self.listings.on_change, self.prints = self.news.changed, self.listings.prints
         self._twinning = Twinning(self.listings, self._original)
         self._reading: set[asyncio.Task[bool]] = set()
-        self._errors: dict[tuple[Principal, str], BasculeError] = {}
+        self.errors: dict[tuple[Principal, str], BasculeError] = {}
         self._seconds: dict[tuple[Principal, str], float] = {}
 
     def unsettled(self, principal: Principal) -> tuple[str, ...]:
@@ -93,15 +93,15 @@ class Roster:
         return tuple(
             name
             for name, server in self.servers.items()
-            if self.listings.of(principal, name) is None and (server.required or (principal, name) not in self._errors)
+            if self.listings.of(principal, name) is None and (server.required or (principal, name) not in self.errors)
         )
 
     def has_listed(self, principal: Principal, server: str) -> bool:
         """Whether what this server offers the principal is known, and the server could be reached when last tried."""
-        return self.listings.of(principal, server) is not None and (principal, server) not in self._errors
+        return self.listings.of(principal, server) is not None and (principal, server) not in self.errors
 
     def error_of(self, principal: Principal, server: str) -> BasculeError | None:
-        return self._errors.get((principal, server))
+        return self.errors.get((principal, server))
 
     def key(self, principal: Principal, server: str, lane: Lane) -> LinkKey:
         """The link that a principal uses: its own, or the one that everyone does."""
@@ -120,7 +120,7 @@ class Roster:
         with others, its requests. All of them, if the agent session has ended."""
         ratchet = self.ratchets.of(principal)
         # Another lane may be in order.
-        drop_principal((self._errors, self._seconds), principal, self.servers)
+        drop_principal((self.errors, self._seconds), principal, self.servers)
 
         def closed(key: LinkKey, owner: Principal) -> bool:
             return key.principal == owner and not ratchet.allows(key.lane)
@@ -151,7 +151,7 @@ class Roster:
         except BaseException:
             self.links.give_back(link)
             raise
-        self._errors.pop((key.principal, key.server), None)
+        self.errors.pop((key.principal, key.server), None)
         return link
 
     async def take(self, link: Link) -> None:
@@ -183,7 +183,7 @@ class Roster:
                 return self.refreshing.look(link) if self.refreshing.has_run_out(link) else None
             return self.settle(key.principal, key.server)
         # It ended by itself: what comes in its place may have other tools. One try, lest every look waits for it.
-        lost = link.condition.state is LinkState.FAILED and (key.principal, key.server) not in self._errors
+        lost = link.condition.state is LinkState.FAILED and (key.principal, key.server) not in self.errors
         return self.settle(key.principal, key.server) if lost else None
 
     async def settle(self, principal: Principal, server: str, *, ahead: bool = False) -> ServerReport:
@@ -203,9 +203,9 @@ class Roster:
                 # Private data has come in meanwhile.
                 return await self.settle(principal, server, ahead=ahead)
             ended = self.ratchets.of(principal).ended
-            self._errors[principal, server] = session_ended() if ended else error
+            self.errors[principal, server] = session_ended() if ended else error
         else:
-            self._errors.pop((principal, server), None)
+            self.errors.pop((principal, server), None)
             for key in self.tightening.standby(principal, server):
                 # Whatever goes wrong with it is told when it is needed.
                 self._in_background(self.ahead(key))
@@ -268,13 +268,13 @@ class Roster:
         self.listings.forget(server)
         self.refreshing.forget(server)
         self._twinning.warnings.pop(server, None)
-        drop_server((self._errors, self._seconds), server)
+        drop_server((self.errors, self._seconds), server)
 
     def let_go(self, principal: Principal) -> None:
         """Keep nothing of what is known for one principal."""
         self.listings.let_go(principal)
         self.refreshing.let_go(principal, self.servers)
-        drop_principal((self._errors, self._seconds), principal, self.servers)
+        drop_principal((self.errors, self._seconds), principal, self.servers)
 
     def _relist(self, servers: Iterable[str]) -> list[asyncio.Task[bool]]:
         """Have the links of these servers list their tools again, which are seen in another way from now on."""
@@ -356,7 +356,7 @@ class Roster:
             return no_longer_there(server)
         link = self.links.find(self.key(principal, server, self.lane(principal, server)))
         listing = self.listings.of(principal, server)
-        error = self._errors.get((principal, server))
+        error = self.errors.get((principal, server))
         condition = failed(error) if error is not None else link.condition if link is not None else None
         return ServerReport(
             name=server,

@@ -3,13 +3,13 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from bascule.compliance.ratchet import Ratchets
-from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
+from bascule.config import RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
 from bascule.config.secrets_in import secrets_in
 from bascule.config.state import state_folder, surroundings
 from bascule.core.answer import OnAsk, OnElicit, OnSample, Respondent
@@ -30,8 +30,9 @@ from bascule.runtime.asking import Asking
 from bascule.runtime.boxes import Boxes
 from bascule.runtime.executor import Executor
 from bascule.runtime.memory import ListingMemory
-from bascule.runtime.native import native_server, natives_of, with_natives
+from bascule.runtime.native import as_config, native_server, natives_of, with_natives
 from bascule.runtime.observing import Observing
+from bascule.runtime.oversight import Oversight
 from bascule.runtime.raising import Raising
 from bascule.runtime.reloading import Reloading
 from bascule.runtime.roster import Roster
@@ -87,7 +88,6 @@ class Runtime:
         self._config = config
         self._natives: dict[str, ServerConfig] = {}
         self._wrapping: Wrapping | None = None
-        self._asking = Asking(on_ask)
         self._ratchets = Ratchets()
         self._raising: Raising | None = None
         self._respondent = Respondent(on_elicit, on_sample)
@@ -97,6 +97,7 @@ class Runtime:
         self._observing = Observing(config, page=metrics_page)
         told = sinks if self._observing.telemetry is None else (self._observing.note, *sinks)
         self._recorder = Recorder(told, self._log, self._audit)
+        self._asking = Asking(on_ask, tell=self._recorder.record)
         self._prove_required = prove_required
         self._for_clients = for_clients
         self._store: Store | None = None
@@ -157,7 +158,7 @@ class Runtime:
         on_ask: OnAsk | None = None,
     ) -> Self:
         """From configs made by hand, from server objects that live in this process, or from lists of functions."""
-        config = RuntimeConfig(servers={name: _as_config(name, server) for name, server in servers.items()})
+        config = RuntimeConfig(servers={name: as_config(name, server) for name, server in servers.items()})
         return cls(config, sinks=sinks, on_elicit=on_elicit, on_sample=on_sample, on_login=on_login, on_ask=on_ask)
 
     async def __aenter__(self) -> Self:
@@ -270,6 +271,13 @@ class Runtime:
         """What it counts and traces, if the config asks for that."""
         return self._observing.telemetry
 
+    @property
+    def oversight(self) -> Oversight:
+        """What an operator sees and does here while it runs."""
+        if self._roster is None or self._raising is None:
+            raise not_running()
+        return Oversight(self._roster, self._standings, self._raising, self._asking.desk, self._recorder)
+
     def unready(self) -> tuple[str, ...]:
         """Why requests had better go elsewhere now: `store`, `audit`, `required-server` or `not-running`. Empty where
         nothing is in the way."""
@@ -377,16 +385,6 @@ def not_running() -> UsageError:
 
 def _running() -> UsageError:
     return UsageError("the runtime is running already", fix="say this before `async with`")
-
-
-def _as_config(name: str, server: ServerConfig | Any) -> ServerConfig:
-    if isinstance(server, list | tuple):
-        return native_server(name, cast("Sequence[Callable[..., Any]]", server))
-    if not isinstance(server, ServerConfig):
-        return ServerConfig(name=name, transport=InProcessTransport(server))
-    if server.name != name:
-        raise UsageError(f"the server called {name!r} has a config named {server.name!r}", fix="use one name for both")
-    return server
 
 
 def _mint_of(folder: Path) -> "Mint":

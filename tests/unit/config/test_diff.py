@@ -18,6 +18,7 @@ from bascule.config import (
     StdioTransport,
     Timeouts,
 )
+from bascule.config.dashboard import DashboardSettings
 from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
 from bascule.config.gateway import GatewaySettings
 from bascule.config.kit_server import KitServer
@@ -161,6 +162,7 @@ SETTING_CHANGES = {
     "anchor_every": 5,
     "gateway": GatewaySettings(port=1),
     "telemetry": TelemetrySettings(prometheus="127.0.0.1:9464"),
+    "dashboard": DashboardSettings(enabled=False),
     "search_above": 40,
 }
 

@@ -77,7 +77,7 @@ def test_these_keys_beside_the_servers_are_available():
         *("results.presets", "egress.allow", "egress.ports", "gateway.host", "gateway.port", "gateway.workers"),
         *(f"gateway.auth.{name}" for name in ("keys", "issuer", "audience", "claims.user", "claims.session")),
         *("results.presets", "egress.allow", "egress.ports", "catalog.search_above"),
-        *("telemetry.otlp", "telemetry.prometheus"),
+        *("telemetry.otlp", "telemetry.prometheus", "dashboard.enabled", "dashboard.token"),
     }
 
 

@@ -32,6 +32,7 @@ GOOD: list[dict[str, Any]] = [
     {"mcp_servers": {"a": {"command": "x", "sandbox": {"memory": "512MiB", "pids": 64}, "ask": ["b"]}}},
     {"mcp_servers": {"a": {"url": "https://h/mcp", "permissions": {"x": "read", "y": ["read", "connect"]}}}},
     {"mcp_servers": {}, "messages": {"max": "8MiB"}, "links": {"max": 5}, "telemetry": {"prometheus": None}},
+    {"mcp_servers": {}, "dashboard": {"enabled": False, "token": "auto"}},
 ]
 
 BAD: list[dict[str, Any]] = [
@@ -47,7 +48,7 @@ BAD: list[dict[str, Any]] = [
     {"mcp_servers": {"a": {"command": "x", "required": "yes"}}},
     {"mcp_servers": {}, "messages": {"max": "8 megabytes"}},
     {"mcp_servers": {}, "links": {"max": 1.5}},
-    {"mcp_servers": {}, "dashboard": {"enabled": True}},
+    {"mcp_servers": {}, "dashboard": {"enabled": "maybe"}},
 ]
 
 

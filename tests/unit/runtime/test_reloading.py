@@ -108,7 +108,7 @@ async def test_a_removed_server_leaves_nothing_behind(work: ServerConfig, other:
         for known in (roster.masks, roster.listings.exposures, roster.servers):
             assert known.keys() == {"other"}
         listings = roster.listings
-        assert {name for _, name in (*listings._known, *listings._capabilities, *roster._errors)} == {"other"}
+        assert {name for _, name in (*listings._known, *listings._capabilities, *roster.errors)} == {"other"}
         assert listings._latest.keys() == {"other"}
         assert {link.key.server for link in roster.links.links()} == {"other"}
         failure = bad(await edits.session.call("work_act", {}), FailureKind.UNKNOWN_TOOL)

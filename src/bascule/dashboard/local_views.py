@@ -1,0 +1,311 @@
+"""What there is to see of one runtime in this process."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+
+import msgspec
+
+from bascule import __version__
+from bascule.core.errors import StoreError
+from bascule.core.hidden import escaped_json
+from bascule.core.principal import Principal
+from bascule.core.receipt import Receipt
+from bascule.core.sensitivity import DataSensitivity, lane_for
+from bascule.core.tool import ToolSpec, ToolStatus
+from bascule.dashboard.call_views import call_detail, call_row
+from bascule.dashboard.searching import found, query_of
+from bascule.dashboard.server_views import drift_view, host_view, link_rows, listed_tools, log_view, server_row
+from bascule.dashboard.session_ids import principal_of, session_id
+from bascule.dashboard.session_views import (
+    forecasts,
+    ladder,
+    receipt_view,
+    row_of,
+    row_of_record,
+    row_unread,
+    word,
+)
+from bascule.dashboard.shapes import (
+    MOST_CALLS,
+    AskView,
+    CallDetail,
+    Drift,
+    Found,
+    News,
+    Overview,
+    ServerDetail,
+    ServerRow,
+    SessionDetail,
+    SessionRow,
+    Timeline,
+    ToolRow,
+    WhatIf,
+)
+from bascule.records.feed.call_note import CallNote
+from bascule.records.feed.feed import Feed
+from bascule.records.feed.tally import Tally
+from bascule.runtime.ask_desk import Waiting
+from bascule.runtime.oversight import Oversight
+from bascule.runtime.runtime import Runtime
+from bascule.runtime.standing import Standing
+
+MOST_SHOWN = 10_000
+"""Characters of arguments that are shown to whoever is asked. More would push what is asked about off the screen."""
+
+MOST_NEWS = 200
+"""Calls that are told one by one. Whoever has missed more looks at everything again."""
+
+LOG_LINES = 200
+
+MOST_TOOLS = 2000
+
+MOST_SESSIONS = 200
+"""Agent sessions on one page that are no longer in memory: each is read from the store."""
+
+HEARTBEAT = 15.0
+"""Seconds after which something is told although nothing has changed, so that both ends know of each other."""
+
+UNREAD = "what is kept of it cannot be read now"
+
+
+class LocalViews:
+    """Of one runtime, and of the feed that is one of its sinks."""
+
+    def __init__(self, runtime: Runtime, feed: Feed, shows: str = "") -> None:
+        self._runtime = runtime
+        self._feed = feed
+        self._shows = shows
+        feed.find_spec = self._spec
+
+    @property
+    def _seen(self) -> Oversight:
+        return self._runtime.oversight
+
+    def _spec(self, principal: Principal, name: str) -> ToolSpec | None:
+        standing = self._seen.session(principal)
+        return None if standing is None or not standing.toolbox.has(name) else standing.toolbox.resolve(name).spec
+
+    async def overview(self) -> Overview:
+        feed, seen = self._feed, self._seen
+        feed.take_in()
+        return Overview(
+            version=__version__,
+            at=time.time(),
+            since=feed.since,
+            shows=self._shows,
+            unready=self._runtime.unready(),
+            servers=self._servers(),
+            sessions=len({each.principal for each in seen.sessions()} | feed.sessions().keys()),
+            calls=feed.calls,
+            failures=feed.failures,
+            refused=feed.refused,
+            kept=feed.kept,
+            waiting=len(seen.desk.waiting()),
+            drifted=sum(len(seen.drift(name)) for name in seen.servers),
+        )
+
+    def _servers(self) -> tuple[ServerRow, ...]:
+        seen, notes, masked = self._seen, self._feed.servers, self._runtime.masked
+        return tuple(server_row(config, seen, notes.of(name), masked) for name, config in seen.servers.items())
+
+    async def sessions(self) -> tuple[SessionRow, ...]:
+        """Those in memory, and of the others the last ones."""
+        notes, seen = self._feed.sessions(), self._seen
+        here = [self._session_row(standing) for standing in seen.sessions()]
+        gone = [principal for principal in notes if seen.session(principal) is None][:MOST_SESSIONS]
+        rows = [*here, *[(await self._kept(principal))[0] for principal in gone]]
+        return tuple(sorted(rows, key=lambda row: row.last or 0.0, reverse=True))
+
+    def _session_row(self, standing: Standing) -> SessionRow:
+        waiting = Counter(each.approval.principal for each in self._seen.desk.waiting())
+        return row_of(standing, self._feed.session(standing.principal), waiting[standing.principal])
+
+    async def _kept(self, principal: Principal) -> tuple[SessionRow, tuple[Receipt, ...], dict[str, str]]:
+        """One that is no longer in memory, from the store."""
+        note = self._feed.session(principal)
+        try:
+            record, receipts = await self._seen.kept(principal)
+        except StoreError:
+            return row_unread(principal, UNREAD, note), (), {}
+        because = receipt_view(receipts[-1]).cause if receipts else ""
+        datasets = {name: word(level) for name, level in record.datasets.items()}
+        return row_of_record(record, because, note), receipts, datasets
+
+    async def session(self, session_id: str) -> SessionDetail | None:
+        principal = principal_of(session_id)
+        if principal is None:
+            return None
+        standing = self._seen.session(principal)
+        if standing is None:
+            return await self._forgotten(principal)
+        row, receipts = self._session_row(standing), self._seen.receipts(principal)
+        tools = self._what_if(standing, standing.ratchet.level).tools
+        blocked = tuple(each for each in tools if each.now.verdict == "refuse")
+        datasets = {name: word(level) for name, level in self._seen.datasets(principal).items()}
+        told = (tuple(ladder(row.level, receipts)), tuple(map(receipt_view, receipts)), datasets)
+        return SessionDetail(row, *told, blocked, len(tools) - len(blocked))
+
+    async def _forgotten(self, principal: Principal) -> SessionDetail | None:
+        if principal not in self._feed.sessions():
+            return None
+        row, receipts, datasets = await self._kept(principal)
+        return SessionDetail(
+            row, tuple(ladder(row.level, receipts)), tuple(map(receipt_view, receipts)), datasets, (), 0
+        )
+
+    async def what_if(self, session_id: str, level: DataSensitivity) -> WhatIf | None:
+        principal = principal_of(session_id)
+        standing = self._seen.session(principal) if principal is not None else None
+        return None if standing is None else self._what_if(standing, level)
+
+    def _what_if(self, standing: Standing, level: DataSensitivity) -> WhatIf:
+        seen, now = self._seen, standing.ratchet.level
+        then = max(level, now)
+        foreseen = seen.foresee(standing, now), seen.foresee(standing, then)
+        twins = {each: seen.twins(each) for each in DataSensitivity}
+        tools = tuple(sorted(forecasts(*foreseen, (twins, {})), key=lambda each: (each.server, each.name)))
+        lanes = (lane_for(now), lane_for(then))
+        return WhatIf(session_id(standing.principal), word(now), word(then), *lanes, tools)
+
+    async def timeline(
+        self, *, session_id: str = "", before: int | None = None, after: int = 0, most: int = MOST_CALLS
+    ) -> Timeline:
+        whose = principal_of(session_id) if session_id else None
+        if session_id and whose is None:
+            return Timeline((), 0)
+        wanted = [
+            note
+            for note in self._feed.recent()
+            if note.seq > after and (before is None or note.seq < before) and (whose is None or note.principal == whose)
+        ]
+        return Timeline(tuple(map(call_row, wanted[:most])), max(0, len(wanted) - most))
+
+    async def call(self, seq: int) -> CallDetail | None:
+        note = self._feed.call(seq)
+        return None if note is None else call_detail(note, self._runtime.masked)
+
+    async def tools(self) -> tuple[ToolRow, ...]:
+        rows = [_tool_row(server, name, tally) for (server, name), tally in self._tallies()]
+        return tuple(sorted(rows, key=lambda row: (-row.calls, row.server, row.name))[:MOST_TOOLS])
+
+    def _tallies(self) -> Iterator[tuple[tuple[str, str], Tally]]:
+        """Of all tools that were called, and of those that could be."""
+        called, seen, none = self._feed.tools(), self._seen, Tally()
+        yield from called.items()
+        for server in seen.servers:
+            listing = seen.listing(server)
+            for entry in () if listing is None else listing.entries.values():
+                if entry.spec.status is ToolStatus.EXPOSED and (server, entry.spec.name) not in called:
+                    yield (server, entry.spec.name), none
+
+    async def server(self, name: str) -> ServerDetail | None:
+        seen, masked = self._seen, self._runtime.masked
+        config = seen.servers.get(name)
+        if config is None:
+            return None
+        log = await seen.log(name, LOG_LINES)
+        return ServerDetail(
+            row=server_row(config, seen, self._feed.servers.of(name), masked),
+            links=link_rows((link for link in seen.links() if link.key.server == name), masked),
+            tools=listed_tools(seen.listing(name)),
+            drift=tuple(map(drift_view, seen.drift(name))),
+            log=tuple(log_view(line, masked) for line in log),
+            hosts=tuple(host_view(note) for note in reversed(self._feed.hosts) if note.server == name),
+        )
+
+    async def drift(self) -> tuple[Drift, ...]:
+        return tuple(drift_view(each) for name in self._seen.servers for each in self._seen.drift(name))
+
+    async def asks(self) -> tuple[AskView, ...]:
+        return tuple(map(self._ask, self._seen.desk.waiting()))
+
+    def _ask(self, waiting: Waiting) -> AskView:
+        approval, principal = waiting.approval, waiting.approval.principal
+        whole = escaped_json(self._runtime.masked(msgspec.json.encode(approval.arguments).decode()))
+        return AskView(
+            id=waiting.id,
+            name=approval.name,
+            server=approval.server,
+            tool=approval.tool,
+            session_id=session_id(principal),
+            user=principal.user_id,
+            session=principal.session_id,
+            message=approval.message,
+            arguments=whole[:MOST_SHOWN],
+            left_out=max(0, len(whole) - MOST_SHOWN),
+            since=waiting.since,
+            until=waiting.until,
+        )
+
+    async def search(self, query: str) -> Found:
+        wanted = query_of(query)
+        servers, more = found(self._servers(), wanted, lambda row: {"server": row.name, "state": row.state})
+        sessions, more_sessions = found(await self.sessions(), wanted, _session_texts)
+        tools, more_tools = found(await self.tools(), wanted, lambda row: {"tool": row.name, "server": row.server})
+        calls, more_calls = found(self._feed.recent(), wanted, _call_texts)
+        more = more or more_sessions or more_tools or more_calls
+        return Found(query, wanted.problem, servers, sessions, tools, tuple(map(call_row, calls)), more)
+
+    async def news(self, last: str = "") -> AsyncGenerator[News]:
+        feed = self._feed
+        known, _, number = last.partition(".")
+        seq = int(number) if known == feed.id and number.isascii() and number.isdigit() else None
+        if seq is None or seq > feed.seq:
+            seq = feed.seq
+            yield News(f"{feed.id}.{seq}", bool(last), (), ())
+        else:
+            news, seq = self._news(seq), feed.seq
+            yield news
+        while True:
+            if feed.seq == seq:
+                await self._happening()
+            news, seq = self._news(seq), feed.seq
+            yield news
+
+    async def _happening(self) -> None:
+        try:
+            async with asyncio.timeout(HEARTBEAT):
+                await self._feed.audience.wait()
+        except TimeoutError:
+            return
+
+    def _news(self, seq: int) -> News:
+        feed = self._feed
+        calls = feed.since_seq(seq, MOST_NEWS)
+        told = () if calls is None else tuple(map(call_row, calls))
+        return News(f"{feed.id}.{feed.seq}", calls is None, feed.topics(seq), told)
+
+
+def _tool_row(server: str, name: str, tally: Tally) -> ToolRow:
+    return ToolRow(
+        name=name,
+        server=server,
+        calls=tally.calls,
+        failures=tally.failures,
+        p50=tally.percentile(0.5),
+        p90=tally.percentile(0.9),
+        p99=tally.percentile(0.99),
+        kinds=dict(tally.kinds),
+        last=tally.last if tally.calls else None,
+    )
+
+
+def _session_texts(row: SessionRow) -> dict[str, str]:
+    return {"user": row.user, "session": row.session, "lane": row.lane, "level": row.level}
+
+
+def _call_texts(note: CallNote) -> dict[str, str]:
+    who = note.principal
+    return {
+        "tool": note.name,
+        "server": note.server,
+        "user": who.user_id,
+        "session": who.session_id,
+        "outcome": note.outcome,
+        "code": note.code,
+        "lane": note.lane,
+        "rule": note.rule,
+        "method": note.method,
+    }

@@ -1,0 +1,117 @@
+"""What is kept of one request that has ended: who, what, when, and how it went. No value and nobody's words."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.core.events import RequestEnded, ToolInvoked
+from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.outcome import ToolFailure
+from bascule.core.principal import Principal
+
+TOOL_CALL = "tools/call"
+
+OK = "ok"
+
+MOST_BLOCKS = 8
+"""Blocks of a result whose shapes are kept."""
+
+KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+"""Blocks of the protocol. What a server calls a block otherwise is its own word."""
+
+
+class CallNote(msgspec.Struct, gc=False):
+    """One of them. What the caller wrote is still as it came until it is put into the feed's ring."""
+
+    seq: int
+    principal: Principal
+    name: str
+    server: str
+    method: str
+    lane: str
+    outcome: str
+    """`ok`, or the kind of the failure."""
+    code: str
+    rule: str
+    seconds: float
+    at: float
+    """When it ended."""
+    steps: Mapping[str, float]
+    arguments: Mapping[str, str]
+    result: tuple[str, ...]
+    message: str = ""
+    """Of the rule that refused it."""
+    fix: str = ""
+    findings: int = 0
+    local: str = ""
+    remote: str = ""
+    noted: int = 0
+    trace: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome != OK
+
+
+def note_of(event: ToolInvoked | RequestEnded, seq: int) -> CallNote:
+    """Made in the step in which the request ends, so it does as little as can be."""
+    outcome = event.outcome
+    name, method = (event.tool, TOOL_CALL) if isinstance(event, ToolInvoked) else (event.subject, event.method)
+    failure = outcome if isinstance(outcome, ToolFailure) else None
+    note = CallNote(
+        seq,
+        event.principal,
+        name,
+        event.server,
+        method,
+        event.lane,
+        OK if failure is None else failure.kind,
+        "" if failure is None else failure.code,
+        event.rule,
+        event.seconds,
+        event.at,
+        event.steps,
+        event.arguments,
+        () if isinstance(outcome, ToolFailure) else tuple(shapes_of(outcome.raw)),
+        findings=len(event.findings),
+        local=event.local,
+        remote=event.remote,
+        noted=event.noted,
+    )
+    if failure is not None and event.rule:
+        note.message, note.fix = failure.message, failure.fix
+    if event.span is not None and event.span.context is not None:
+        note.trace = f"{event.span.context.trace_id:032x}"
+    return note
+
+
+def shapes_of(raw: Mapping[str, Any]) -> Iterator[str]:
+    """Each block of a reply by its shape. How long it is on the wire nobody has counted; how long its text is, is known
+    without looking at it."""
+    blocks = raw.get("content") or raw.get("contents") or raw.get("messages")
+    if is_array(blocks):
+        yield from map(_block, blocks[:MOST_BLOCKS])
+        if len(blocks) > MOST_BLOCKS:
+            yield f"… {len(blocks) - MOST_BLOCKS} more"
+    structured = raw.get("structuredContent")
+    if structured is not None:
+        yield f"structured: {_container(structured)}"
+
+
+def _block(block: Any) -> str:
+    if not is_object(block):
+        return "value"
+    kind = block.get("type")
+    text = block.get("text")
+    if isinstance(text, str):
+        return f"text[{len(text)}]"
+    data = block.get("data") or block.get("blob")
+    named = kind if kind in KINDS else "block"
+    return f"{named}[{len(data)}]" if isinstance(data, str) else named
+
+
+def _container(value: Any) -> str:
+    if is_object(value):
+        return f"object[{len(value)}]"
+    return f"array[{len(value)}]" if is_array(value) else type(value).__name__

@@ -1,0 +1,234 @@
+"""The dashboard's feed: the last calls, what was seen of each tool, agent session and server, and who wants to hear of
+it. A runtime tells it everything as one of its sinks; it never grows beyond its bounds."""
+
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from bascule.core.events import (
+    CatalogChanged,
+    ConfigApplied,
+    HostAsked,
+    LevelChanged,
+    LevelFollowed,
+    LinkChanged,
+    PersonAnswered,
+    PersonAsked,
+    RequestEnded,
+    ToolInvoked,
+    ToolsApproved,
+    ToolsQuarantined,
+)
+from bascule.core.principal import Principal
+from bascule.core.tool import ToolSpec
+from bascule.records.audit_alias import Aliases
+from bascule.records.feed.audience import Audience
+from bascule.records.feed.call_note import TOOL_CALL, CallNote, note_of
+from bascule.records.feed.hosts import HostNote, host_note
+from bascule.records.feed.server_note import ServerNotes
+from bascule.records.feed.tally import Tally
+
+MOST_CALLS = 10_000
+"""Calls that are kept to be looked at. Each takes about a kilobyte and a half."""
+
+MOST_FRESH = 500
+"""Calls that are put aside as they end. Then they are taken in, whether or not anybody looks."""
+
+MOST_SESSIONS = 1000
+"""Agent sessions that are remembered: those last active."""
+
+MOST_TOOLS = 1000
+"""Tools that are told apart; all others are one more. Each takes a kilobyte."""
+
+MOST_HOSTS = 500
+
+REST = ("", "(others)")
+"""The server and the name of the tools beyond those."""
+
+Topic = Literal["calls", "sessions", "servers", "tools", "asks", "drift"]
+
+FindSpec = Callable[[Principal, str], ToolSpec | None]
+"""Finds a tool by the name that a caller used."""
+
+
+class SessionNote(msgspec.Struct):
+    """What was seen of one agent session."""
+
+    calls: int = 0
+    failures: int = 0
+    refused: int = 0
+    last: float | None = None
+    """When its last call ended."""
+
+
+class Feed:
+    """Of one runtime. Written by its loop alone, and read there."""
+
+    def __init__(self, clock: Callable[[], float], most: int = MOST_CALLS) -> None:
+        self.id = secrets.token_hex(4)
+        """Of this feed: a page that was open before a restart can tell that this is another one."""
+        self.since = clock()
+        self.seq = 0
+        """Moves with everything that happens."""
+        self.calls = self.failures = self.refused = 0
+        self.hosts: deque[HostNote] = deque(maxlen=MOST_HOSTS)
+        self.servers = ServerNotes()
+        self.audience = Audience()
+        self.find_spec: FindSpec | None = None
+        """Set by whoever knows: the names of arguments are shown where their tool declares them."""
+        self._moved: dict[Topic, int] = {}
+        self._fresh: list[CallNote] = []
+        self._ring: deque[CallNote] = deque(maxlen=most)
+        self._sessions: OrderedDict[Principal, SessionNote] = OrderedDict()
+        self._tools: dict[tuple[str, str], Tally] = {}
+        self._aliases = Aliases(secrets.token_bytes(32))
+        self._takers: dict[type, Callable[[Any], None]] = {
+            ToolInvoked: self._call,
+            RequestEnded: self._call,
+            LinkChanged: self._link,
+            LevelChanged: self._level,
+            LevelFollowed: self._level,
+            PersonAsked: self._asked,
+            PersonAnswered: self._asked,
+            CatalogChanged: self._drift,
+            ToolsQuarantined: self._drift,
+            ToolsApproved: self._drift,
+            ConfigApplied: self._config,
+            HostAsked: self._host,
+        }
+
+    def note(self, event: object) -> None:
+        """Take an event: a sink."""
+        take = self._takers.get(type(event))
+        if take is not None:
+            self.seq += 1
+            take(event)
+            if self.audience:
+                self.audience.stir()
+
+    def recent(self) -> Iterator[CallNote]:
+        """The calls that are kept, newest first."""
+        self.take_in()
+        return reversed(self._ring)
+
+    def call(self, seq: int) -> CallNote | None:
+        return next((note for note in self.recent() if note.seq == seq), None)
+
+    @property
+    def kept(self) -> int:
+        self.take_in()
+        return len(self._ring)
+
+    def since_seq(self, seq: int, most: int) -> list[CallNote] | None:
+        """The calls after this number, oldest first. None where they are more than that, or not all kept."""
+        self.take_in()
+        found: list[CallNote] = []
+        for note in reversed(self._ring):
+            if note.seq <= seq:
+                return found[::-1]
+            if len(found) == most:
+                return None
+            found.append(note)
+        whole = self.calls == len(self._ring)
+        return found[::-1] if whole else None
+
+    def topics(self, seq: int) -> tuple[Topic, ...]:
+        """What has changed after this number."""
+        return tuple(topic for topic, moved in self._moved.items() if moved > seq)
+
+    def sessions(self) -> dict[Principal, SessionNote]:
+        """The last active first."""
+        self.take_in()
+        return dict(reversed(self._sessions.items()))
+
+    def session(self, principal: Principal) -> SessionNote:
+        self.take_in()
+        return self._sessions.get(principal) or SessionNote()
+
+    def tools(self) -> dict[tuple[str, str], Tally]:
+        """By server and name."""
+        self.take_in()
+        return self._tools
+
+    def take_in(self) -> None:
+        """Put the calls that were put aside where they belong."""
+        if self._fresh:
+            fresh, self._fresh = self._fresh, []
+            for note in fresh:
+                self._take(note)
+
+    def _call(self, event: ToolInvoked | RequestEnded) -> None:
+        self._fresh.append(note_of(event, self.seq))
+        self._moved["calls"] = self._moved["tools"] = self.seq
+        if len(self._fresh) >= MOST_FRESH:
+            self.take_in()
+
+    def _take(self, note: CallNote) -> None:
+        self._redact(note)
+        self._ring.append(note)
+        self.calls += 1
+        self.failures += note.failed
+        self.refused += bool(note.rule)
+        session = self._session(note.principal)
+        session.calls += 1
+        session.failures += note.failed
+        session.refused += bool(note.rule)
+        session.last = note.at
+        if note.server and note.method == TOOL_CALL:
+            self._tally(note).add(note.outcome, note.seconds, note.at, failed=note.failed)
+
+    def _redact(self, note: CallNote) -> None:
+        """What callers can write freely has an alias from here on: names that lead nowhere, addresses, and the names of
+        arguments that nobody declares."""
+        aliases, called = self._aliases, note.method == TOOL_CALL
+        spec = self.find_spec(note.principal, note.name) if called and self.find_spec is not None else None
+        note.arguments = aliases.shapes(note.arguments, spec)
+        if not note.server:
+            note.name = aliases.of(note.name)
+            # That there is no such tool, or prompt, repeats its name.
+            note.message = note.fix = ""
+        elif not called:
+            note.name = aliases.subject(note.method, note.name)
+
+    def _session(self, principal: Principal) -> SessionNote:
+        found = self._sessions.get(principal)
+        if found is None:
+            found = self._sessions[principal] = SessionNote()
+            if len(self._sessions) > MOST_SESSIONS:
+                self._sessions.popitem(last=False)
+        else:
+            self._sessions.move_to_end(principal)
+        return found
+
+    def _tally(self, note: CallNote) -> Tally:
+        found = self._tools.get((note.server, note.name))
+        if found is None:
+            key = (note.server, note.name) if len(self._tools) < MOST_TOOLS else REST
+            found = self._tools.setdefault(key, Tally())
+        return found
+
+    def _link(self, event: LinkChanged) -> None:
+        self.servers.note(event)
+        self._moved["servers"] = self.seq
+
+    def _level(self, event: LevelChanged | LevelFollowed) -> None:
+        self.take_in()
+        self._session(event.principal)
+        self._moved["sessions"] = self.seq
+
+    def _asked(self, _event: PersonAsked | PersonAnswered) -> None:
+        self._moved["asks"] = self.seq
+
+    def _drift(self, _event: CatalogChanged | ToolsQuarantined | ToolsApproved) -> None:
+        self._moved["drift"] = self._moved["servers"] = self.seq
+
+    def _config(self, event: ConfigApplied) -> None:
+        self.servers.forget((*event.added, *event.removed))
+        self._moved["servers"] = self._moved["drift"] = self.seq
+
+    def _host(self, event: HostAsked) -> None:
+        self.hosts.append(host_note(event, self._aliases))
+        self._moved["servers"] = self.seq
