@@ -18,11 +18,15 @@ _OURS = {"bascule-nursery", "bascule-keeper"}
 """The nursery is there from the first server on. A keeper is gone a moment after its server, which nobody waits for."""
 
 
+_BROWSER = {"chromium", "chrome_crashpad", "chrome_crashpad_handler"}
+"""A browser has processes of its own coming and going. It is there for a whole module of tests, whose fixture ends it."""
+
+
 def children() -> frozenset[int]:
     """The pids of all beneath us, but for the nursery and its keepers. The kernel's own lists cost microseconds, walking
     all processes milliseconds."""
     # What has no name has ended just now.
-    return frozenset(pid for pid in descendants() if name_of(pid) not in {*_OURS, ""})
+    return frozenset(pid for pid in descendants() if name_of(pid) not in {*_OURS, *_BROWSER, ""})
 
 
 def keepers() -> frozenset[int]:

@@ -127,7 +127,9 @@ def many_calls(feed: Feed, number: int, names: Sequence[str] = ("notes_search", 
         name = names[each % len(names)]
         server = name.partition("_")[0]
         steps = {"resolve": 1e-5, "validate": 2e-5, "decide": 4e-5, "lease": 1e-5, "send": 0.002 + each % 7 / 100}
-        outcome = ToolResult(raw={"content": []}, server=server, tool=name.partition("_")[2], lane=Lane.OPEN)
+        outcome = ToolResult(
+            raw={"content": []}, server=server, tool=name.partition("_")[2], lane=Lane.OPEN, steps=steps
+        )
         feed.note(
             ToolInvoked(
                 tool=name,

@@ -67,6 +67,9 @@ def dashboard(
     async def lost(request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException) and error.status_code != 404:
             return PlainTextResponse(error.detail, error.status_code, error.headers)
+        # Who asks for a file may be anybody, and a page shows what only some may see.
+        if request.url.path.startswith(STATIC):
+            return PlainTextResponse("there is no such file", 404)
         return await pages.missing(request)
 
     def turned(words: str, status: int) -> Response:

@@ -1,0 +1,174 @@
+"""The dashboard in a real browser: what it shows, lives through and asks for."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from support.dashboards import ShownOffice, a_day, many_calls, office, shown
+from support.waiting import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def browser() -> AsyncGenerator[Browser]:
+    if not Path(CHROMIUM).exists():
+        pytest.skip("chromium is not installed")
+    async with async_playwright() as playwright:
+        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        await made.close()
+
+
+@asynccontextmanager
+async def looking(browser: Browser, found: ShownOffice, **context: Any) -> AsyncGenerator[Page]:
+    """A page of the dashboard. Whatever it asks of another origin, and whatever its console complains of, fails."""
+    wrong: list[str] = []
+    opened = await browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context})
+    page = await opened.new_page()
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda asked: None if asked.url.startswith(found.origin) else wrong.append(asked.url))
+    try:
+        await page.goto(found.address.opening)
+        assert page.url == found.address.plain
+        yield page
+    finally:
+        await opened.close()
+    assert not [each for each in wrong if "ERR_" not in each], wrong
+
+
+async def path_of_session(page: Page, user: str) -> str:
+    href = await page.locator("#latest th a", has_text=user).first.get_attribute("href")
+    assert href is not None
+    return href
+
+
+async def test_a_call_appears_while_one_looks(browser: Browser):
+    async with shown(*office()) as found, looking(browser, found) as page:
+        await expect(page.locator("#calls .empty")).to_contain_text("No call yet")
+        await expect(page.locator("#live")).to_have_text("live")
+        await found.session().call("notes_search", {"words": "a"})
+        await expect(page.locator("#calls a.call .name")).to_have_text("notes_search")
+        await expect(page.locator("#servers")).to_contain_text("notes")
+
+
+async def test_the_ladder_moves_and_says_what_is_blocked(browser: Browser):
+    async with shown(*office()) as found, looking(browser, found) as page:
+        await found.session().call("notes_search", {"words": "a"})
+        await page.goto(found.origin + await path_of_session(page, "alice"))
+        await expect(page.locator(".rung.now .level")).to_have_text("public")
+        await expect(page.locator("#live")).to_have_text("live")
+        await found.session().call("crm_customer", {"name": "Grey"})
+        await expect(page.locator(".rung.now .level")).to_have_text("confidential")
+        await expect(page.locator("#blocked")).to_contain_text("web_fetch")
+        await page.locator("#what-if a", has_text="secret").click()
+        await expect(page.locator("#what-if table")).to_contain_text("notes_add")
+
+
+async def test_a_call_that_waits_is_let_go_on(browser: Browser):
+    async with shown(*office()) as found, looking(browser, found) as page:
+        await expect(page.locator("#live")).to_have_text("live")
+        call = asyncio.ensure_future(found.session().call("mail_send", {"to": "ann", "text": "hi"}))
+        await expect(page.locator(".ask pre")).to_contain_text("ann")
+        await page.get_by_role("button", name="Let it go on").click()
+        assert (await call).text == "sent 2 to ann"
+        await expect(page.locator(".ask")).to_have_count(0)
+
+
+async def test_it_is_found_and_moved_through_by_keys(browser: Browser):
+    async with shown(*office()) as found:
+        await a_day(found)
+        async with looking(browser, found) as page:
+            await page.keyboard.press("/")
+            await page.keyboard.type("outcome:denied")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("h1")).to_contain_text("outcome:denied")
+            await expect(page.locator("a.call")).to_have_count(2)
+            await page.keyboard.press("j")
+            await page.keyboard.press("j")
+            await expect(page.locator("a.call").nth(1)).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#detail #call")).to_contain_text("data_stays_in")
+            await page.keyboard.press("Escape")
+            await expect(page.locator("#detail #call")).to_have_count(0)
+            await expect(page.locator("a.call").nth(1)).to_be_focused()
+            await page.keyboard.press("ArrowUp")
+            await expect(page.locator("a.call").nth(0)).to_be_focused()
+
+
+async def test_it_comes_back_after_a_restart_and_says_so_while_it_is_away(browser: Browser):
+    async with shown(*office()) as found:
+        port = found.port
+        opened = await browser.new_context()
+        page = await opened.new_page()
+        await page.goto(found.address.opening)
+        await expect(page.locator("#live")).to_have_text("live")
+    await expect(page.locator("#live")).to_contain_text("away")
+    async with shown(*office(), port=port) as again:
+        await expect(page.locator("#live")).to_have_text("live", timeout=15_000)
+        await again.session().call("notes_add", {"text": "a"})
+        await expect(page.locator("#calls a.call .name")).to_have_text("notes_add")
+        await opened.close()
+
+
+async def test_ten_thousand_calls_are_a_page_of_bounded_size(browser: Browser):
+    async with shown(*office()) as found:
+        many_calls(found.feed, 10_000)
+        async with looking(browser, found) as page:
+            await page.goto(f"{found.address.plain}/calls")
+            await expect(page.locator("#range")).to_contain_text("10,000 of 10,000 calls")
+            for _ in range(5):
+                many_calls(found.feed, 100)
+                await until(lambda: True)
+                await page.locator("#older").scroll_into_view_if_needed()
+            assert await page.evaluate("document.querySelectorAll('*').length") < 6000
+            assert await page.evaluate("window.basculeLongTasks") < 50
+            await page.locator("#older").click()
+            await expect(page.locator("#newest")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_every_page_fits_a_phone_and_shuts_nobody_out(browser: Browser, scheme: str):
+    async with shown(*office()) as found:
+        await a_day(found)
+        async with looking(browser, found, color_scheme=scheme, viewport={"width": 380, "height": 800}) as page:
+            session = await path_of_session(page, "alice")
+            paths = [
+                "",
+                "/calls",
+                "/calls/1",
+                "/sessions",
+                "/tools",
+                "/catalog",
+                "/asks",
+                "/servers/notes",
+                "/search?q=a",
+            ]
+            for path in [*(f"/dashboard{each}" for each in paths), f"{session}?if=secret"]:
+                await page.goto(found.origin + path)
+                assert await page.evaluate("document.documentElement.scrollWidth") <= 380, path
+                found_wrong = (await Axe().run(page)).response["violations"]
+                serious = [each for each in found_wrong if each["impact"] in {"serious", "critical"}]
+                assert not serious, (path, [(each["id"], each["nodes"][0]["html"]) for each in serious])
+
+
+async def test_dark_is_dark_by_the_system_and_by_the_switch(browser: Browser):
+    async with shown(*office()) as found, looking(browser, found, color_scheme="dark") as page:
+        colour = "getComputedStyle(document.body).backgroundColor"
+        dark = await page.evaluate(colour)
+        await page.locator("#theme").click()
+        assert await page.evaluate(colour) != dark
+        await page.reload()
+        assert await page.evaluate(colour) != dark
+        await page.locator("#theme").click()
+        assert await page.evaluate(colour) == dark
