@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ async def test_a_call_is_shown_with_its_steps_and_without_its_values(tmp_path: P
     assert (row.name, row.server, row.outcome, row.lane, row.user) == ("work_act", "work", "ok", "open", "alice")
     assert [step.name for step in row.steps][:6] == ["resolve", "validate", "decide", "lease", "send", "read"]
     assert sum(step.seconds for step in row.steps) <= row.seconds + 0.001
-    assert all(one.start + one.seconds == pytest.approx(two.start) for one, two in zip(row.steps, row.steps[1:]))
+    assert all(one.start + one.seconds == pytest.approx(two.start) for one, two in pairwise(row.steps))
     assert detail is not None
     assert detail.arguments == {"path": "string[17]"}
     assert detail.result == ("text[29]",)
@@ -184,7 +185,7 @@ async def test_a_changed_tool_is_shown_with_its_diff_and_approved(state: Path, t
 
 async def waiting(seen: Watched) -> AskView:
     async with fail_after(10, "a call that waits"):
-        while not (asks := await seen.views.asks()):
+        while not (asks := await seen.views.asks()):  # noqa: ASYNC110 -- a page looks again and again too
             await asyncio.sleep(0.01)
     (ask,) = asks
     return ask
@@ -261,13 +262,13 @@ async def test_a_session_is_raised_by_hand_and_the_receipt_names_who_did(tmp_pat
 
 @pytest.mark.requirement("OBS-3")
 async def test_what_a_server_says_on_stderr_is_shown_without_secrets(tmp_path: Path):
-    life = {"tools/list": [listing(a_tool("act"))], "tools/call": [{"stderr": "my key is canary-5f1e77aa", **DONE}]}
+    life = {"tools/list": [listing(a_tool("act"))], "tools/call": [{"stderr": "my key is canary-5f1e77aa\n", **DONE}]}
     server = scripted(tmp_path, life)
     server = replace(server, transport=replace(server.transport, env={"KEY": "canary-5f1e77aa"}))
     async with watched(server) as seen:
         good(await alice(seen).call("work_act", {}))
         async with fail_after(10, "the log"):
-            while not any(line.kind == "stderr" for line in (await _server(seen, "work")).log):
+            while not any(line.kind == "stderr" for line in (await _server(seen, "work")).log):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         detail = await _server(seen, "work")
         assert await seen.views.server("none such") is None

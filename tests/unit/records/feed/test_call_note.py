@@ -17,7 +17,13 @@ def invoked(outcome: Any, **more: Any) -> ToolInvoked:
 
 def test_a_result_is_kept_by_its_shape():
     note = note_of(invoked(ToolResult({"content": [{"type": "text", "text": "abc"}]}, "work", "act", Lane.OPEN, {})), 3)
-    assert (note.seq, note.outcome, note.result, note.failed, note.method) == (3, "ok", ("text[3]",), False, "tools/call")
+    assert (note.seq, note.outcome, note.result, note.failed, note.method) == (
+        3,
+        "ok",
+        ("text[3]",),
+        False,
+        "tools/call",
+    )
 
 
 @pytest.mark.parametrize(("rule", "message"), [("data_stays_in", "no"), ("", "")])
@@ -34,7 +40,12 @@ def test_another_request_has_its_method():
 
 
 def test_shapes_are_bounded_and_nothing_of_the_server_is_repeated():
-    blocks: list[Any] = [{"type": "canary"}, "canary", {"type": "image", "data": "aa"}, *[{"type": "text", "text": ""}] * 9]
+    blocks: list[Any] = [
+        {"type": "canary"},
+        "canary",
+        {"type": "image", "data": "aa"},
+        *[{"type": "text", "text": ""}] * 9,
+    ]
     found = [*shapes_of({"content": blocks, "structuredContent": {"canary": 1}})]
     assert found[:4] == ["block", "value", "image[2]", "text[0]"]
     assert found[-2:] == ["… 4 more", "structured: object[1]"]
