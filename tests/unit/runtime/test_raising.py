@@ -98,6 +98,7 @@ async def test_a_raise_is_durable_closed_receipted_and_told(scene: Scene, place:
     record = await (await place.open()).begin(ALICE, 9.0)
     (receipt,) = scene.raising.receipts(ALICE)
     (event,) = scene.events
+    assert isinstance(event, LevelChanged)
     assert record.level is scene.ratchet().level is scene.ratchet().settled is CONFIDENTIAL
     assert scene.gates.closed == [(ALICE, CONFIDENTIAL)]
     assert (receipt.closed, receipt.twins, receipt.fence) == (
