@@ -2,34 +2,34 @@
 
 import asyncio
 
-from bascule.records.feed.audience import Audience
+from bascule.records.feed.watchers import Watchers
 from support.waiting import fail_after
 
 
 async def test_nothing_is_set_going_while_nobody_waits():
-    audience = Audience(pause=0.0)
-    audience.stir()
-    assert not audience
-    assert audience._timer is None
+    watchers = Watchers(pause=0.0)
+    watchers.stir()
+    assert not watchers
+    assert watchers._timer is None
 
 
 async def test_all_who_wait_are_woken_together():
-    audience = Audience(pause=0.0)
-    waiting = [asyncio.create_task(audience.wait()) for _ in range(3)]
+    watchers = Watchers(pause=0.0)
+    waiting = [asyncio.create_task(watchers.wait()) for _ in range(3)]
     await asyncio.sleep(0)
-    assert audience
+    assert watchers
     for _ in range(100):
-        audience.stir()
+        watchers.stir()
     async with fail_after(5):
         await asyncio.gather(*waiting)
-    assert not audience
+    assert not watchers
 
 
 async def test_one_who_leaves_leaves_no_timer_behind():
-    audience = Audience(pause=60)
-    waiting = asyncio.create_task(audience.wait())
+    watchers = Watchers(pause=60)
+    waiting = asyncio.create_task(watchers.wait())
     await asyncio.sleep(0)
-    audience.stir()
+    watchers.stir()
     waiting.cancel()
     await asyncio.wait((waiting,))
-    assert audience._timer is None
+    assert watchers._timer is None
