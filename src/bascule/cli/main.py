@@ -9,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from bascule.cli.completion_scripts import HIDDEN
 from bascule.cli.grammar import Parser, WrongWords
 from bascule.cli.help_command import show as show_help
 from bascule.cli.parser import build_parser
@@ -31,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> int:
     parser, words = build_parser(), sys.argv[1:] if argv is None else argv
+    if words[:1] == [HIDDEN]:
+        from bascule.cli.completing import tell  # noqa: PLC0415 -- only where a shell asks
+
+        return tell(parser, words[1:])
     try:
         options = parse(parser, words)
         if options.command == "help":
