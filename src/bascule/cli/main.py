@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -97,11 +97,21 @@ def run(options: argparse.Namespace) -> int:
     command = import_module(_module_of(options))
     try:
         # A command that serves says in its own way what it says.
-        with getattr(command, "words", nullcontext)(options):
+        with _progress(options), getattr(command, "words", nullcontext)(options):
             return _run(command, options)
     except BasculeError as error:
         print(explain(error), file=sys.stderr)
         return exit_codes.of_error(error)
+
+
+def _progress(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """What takes long says so: on a terminal, to a person."""
+    speaks = options.json or getattr(options, "follow", False) or getattr(options, "stdio", False)
+    if speaks or not sys.stderr.isatty() or getattr(options, "deed", None) == "serve":
+        return nullcontext()
+    from bascule.cli.progress import shown_for  # noqa: PLC0415 -- only where somebody looks
+
+    return shown_for(" ".join(filter(None, (options.command, getattr(options, "deed", None)))))
 
 
 def _run(command: ModuleType, options: argparse.Namespace) -> int:
