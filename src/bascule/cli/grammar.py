@@ -63,17 +63,15 @@ class Parser(argparse.ArgumentParser):
         self.words: dict[str, Parser] = {}
         """The commands, or the sub-commands of one, by name."""
         self.summaries: dict[str, str] = {}
-        self.settings: list[argparse.Action] = []
-        """The options and arguments, in their order."""
         self._adding: Any = None
         # An option is written out: what a short form stands for would change with every option that is added.
         kwargs = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **kwargs}
         super().__init__(*args, **kwargs)
 
-    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
-        added = super().add_argument(*args, **kwargs)
-        self.settings.append(added)
-        return added
+    @property
+    def settings(self) -> list[argparse.Action]:
+        """The options and arguments, in their order, those of groups that exclude each other too."""
+        return [action for action in self._actions if action.nargs != argparse.PARSER]
 
     def has_words(self, kind: str, *, required: bool = False) -> None:
         """What comes next is a word with options of its own: a `command`, or the `deed` of one."""

@@ -84,3 +84,12 @@ def test_what_an_example_is_for_stands_beside_it_or_below(monkeypatch: pytest.Mo
     assert ("it go\n      far" in shown) == (columns == "60")
     assert ("it go  far" in shown) == (columns != "60")
     assert "\n  it go --fast\n" in shown
+
+
+def test_options_that_exclude_each_other_are_known_like_all_others():
+    parser = Parser(prog="it")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--by-sea", action="store_true", help="slowly")
+    ways.add_argument("--by-air", action="store_true", help="loudly")
+    assert [action.option_strings[-1] for action in parser.settings] == ["--help", "--by-sea", "--by-air"]
+    assert "--by-air" in parser.format_help().partition("options:")[2]
