@@ -283,6 +283,7 @@ def test_every_make_target_shown_is_there():
         "docs/glossary.md",
         "docs/hands-on.md",
         "docs/identity.md",
+        "docs/importing.md",
         "docs/kit.md",
         "docs/lock.md",
         "docs/login.md",

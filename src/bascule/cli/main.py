@@ -25,6 +25,7 @@ _NAMES = (
     "audit",
     "new",
     "add",
+    "import",
     "run",
     "serve",
     "token",

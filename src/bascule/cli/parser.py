@@ -80,6 +80,13 @@ _ADD_EXAMPLES = """examples:
   bascule add server.json                                  as the official registry describes it; - reads stdin
   bascule add server.json --dry-run                        only shows what would be written"""
 
+_IMPORT_EXAMPLES = """examples:
+  bascule import                        what Claude, Cursor, VS Code, Gemini … have, and a diff; changes nothing
+  bascule import --write                writes it into bascule.yaml, and says how to undo that
+  bascule import --from cursor --only github --write       one server of one program
+  bascule import --from ~/old/.mcp.json                    of one file
+  bascule import --undo                 takes the last import back"""
+
 _RUN_EXAMPLES = """examples:
   bascule run records                   serves the entry `records` with `type: server`, until Ctrl-C
   bascule run records --socket /run/records.sock     at a socket file: for a twin without a network
@@ -131,7 +138,7 @@ def build_parser() -> argparse.ArgumentParser:
         )
         if name in {"new", "sandbox"}:
             _add_json(command)
-        elif name in {"audit", "add"}:
+        elif name in {"audit", "add", "import"}:
             _add_config(command)
         elif name in {"logs", "sessions"}:
             _add_filters(command)
@@ -164,6 +171,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_audit(add("audit", "show what was done, verify that nobody has changed the log of it", _AUDIT_EXAMPLES))
     _add_new(add("new", "write a working server of your own, to begin with", _NEW_EXAMPLES))
     _add_add(add("add", "write a server into the config: a command, a URL, or a server.json", _ADD_EXAMPLES))
+    _add_import(add("import", "take over the servers that other programs have configured", _IMPORT_EXAMPLES))
     serve = add("run", "serve a server of your own, as the config describes it, until Ctrl-C", _RUN_EXAMPLES)
     serve.add_argument("name", metavar="NAME", help="the server's name: an entry with `type: server`")
     serve.add_argument("--socket", metavar="PATH", help="at this socket file, and at no port")
@@ -230,6 +238,18 @@ def _add_add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--from", dest="source", choices=sources, help="which of a server.json's offers to take")
     command.add_argument("--replace", action="store_true", help="replace a server of the same name")
     command.add_argument("--dry-run", action="store_true", help="only show what would be written")
+
+
+def _add_import(command: argparse.ArgumentParser) -> None:
+    sources = (
+        "only of this program, or this file: claude-code, claude-desktop, cursor, vscode, gemini, codex, … or a path"
+    )
+    command.add_argument("--from", dest="sources", metavar="PROGRAM|FILE", action="append", default=[], help=sources)
+    command.add_argument("--only", metavar="NAME", action="append", default=[], help="only the server of this name")
+    command.add_argument("--write", action="store_true", help="write it; otherwise it is only shown")
+    kept = "copy credentials too: into .env beside the config, for you alone to read"
+    command.add_argument("--with-secrets", action="store_true", help=kept)
+    command.add_argument("--undo", action="store_true", help="take the last import into this config back")
 
 
 def _add_sessions(command: argparse.ArgumentParser) -> None:
