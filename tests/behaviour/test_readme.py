@@ -291,6 +291,7 @@ def test_every_make_target_shown_is_there():
         "docs/sandbox-server.md",
         "docs/security-model.md",
         "docs/sessions.md",
+        "docs/snippets.md",
         "docs/store.md",
         "docs/testing.md",
         "docs/typed.md",

@@ -17,6 +17,7 @@ _NAMES = (
     "prompt",
     "inspect",
     "stubs",
+    "snippet",
     "approve",
     "doctor",
     "up",

@@ -27,6 +27,12 @@ _STUBS_EXAMPLES = """examples:
   bascule stubs --out tools.py --check  exits with 1 if the tools have changed since
   bascule stubs --server github         those of one server, on stdout"""
 
+_SNIPPET_EXAMPLES = """examples:
+  bascule snippet pydantic-ai > agent.py    a program that calls a tool of yours; langchain, openai, claude, …
+  bascule snippet plain --tool notes_search with this tool; without a framework
+  bascule snippet langchain --offline       asks no server
+  bascule snippet cursor                    the entry by which an MCP client has all of your servers"""
+
 _APPROVE_EXAMPLES = """examples:
   bascule approve files                 shows every tool of the server, asks, and locks it in bascule.lock
   bascule approve                       the same for what is new or changed at the servers that are locked
@@ -158,10 +164,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_timeout(prompt)
     inspect = add("inspect", "show all that is known of a server or a tool", _INSPECT_EXAMPLES)
     inspect.add_argument("name", metavar="NAME", help="a server's name, or a tool's exposed name")
-    stubs = add("stubs", "write the tools as a typed Python module, for an editor", _STUBS_EXAMPLES)
-    stubs.add_argument("--out", metavar="FILE", help="the module to write; default: stdout")
-    stubs.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
-    stubs.add_argument("--server", metavar="NAME", action="append", default=[], help="only the tools of this server")
+    _add_stubs(add("stubs", "write the tools as a typed Python module, for an editor", _STUBS_EXAMPLES))
+    _add_snippet(add("snippet", "print a program that uses the tools in a framework", _SNIPPET_EXAMPLES))
     _add_approve(add("approve", "look at new and changed tools, and lock them as they are", _APPROVE_EXAMPLES))
     doctor = add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
     doctor.add_argument("--reap", action="store_true", help="first remove boxes that killed runtimes have left")
@@ -238,6 +242,21 @@ def _add_add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--from", dest="source", choices=sources, help="which of a server.json's offers to take")
     command.add_argument("--replace", action="store_true", help="replace a server of the same name")
     command.add_argument("--dry-run", action="store_true", help="only show what would be written")
+
+
+def _add_stubs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--out", metavar="FILE", help="the module to write; default: stdout")
+    command.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
+    command.add_argument("--server", metavar="NAME", action="append", default=[], help="only the tools of this server")
+
+
+def _add_snippet(command: argparse.ArgumentParser) -> None:
+    frameworks = ("pydantic-ai", "langchain", "openai", "claude", "weakincentives", "plain")
+    clients = ("claude-code", "claude-desktop", "cursor", "vscode", "gemini")
+    told = f"a framework: {', '.join(frameworks)}; or an MCP client: {', '.join(clients)}"
+    command.add_argument("framework", metavar="FRAMEWORK", choices=(*frameworks, *clients), help=told)
+    command.add_argument("--tool", metavar="NAME", help="the tool to call; default: one that only reads")
+    command.add_argument("--offline", action="store_true", help="do not ask the servers for their tools")
 
 
 def _add_import(command: argparse.ArgumentParser) -> None:
