@@ -280,6 +280,7 @@ def test_every_make_target_shown_is_there():
         "README.md",
         "docs/deployment.md",
         "docs/design.md",
+        "docs/first-five-minutes.md",
         "docs/glossary.md",
         "docs/hands-on.md",
         "docs/identity.md",
