@@ -46,6 +46,12 @@ _STUBS = """\
   bascule stubs --out tools.py --check  exits with 1 if the tools have changed since
   bascule stubs --server github  those of one server, on stdout"""
 
+_SNIPPET = """\
+  bascule snippet pydantic-ai > agent.py  a program that calls a tool of yours; langchain, openai, claude, …
+  bascule snippet plain --tool notes_search  with this tool; without a framework
+  bascule snippet langchain --offline  asks no server
+  bascule snippet cursor  the entry by which an MCP client has all of your servers"""
+
 
 def add_commands(parser: Parser) -> None:
     add_common(parser.word("up", "link to every server, show how each stands, follow edits", _UP))
@@ -59,6 +65,7 @@ def add_commands(parser: Parser) -> None:
     logout.add_argument("name", metavar="SERVER", help="the server's name")
     _logs(parser)
     _stubs(parser)
+    _snippet(parser)
 
 
 def _read(parser: Parser) -> None:
@@ -105,3 +112,13 @@ def _stubs(parser: Parser) -> None:
     command.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
     told = "only the tools of this server"
     command.add_argument("--server", metavar="SERVER", action="append", default=[], help=told)
+
+
+def _snippet(parser: Parser) -> None:
+    frameworks = ("pydantic-ai", "langchain", "openai", "claude", "weakincentives", "plain")
+    clients = ("claude-code", "claude-desktop", "cursor", "vscode", "gemini")
+    command = add_common(parser.word("snippet", "print a program that uses the tools in a framework", _SNIPPET))
+    told = f"a framework: {', '.join(frameworks)}; or an MCP client: {', '.join(clients)}"
+    command.add_argument("framework", metavar="FRAMEWORK", choices=(*frameworks, *clients), help=told)
+    command.add_argument("--tool", metavar="TOOL", help="the tool to call; default: one that only reads")
+    command.add_argument("--offline", action="store_true", help="do not ask the servers for their tools")

@@ -10,6 +10,13 @@ _ADD = """\
   bascule add server.json  as the official registry describes it; - reads stdin
   bascule add server.json --dry-run  only shows what would be written"""
 
+_IMPORT = """\
+  bascule import  what Claude, Cursor, VS Code, Gemini … have, and a diff; changes nothing
+  bascule import --write  writes it into bascule.yaml, and says how to undo that
+  bascule import --from cursor --only github --write  one server of one program
+  bascule import --from ~/old/.mcp.json  of one file
+  bascule import --undo  takes the last import back"""
+
 _LIST = """\
   bascule list  every tool of every server in the config of this folder
   bascule list --config ~/.mcp.json  the same for another file
@@ -31,6 +38,7 @@ _DOCTOR = """\
 
 def add_commands(parser: Parser) -> None:
     _add(parser)
+    _import(parser)
     _list(parser)
     _call(parser)
     _doctor(parser)
@@ -50,6 +58,18 @@ def _add(parser: Parser) -> None:
     command.add_argument("--from", dest="source", choices=sources, help="which of a server.json's offers to take")
     command.add_argument("--replace", action="store_true", help="replace a server of the same name")
     command.add_argument("--dry-run", action="store_true", help="only show what would be written")
+
+
+def _import(parser: Parser) -> None:
+    summary = "take over the servers that other programs have configured"
+    command = add_config(parser.word("import", summary, _IMPORT))
+    told = "only of this program, or this file: claude-code, claude-desktop, cursor, vscode, gemini, codex, … or a path"
+    command.add_argument("--from", dest="sources", metavar="PROGRAM|FILE", action="append", default=[], help=told)
+    command.add_argument("--only", metavar="NAME", action="append", default=[], help="only the server of this name")
+    command.add_argument("--write", action="store_true", help="write it; otherwise it is only shown")
+    kept = "copy credentials too: into .env beside the config, for you alone to read"
+    command.add_argument("--with-secrets", action="store_true", help=kept)
+    command.add_argument("--undo", action="store_true", help="take the last import into this config back")
 
 
 def _list(parser: Parser) -> None:
