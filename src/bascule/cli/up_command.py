@@ -15,6 +15,7 @@ from bascule.cli import exit_codes
 from bascule.cli.dashboards import alone, feed_for
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import acting_for, read_config, running
+from bascule.cli.progress import settled
 from bascule.cli.up_rows import Rows
 from bascule.cli.up_views import View, view_for
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
@@ -53,6 +54,8 @@ async def run(options: argparse.Namespace) -> int:
     with until_stopped(partial(happenings.put_nowait, Sign.STOP)):
         async with running(options, sinks=sinks, watch=True, config=config) as runtime:
             session = runtime.session(*acting_for(options))
+            # The rows say what is waited for from here on.
+            settled()
             async with _dashboard(options, runtime, feed):
                 try:
                     code = await Watch(session, happenings, view).run()

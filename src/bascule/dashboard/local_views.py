@@ -267,7 +267,7 @@ class LocalViews:
     async def _happening(self) -> None:
         try:
             async with asyncio.timeout(HEARTBEAT):
-                await self._feed.audience.wait()
+                await self._feed.watchers.wait()
         except TimeoutError:
             return
 

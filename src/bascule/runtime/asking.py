@@ -37,6 +37,7 @@ class Asking:
         self,
         on_ask: OnAsk | None = None,
         limit: float = LONGEST_WAIT,
+        *,
         tell: Callable[[PersonAsked | PersonAnswered], None] = _untold,
         clock: Callable[[], float] = time.time,
     ) -> None:

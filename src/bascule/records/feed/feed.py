@@ -25,11 +25,11 @@ from bascule.core.events import (
 from bascule.core.principal import Principal
 from bascule.core.tool import ToolSpec
 from bascule.records.audit_alias import Aliases
-from bascule.records.feed.audience import Audience
 from bascule.records.feed.call_note import TOOL_CALL, CallNote, note_of
 from bascule.records.feed.hosts import HostNote, host_note
 from bascule.records.feed.server_note import ServerNotes
 from bascule.records.feed.tally import Tally
+from bascule.records.feed.watchers import Watchers
 
 MOST_CALLS = 10_000
 """Calls that are kept to be looked at. Each takes about a kilobyte and a half."""
@@ -76,7 +76,7 @@ class Feed:
         self.calls = self.failures = self.refused = 0
         self.hosts: deque[HostNote] = deque(maxlen=MOST_HOSTS)
         self.servers = ServerNotes()
-        self.audience = Audience()
+        self.watchers = Watchers()
         self.find_spec: FindSpec | None = None
         """Set by whoever knows: the names of arguments are shown where their tool declares them."""
         self._moved: dict[Topic, int] = {}
@@ -106,8 +106,8 @@ class Feed:
         if take is not None:
             self.seq += 1
             take(event)
-            if self.audience:
-                self.audience.stir()
+            if self.watchers:
+                self.watchers.stir()
 
     def recent(self) -> Iterator[CallNote]:
         """The calls that are kept, newest first."""

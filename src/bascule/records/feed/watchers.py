@@ -6,7 +6,7 @@ PAUSE = 0.25
 """Seconds for which changes are gathered before anybody is told."""
 
 
-class Audience:
+class Watchers:
     """Those that wait. Costs nothing while there are none."""
 
     def __init__(self, pause: float = PAUSE) -> None:

@@ -1,0 +1,22 @@
+"""What people do wrong is told, and nothing is raised."""
+
+from pathlib import Path
+
+from bascule.core.sensitivity import DataSensitivity
+from support.runtime import obeying
+from support.watched import watched
+
+
+async def test_what_cannot_be_done_says_why(tmp_path: Path):
+    async with watched(obeying(tmp_path / "log")) as seen:
+        deeds = [
+            await seen.deeds.approve("work", {"act": "d"}, by="olga"),
+            await seen.deeds.answer("none", agree=True, by="olga"),
+            await seen.deeds.raise_session("x", DataSensitivity.SECRET, by="olga"),
+        ]
+        assert seen.runtime.oversight.desk.attended
+
+    assert not any(deed.ok for deed in deeds)
+    assert all(deed.told for deed in deeds)
+    assert deeds[0].error is not None
+    assert deeds[0].error.code == "BSC-100"
