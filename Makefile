@@ -33,11 +33,11 @@ $(READY): uv.lock pyproject.toml .ci/setup
 	@.ci/setup
 	@touch $@
 
-run: setup ## the gateway in front of the built-in servers, at http://127.0.0.1:8470/mcp; Ctrl-C ends it
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/bascule serve --dev --config examples/builtin/bascule.yaml $(OPTIONS)
+run: setup ## the gateway on the built-in servers with a few small agents at work; Ctrl-C ends it
+	@$(BIN)/bascule serve --demo $(OPTIONS)
 
-demo: setup ## start the built-in servers, make governed calls, print what happens, end
-	@$(BIN)/python -m bascule.demo
+demo: setup ## watch an agent read private data, go on working, and fail to leak it; takes seconds
+	@$(BIN)/bascule demo
 
 test: lint ## everything: format, lint, types, layers, all tests, branch coverage
 	@mkdir -p build && rm -f $(SKIPS)*

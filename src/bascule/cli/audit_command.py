@@ -17,15 +17,10 @@ from bascule.cli.explain import json_line
 from bascule.cli.opening import store_of
 from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
-from bascule.records.audit_check import check_log
-from bascule.records.audit_damage import AuditCheck
+from bascule.records.audit_check import check_state
 from bascule.records.audit_reading import AuditReading, Entry
 from bascule.store.anchors import Anchor
 from bascule.store.audit_folder import AuditFolder
-from bascule.store.audit_key import NAME, audit_key
-from bascule.store.interface import Store
-from bascule.store.key_files import FOLDER as KEYS
-from bascule.store.key_files import KeyFiles
 
 _ANCHOR = re.compile(r"([0-9a-f]{16}-\d{4}):(\d{1,18}):([0-9a-f]{64})")
 
@@ -62,23 +57,9 @@ async def _export(options: argparse.Namespace) -> int:
 async def _verify(options: argparse.Namespace) -> int:
     given = [_anchor(text) for text in options.anchor]
     async with store_of(options) as (store, _):
-        check = await check_of(store, given)
+        check = await check_state(state_folder(os.environ), store, given)
     print(json_line(check_shape(check)) if options.json else check_text(check))
     return exit_codes.OK if check.ok else exit_codes.TOOL_FAILED
-
-
-async def check_of(store: Store, given: list[Anchor]) -> AuditCheck:
-    """Verify the log of this state folder. Raises `StoreError` where its key is gone."""
-    state = state_folder(os.environ)
-    folder = AuditFolder(state)
-    # In this order: what begins later is not known here, what is known here has its anchor in the store by now.
-    slots = list(folder.files())
-    sealed = await store.anchors.sealed()
-    keys = KeyFiles(state / KEYS)
-    if not slots and not given and keys.read(NAME) is None:
-        return AuditCheck((), elsewhere=len(sealed))
-    key = audit_key(keys, make=False)
-    return await asyncio.to_thread(check_log, folder, slots, key, sealed, given)
 
 
 def wanted(entries: Iterable[Entry], options: argparse.Namespace) -> Iterator[Entry]:

@@ -1,7 +1,11 @@
 """The words of the commands one meets first."""
 
 from bascule.cli.grammar import Parser
-from bascule.cli.settings import add_common, add_config, add_timeout
+from bascule.cli.settings import add_common, add_config, add_json, add_timeout
+
+_DEMO = """\
+  bascule demo  in a few seconds, without a config, a key, Docker or a network
+  bascule demo --json | jq .ok  each step, and whether it went as told; exits with 1 if one did not"""
 
 _ADD = """\
   bascule add time -- uvx mcp-server-time==2026.10.19  a command
@@ -37,6 +41,7 @@ _DOCTOR = """\
 
 
 def add_commands(parser: Parser) -> None:
+    add_json(parser.word("demo", "watch an agent read private data, work on, and fail to leak it", _DEMO))
     _add(parser)
     _import(parser)
     _list(parser)

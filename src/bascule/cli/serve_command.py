@@ -7,8 +7,8 @@ import signal
 import socket
 import sys
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import msgspec
@@ -24,6 +24,7 @@ from bascule.config.secrets_in import secrets_in
 from bascule.config.state import state_folder
 from bascule.config.urls import url_flaw
 from bascule.core.errors import BasculeError, ConfigError, UsageError
+from bascule.core.events import Sink
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.gateway.inner_address import listen_within
@@ -71,6 +72,15 @@ def words(options: argparse.Namespace) -> Generator[None]:
 
 
 async def run(options: argparse.Namespace) -> int:
+    if not options.demo:
+        return await _served(options)
+    from bascule.cli.serve_demo import arranged  # noqa: PLC0415 -- few gateways are for show
+
+    with arranged(options):
+        return await _served(options)
+
+
+async def _served(options: argparse.Namespace) -> int:
     config = read_config(options)
     options.masking.mask = Mask(secrets_in(config)).text
     door = door_of(options, config)
@@ -80,7 +90,7 @@ async def run(options: argparse.Namespace) -> int:
     with listen(door) as listening, _listening_within(options) as within:
         if config.gateway.workers > 1:
             return await _by_workers(options, config, door, (listening, within))
-        made = Runtime(config, sinks=(tell_raised,), for_clients=True)
+        made = Runtime(config, sinks=_told_of(options), for_clients=True)
         if config.path is not None:
             made.watch()
         async with made as runtime:
@@ -93,8 +103,34 @@ async def run(options: argparse.Namespace) -> int:
                 else:
                     app = gateway_of(runtime, door)
                     _announce(options, door, config)
-                    await serve(app, listening, stopping.follow)
+                    async with _company(options, runtime, door) as leave:
+                        await serve(app, listening, lambda stop: stopping.follow(_one_then_other(leave, stop)))
     return exit_codes.OK
+
+
+def _told_of(options: argparse.Namespace) -> tuple[Sink, ...]:
+    """What happens at a gateway for show is shown elsewhere, so that its last line stays where it can be found."""
+    return () if options.demo else (tell_raised,)
+
+
+@asynccontextmanager
+async def _company(options: argparse.Namespace, runtime: Runtime, door: Door) -> AsyncGenerator[Callable[[], None]]:
+    """Whoever is at work beside it, and how they are told to leave: before it stops, since it waits for their calls."""
+    if not options.demo:
+        yield lambda: None
+        return
+    from bascule.cli.serve_demo import busy  # noqa: PLC0415 -- as above
+
+    async with busy(runtime, door) as leave:
+        yield leave
+
+
+def _one_then_other(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        one()
+        other()
+
+    return both
 
 
 async def _beside_others(
@@ -216,7 +252,7 @@ def door_of(options: argparse.Namespace, config: RuntimeConfig) -> Door:
         raise UsageError(f"--url {flaw}")
     settings = replace(settings, host=options.host or settings.host, port=options.port or settings.port)
     development = Principal(*acting_for(options)) if options.dev else None
-    return Door(settings, options.url, development)
+    return Door(settings, options.url, development, getattr(options, "guests", None))
 
 
 def _announce(options: argparse.Namespace, door: Door, config: RuntimeConfig) -> None:

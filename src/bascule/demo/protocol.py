@@ -11,8 +11,27 @@ from typing import Any
 
 VERSION = "2026-07-28"
 
+LABELS = "dev.bascule/labels"
+"""Where a result says how private it is, for runtimes that believe its server."""
+
 Answers = Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]
 """By method: what a server offers beside tools, and how it answers."""
+
+
+class ToolError(Exception):
+    """Why a tool could not do what it was asked for, in words for the agent; and the facts, for programs."""
+
+    def __init__(self, text: str, **facts: Any) -> None:
+        super().__init__(text)
+        self.facts = facts
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What a tool gave, and how private it is."""
+
+    structured: Mapping[str, Any]
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +41,7 @@ class Tool:
     name: str
     description: str
     input_schema: Mapping[str, Any]
-    run: Callable[..., Mapping[str, Any]]
+    run: Callable[..., Mapping[str, Any] | Labelled]
     permissions: tuple[str, ...] = ()
     """What it may do, for those who want to know."""
 
@@ -65,11 +84,28 @@ def answer(server: Server, request: Mapping[str, Any]) -> dict[str, Any]:
         case "tools/list":
             return {"result": {"tools": [tool.definition() for tool in server.tools.values()], **_FRESH}}
         case "tools/call" if params.get("name") in server.tools:
-            return {"result": succeeded(server.tools[params["name"]].run(**params.get("arguments") or {}))}
+            return {"result": called(server.tools[params["name"]], params.get("arguments") or {})}
         case str(method) if method in server.others:
             return {"result": {**_FRESH, **server.others[method](params)}}
         case method:
             return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
+
+
+def called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a call."""
+    try:
+        given = tool.run(**arguments)
+    except ToolError as error:
+        return failed(str(error), error.facts)
+    if isinstance(given, Labelled):
+        return {**succeeded(given.structured), "_meta": {LABELS: [given.label]}}
+    return succeeded(given)
+
+
+def failed(text: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Why a tool gave nothing, as the result of a call."""
+    content = [{"type": "text", "text": text}]
+    return {"content": content, "structuredContent": {**facts}, "isError": True, "resultType": "complete"}
 
 
 def succeeded(structured: Mapping[str, Any]) -> dict[str, Any]:

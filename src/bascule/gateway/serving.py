@@ -13,6 +13,7 @@ from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway.app import PATH, Gateway
 from bascule.gateway.callers import Callers
+from bascule.gateway.guests import Guests
 from bascule.gateway.intake import Intake
 from bascule.gateway.old_sessions import OldSessions
 from bascule.gateway.session_seal import SessionSeal
@@ -31,6 +32,8 @@ class Door(msgspec.Struct, frozen=True):
     """Where clients reach it, if not where it listens: behind a proxy, say."""
     development: Principal | None = None
     """Who everybody is. Only this machine may ask then."""
+    guests: Guests | None = None
+    """Who is somebody else nevertheless."""
 
     @property
     def host(self) -> str:
@@ -69,7 +72,7 @@ def gateway_of(
     check_door(door)
     auth = door.settings.auth
     believes = verifiers_of(auth, door.known_as, None) if door.development is None else None
-    callers = Callers(runtime, believes, clock, development=door.development)
+    callers = Callers(runtime, believes, clock, development=door.development, guests=door.guests)
     named = urlsplit(door.known_as)
     rules = HouseRules(
         hosts=(named.hostname or "",),

@@ -1,8 +1,10 @@
 """Verifies an audit log: every chain from its first record to its last, and each against its anchors."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from bascule.records.audit_damage import AuditCheck, Damage, ProvenBy, WriterCheck
 from bascule.records.audit_reading import open_files, whole_lines
@@ -10,8 +12,25 @@ from bascule.records.audit_walk import Walk
 from bascule.store.anchors import Anchor, read_anchor
 from bascule.store.audit_chain import Macs
 from bascule.store.audit_folder import AuditFolder, writer_of
+from bascule.store.audit_key import NAME, audit_key
+from bascule.store.interface import Store
+from bascule.store.key_files import FOLDER as KEYS
+from bascule.store.key_files import KeyFiles
 
 Anchors = dict[str, list[Anchor]]
+
+
+async def check_state(state: Path, store: Store, given: Sequence[Anchor] = ()) -> AuditCheck:
+    """Verify the log of a state folder. Raises `StoreError` where its key is gone."""
+    folder = AuditFolder(state)
+    # In this order: what begins later is not known here, what is known here has its anchor in the store by now.
+    slots = list(folder.files())
+    sealed = await store.anchors.sealed()
+    keys = KeyFiles(state / KEYS)
+    if not slots and not given and keys.read(NAME) is None:
+        return AuditCheck((), elsewhere=len(sealed))
+    key = audit_key(keys, make=False)
+    return await asyncio.to_thread(check_log, folder, slots, key, sealed, given)
 
 
 def check_log(

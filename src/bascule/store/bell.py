@@ -40,6 +40,8 @@ class Bell:
             except (FileNotFoundError, FileExistsError):
                 continue  # another one has just taken the last bell down, and the folder with it
             except OSError:
+                with suppress(OSError):
+                    self._folder.rmdir()  # it was made for nothing
                 return
 
     def ring(self) -> None:

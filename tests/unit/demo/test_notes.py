@@ -1,11 +1,10 @@
 """The built-in server that keeps notes."""
 
-from dataclasses import replace
-
 import pytest
 
+from bascule.config import ServerConfig
 from bascule.demo.notes import ALL, Notebook, tools
-from bascule.demo.tour import servers
+from bascule.demo.stage import built_in
 from bascule.links.terms import Era
 from support.runtime import at_work, good, well
 
@@ -45,7 +44,7 @@ def test_its_tools_are_those_of_one_notebook():
 
 @pytest.mark.parametrize("era", ["old", "new"])
 async def test_its_notes_can_be_read_and_summed_up_in_either_era(era: Era):
-    async with at_work(replace(servers()["notes"], era=era)) as session:
+    async with at_work(ServerConfig("notes", built_in("notes"), era=era)) as session:
         assert well(await session.read(ALL)).text == "No notes yet."
         good(await session.call("notes_add", {"text": "The bridge is down."}))
         assert well(await session.read(ALL)).text == "The bridge is down."

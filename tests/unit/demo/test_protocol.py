@@ -2,13 +2,14 @@
 
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bascule.demo.protocol import VERSION, Tool, serve
-from bascule.demo.tour import servers
+from bascule.compliance.labels import LABELS_KEY
+from bascule.config import ServerConfig
+from bascule.demo.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
+from bascule.demo.stage import built_in
 from bascule.links.terms import Era
 from bascule.wire.stamp import NEW_VERSIONS
 from support.runtime import at_work, good
@@ -96,13 +97,34 @@ def test_what_it_offers_beside_tools_is_declared_and_answered(
     assert (answered["contents"], answered["resultType"]) == (["a://1"], "complete")
 
 
+def test_labels_stand_where_a_runtime_looks_for_them():
+    assert LABELS == LABELS_KEY
+
+
 def test_it_says_nothing_to_a_notification(answers: Any):
     assert answers({"jsonrpc": "2.0", "method": "notifications/initialized"}) == []
 
 
+def test_a_result_says_how_private_it_is():
+    result = called(Tool("read", "Reads.", {}, lambda: Labelled({"n": 1}, "secret")), {})
+
+    assert (result["structuredContent"], result["_meta"]) == ({"n": 1}, {LABELS: ["secret"]})
+
+
+def test_a_tool_that_cannot_do_it_says_why_in_its_result():
+    def fail() -> dict[str, Any]:
+        raise ToolError("there is nobody", why="gone")
+
+    result = called(Tool("meet", "Meets.", {}, fail), {})
+
+    assert result["isError"] is True
+    assert result["content"] == [{"type": "text", "text": "there is nobody"}]
+    assert result["structuredContent"] == {"why": "gone"}
+
+
 @pytest.mark.parametrize(("era", "version"), [("old", "2025-11-25"), ("new", "2026-07-28")])
 async def test_a_runtime_can_use_it_in_either_era(era: Era, version: str):
-    async with at_work(replace(servers()["clock"], era=era)) as session:
+    async with at_work(ServerConfig("clock", built_in("clock"), era=era)) as session:
         good(await session.call("clock_now", {}))
 
         assert [report.version for report in session.servers()] == [version]

@@ -8,6 +8,7 @@ from bascule.core.principal import Principal
 from bascule.gateway import callers, strangers
 from bascule.gateway.allowance import PER_SECOND, TooMuch
 from bascule.gateway.callers import BELIEVED_FOR, Callers
+from bascule.gateway.guests import Guests
 from bascule.identity.claims import Identity
 from support.runtime import running
 from support.virtual_time import in_virtual_time
@@ -38,6 +39,22 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+async def test_a_guest_is_who_was_invited_and_for_as_long_as_that_lasts():
+    async with running() as runtime:
+        guests = Guests()
+        who = Callers(runtime, None, Clock(), development=ALICE, guests=guests)
+        with guests.invited(BOB) as word:
+            assert (await who.find(word)).session.principal == BOB
+            for other in ("", "Bearer guessed", word.lower()):
+                assert (await who.find(other)).session.principal == ALICE
+        assert (await who.find(word)).session.principal == ALICE
+
+
+def test_where_tokens_are_asked_for_there_are_no_guests():
+    with pytest.raises(ValueError, match="guests only where"):
+        Callers(cast("Any", None), Book(), Clock(), guests=Guests())
 
 
 async def test_a_token_is_verified_once_and_then_for_a_while_believed():

@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 
 from bascule.records import audit_slot
-from bascule.records.audit_check import check_log
+from bascule.records.audit_check import check_log, check_state
 from bascule.records.audit_damage import AuditCheck
 from bascule.records.audit_record import Anchored
 from bascule.records.audit_slot import take_slot
 from bascule.store.anchors import Anchor, seal_anchor
 from bascule.store.audit_file import AuditFile
 from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit_key import audit_key
 from bascule.store.audit_writer import AuditWriter
+from bascule.store.choose import store_at
+from bascule.store.key_files import FOLDER, KeyFiles
 
 KEY = b"k" * 32
 
@@ -222,3 +225,20 @@ def test_an_anchor_that_was_given_may_be_the_last_that_holds(log: Log):
     (one,) = log.check(late).writers
 
     assert (one.proven, one.proven_by, one.after) == (late, "given", 0)
+
+
+async def test_a_state_folder_is_checked_with_its_own_key_and_store(tmp_path: Path):
+    store = store_at(None, tmp_path)
+    await store.open()
+    try:
+        assert await check_state(tmp_path, store) == AuditCheck(())
+        audit_key(KeyFiles(tmp_path / FOLDER), make=True)
+        slot = take_slot(folder := AuditFolder(tmp_path), folder.make(), KEY, {})
+        AuditWriter(slot.chain, slot.file).put_now(Anchored(1, 1.0))
+        slot.free()
+        check = await check_state(tmp_path, store)
+    finally:
+        await store.close()
+
+    # It was written under another key, and the store knows nothing of it.
+    assert not check.ok

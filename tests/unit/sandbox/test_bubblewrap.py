@@ -1,6 +1,7 @@
 """The engine that makes boxes with bubblewrap, where it can and where it cannot."""
 
 import os
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,18 @@ async def test_a_network_that_cannot_be_made_is_not_used(engine: Bubblewrap) -> 
     )
     assert (await engine.network()).kind == "host"
     assert (await engine.shares_host_network()).startswith("pasta: ")
+
+
+async def test_open_boxes_share_this_machine_s_network_where_that_is_asked_for_and_others_do_not(
+    engine: Bubblewrap,
+) -> None:
+    engine.share_host_network("because")
+    assert await engine.shares_host_network() == "because"
+    look = python("import socket; print(*sorted(name for _, name in socket.if_nameindex()))")
+    here = " ".join(sorted(name for _, name in socket.if_nameindex()))
+    assert (await engine.run(boxed(ordered(*look, lane=Lane.OPEN)), 30)).output.strip() == here
+    for lane in (Lane.PROXIED, Lane.SEALED):
+        assert (await engine.run(boxed(ordered(*look, lane=lane)), 30)).output.strip() == "lo"
 
 
 async def test_where_no_box_can_be_made_there_is_no_network(owner: Owner) -> None:

@@ -185,6 +185,18 @@ async def test_a_path_too_long_for_a_socket_is_no_obstacle(tmp_path: Path, made:
     assert not place.exists()
 
 
+async def test_where_every_path_is_too_long_no_folder_is_left(
+    tmp_path: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+):
+    far = tmp_path / ("x" * 100)
+    far.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(far))
+    bell = made(far / "bascule.db")
+    bell.hang()
+
+    assert list(far.iterdir()) == []
+
+
 async def test_a_folder_that_others_may_enter_is_not_used(database: Path, made: Made):
     folder(database).mkdir(mode=0o777)
     folder(database).chmod(0o777)
