@@ -191,7 +191,7 @@ async def test_the_program_shown_works(folder: Path):
 
 
 async def test_the_types_shown_can_be_used_and_written(folder: Path):
-    (folder / "example.py").write_text(example("python", TYPED))
+    (folder / "example.py").write_text(example("python", TYPED.partition("## For an editor")[0]))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
     )

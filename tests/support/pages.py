@@ -70,11 +70,12 @@ def blocks_in(page: str, text: str) -> list[Block]:
 
 
 def _block(page: str, line: int, fence: re.Match[str], lines: list[str]) -> Block:
-    language, rest = re.match(r"(\S*)(.*)", fence["info"].strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+    language, space, more = fence["info"].strip().partition(" ")
+    rest = space + more
     indent = len(fence["indent"])
     text = "".join(f"{line[indent:]}\n" for line in lines)
     marks = {mark["name"]: mark["value"] or "" for mark in MARK.finditer(rest)}
-    assert not MARK.sub("", rest).strip(), f"{page}:{line}: marks are written name=\"value\", not {rest}"
+    assert not MARK.sub("", rest).strip(), f'{page}:{line}: marks are written name="value", not {rest}'
     return Block(page, line, language, text, marks)
 
 
