@@ -74,7 +74,7 @@ async def test_every_command_says_what_it_does_and_shows_an_example(tmp_path: Pa
 
     assert "exit codes: 0 ok · 1 the tool failed · 2 config or usage" in overview
     for command in ("list", "call", "inspect", "doctor", "up", "logs", "sessions"):
-        assert f"\n    {command} " in overview
+        assert f"\n  {command} " in overview
         assert f"examples:\n  bascule {command}" in (await bascule(tmp_path, command, "--help")).out
 
 

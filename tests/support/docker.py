@@ -26,6 +26,10 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 120
 """Seconds for the engine to start or stop, on a machine that is busy with other things."""
 
+WHOLE_LINES = ("-ww", "-eo", "pid,args")
+"""How `docker top` lists processes. Without the first of these, their arguments end where `COLUMNS` of the engine says: pytest's
+own process sets it to 80 for all that it starts, and a checkout with a long path has its servers' names behind that."""
+
 MISSING = "no container engine can be started (it needs root; Debian: apt-get install docker.io iproute2 iptables)"
 
 _GUARD = """
@@ -179,7 +183,7 @@ class Container:
 
     def processes(self) -> dict[int, str]:
         """What runs inside beside the container's own process, by its number on this machine."""
-        listed = self.engine.run("top", self.name, "-eo", "pid,args").splitlines()[1:]
+        listed = self.engine.run("top", self.name, *WHOLE_LINES).splitlines()[1:]
         found = {int(pid): args for pid, args in (line.split(maxsplit=1) for line in listed)}
         return {pid: args for pid, args in found.items() if "sleep infinity" not in args and "<defunct>" not in args}
 

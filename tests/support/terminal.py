@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
+import termios
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -47,22 +48,31 @@ class AtATerminal:
         async with fail_after(60, "the end of the command"):
             out, _ = await self.process.communicate()
         assert self.process.returncode is not None
-        return self.process.returncode, out.decode()
+        return self.process.returncode, (out or b"").decode()
 
 
 @asynccontextmanager
-async def at_a_terminal(folder: Path, *argv: str) -> AsyncGenerator[AtATerminal]:
-    """The command while it runs. It is ended on leaving, if it has not ended by itself."""
+async def at_a_terminal(
+    folder: Path,
+    *argv: str,
+    program: str | Path = BASCULE,
+    env: Mapping[str, str] | None = None,
+    columns: int = 80,
+    out: bool = False,
+) -> AsyncGenerator[AtATerminal]:
+    """The command while it runs. It is ended on leaving, if it has not ended by itself. With `out`, its stdout is the
+    terminal too."""
     ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
     try:
         process = await asyncio.create_subprocess_exec(
-            BASCULE,
+            program,
             *argv,
             cwd=folder,
-            env=environment(folder),
+            env=environment(folder, env),
             stdin=theirs,
             stderr=theirs,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=theirs if out else asyncio.subprocess.PIPE,
             start_new_session=True,
         )
     finally:

@@ -16,7 +16,7 @@ from bascule.sandbox.egress import proxy
 from bascule.sandbox.egress.access import Access
 from bascule.sandbox.egress.proxy import EgressProxy
 from support.children import descendants, name_of
-from support.docker import DockerEngine, as_found, engine_of_its_own
+from support.docker import WHOLE_LINES, DockerEngine, as_found, engine_of_its_own
 from support.internet import Internet
 
 Way = Callable[[random.Random], bool]
@@ -59,7 +59,7 @@ def _kill_a_container(engine: DockerEngine, chance: random.Random) -> bool:
 def _kill_a_run(engine: DockerEngine, server: str, chance: random.Random) -> bool:
     """The server itself, which is not the container's own process."""
     for name in chance.sample(found := _containers(engine), len(found)):
-        listed = engine.tried("top", name, "-eo", "pid,args").stdout.splitlines()[1:]
+        listed = engine.tried("top", name, *WHOLE_LINES).stdout.splitlines()[1:]
         servers = [int(line.split()[0]) for line in listed if server in line and "entry.py" not in line]
         if any(map(killed, servers)):
             return True

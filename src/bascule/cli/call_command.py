@@ -10,6 +10,7 @@ from bascule.cli import exit_codes
 from bascule.cli.level_words import advised
 from bascule.cli.opening import agent_session
 from bascule.cli.outcomes import failure_shape, show, taken
+from bascule.cli.progress import doing, done, tool_progress
 from bascule.core.errors import UsageError
 from bascule.core.jsonvalue import as_object, is_object
 from bascule.core.outcome import Outcome, ToolFailure
@@ -20,7 +21,11 @@ async def run(options: argparse.Namespace) -> int:
     async with agent_session(options) as session:
         spec = await session.find(options.tool)
         arguments = typed(given, spec.input_schema if spec is not None else {})
-        outcome = advised(await session.call(options.tool, arguments, timeout=options.timeout), session)
+        doing(options.tool, "running")
+        told = tool_progress(options.tool)
+        called = await session.call(options.tool, arguments, timeout=options.timeout, on_progress=told)
+        done(options.tool)
+        outcome = advised(called, session)
     show(outcome, as_shape(outcome), as_json=options.json)
     return exit_codes.of_outcome(outcome)
 

@@ -7,6 +7,7 @@ import termios
 from typing import TextIO
 
 from bascule.cli.explain import json_line, legible
+from bascule.cli.progress import asking
 from bascule.core.answer import Approval
 from bascule.runtime.asking import LONGEST_WAIT
 
@@ -32,12 +33,13 @@ class Consent:
         """Whether the answer is yes. Anything else is a no, the end of all input too."""
         # What was typed before the question could be read is no answer to it.
         termios.tcflush(self._reading.fileno(), termios.TCIFLUSH)
-        self._say(f"{words} [y/N] ")
-        try:
-            return (await self._line()).strip().lower() in YES
-        except asyncio.CancelledError:
-            self._say("\n")
-            raise
+        with asking():
+            self._say(f"{words} [y/N] ")
+            try:
+                return (await self._line()).strip().lower() in YES
+            except asyncio.CancelledError:
+                self._say("\n")
+                raise
 
     async def approve(self, approval: Approval) -> bool:
         """Show a call that waits for a person, and ask for their word."""

@@ -14,6 +14,7 @@ from bascule.cli.level_checks import footing_check, key_check, store_checks
 from bascule.cli.level_words import how_to_go_on
 from bascule.cli.opening import acting_for
 from bascule.cli.package_checks import name_checks, pinning_checks
+from bascule.cli.progress import follow
 from bascule.config.load import load_file
 from bascule.config.locate import locate
 from bascule.config.model import RuntimeConfig
@@ -68,7 +69,7 @@ async def examine(options: argparse.Namespace) -> list[Check]:
         if any(check.status == "fail" for check in kept):
             # Without its level no agent session begins, and nothing more can be looked at.
             return checks
-        async with Runtime(config, prove_required=False, metrics_page=False) as runtime:
+        async with Runtime(config, sinks=(follow,), prove_required=False, metrics_page=False) as runtime:
             session = runtime.session(user, session_id)
             checks += await engine_checks(config, session.boxing)
             reports = [report async for report in session.connecting()]

@@ -58,14 +58,10 @@ async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
     from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
 
     console = Console(highlight=False, soft_wrap=True)
-    waiting = {report.name for report in session.servers()}
     reports: list[ServerReport] = []
-    with console.status(_waiting_for(waiting)) as status:
-        async for report in session.connecting():
-            reports.append(report)
-            waiting.discard(report.name)
-            status.update(_waiting_for(waiting))
-            _show(console, report, [spec for spec in session.toolbox.all_specs() if spec.key.server == report.name])
+    async for report in session.connecting():
+        reports.append(report)
+        _show(console, report, [spec for spec in session.toolbox.all_specs() if spec.key.server == report.name])
     for spec in session.toolbox.all_specs():
         # Shown again at the end: a tool may have been fine until a later server brought another of its name.
         if spec.status is ToolStatus.COLLIDING:
@@ -73,10 +69,6 @@ async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
     good = sum(report.error is None for report in reports)
     console.print(f"\n{len(session.toolbox.specs())} tools on {good} of {len(reports)} servers", style="bold")
     return reports
-
-
-def _waiting_for(names: Iterable[str]) -> str:
-    return f"waiting for {', '.join(sorted(names))}"
 
 
 def _show(console: "Console", report: ServerReport, specs: Iterable[ToolSpec]) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from bascule.cli import exit_codes
 from bascule.cli.explain import as_json, explain, legible
 from bascule.cli.opening import agent_session
+from bascule.cli.progress import settled
 from bascule.cli.receiver import Receiver, receiver
 from bascule.core.errors import LoginFailed
 from bascule.core.jsonvalue import as_text
@@ -43,6 +44,7 @@ def may_open_browser(options: argparse.Namespace) -> bool:
 async def send_person(url: str, *, browser: bool) -> None:
     opened = browser and await asyncio.to_thread(_open, url)
     told = "your browser opens; if it does not, log in at" if opened else "log in at"
+    settled()
     # Flushed at once: whoever reads this has to act on it while we wait.
     print(f"{told}:\n  {url}\nwaiting for it …", file=sys.stderr, flush=True)
 

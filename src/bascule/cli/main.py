@@ -4,40 +4,45 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
+from bascule.cli.completion_scripts import HIDDEN
+from bascule.cli.grammar import Parser, WrongWords
+from bascule.cli.help_command import show as show_help
 from bascule.cli.parser import build_parser
 
-_NAMES = (
-    "list",
-    "call",
-    "read",
-    "prompt",
-    "inspect",
-    "stubs",
-    "approve",
-    "doctor",
-    "up",
-    "logs",
-    "sessions",
-    "audit",
-    "new",
-    "add",
-    "run",
-    "serve",
-    "token",
-    "sandbox",
-    "login",
-    "logout",
-)
-_COMMANDS = {name: f"bascule.cli.{name}_command" for name in _NAMES}
+if TYPE_CHECKING:
+    from bascule.core.errors import BasculeError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = build_parser()
-    options = parse(parser, sys.argv[1:] if argv is None else argv)
+    try:
+        code = _main(argv)
+        # Not left to the end of the process, where nobody can tell that the reader has gone.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    parser, words = build_parser(), sys.argv[1:] if argv is None else argv
+    if words[:1] == [HIDDEN]:
+        from bascule.cli.completing import tell  # noqa: PLC0415 -- only where a shell asks
+
+        return tell(parser, words[1:])
+    try:
+        options = parse(parser, words)
+        if options.command == "help":
+            return show_help(parser, options)
+    except WrongWords as wrong:
+        tell_wrong(wrong, as_json="--json" in words)
+        raise
     if options.version:
         from bascule import __version__  # noqa: PLC0415
 
@@ -49,21 +54,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(options)
 
 
-def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+def parse(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
     """What stands behind the first `--` of `add` is a command, taken as it is: argparse would drop its next `--`."""
-    if not argv or argv[0] != "add" or "--" not in argv:
-        return parser.parse_args(argv)
-    at = argv.index("--")
-    options = parser.parse_args(argv[:at])
-    options.rest += argv[at + 1 :]
+    at = argv.index("--") if argv and argv[0] == "add" and "--" in argv else len(argv)
+    options, left = parser.parse_known_args(argv[:at])
+    if left:
+        parser.chosen(options).refuse_left(left)
+    if at < len(argv):
+        options.rest += argv[at + 1 :]
     return options
+
+
+def tell_wrong(wrong: WrongWords, *, as_json: bool) -> None:
+    """Words that make no command are told as every other error is."""
+    from bascule.core.errors import UsageError  # noqa: PLC0415 -- only where somebody erred
+
+    _tell(UsageError(wrong.message, fix=wrong.fix), as_json=as_json)
+
+
+def _tell(error: "BasculeError", *, as_json: bool) -> None:
+    from bascule.cli.explain import as_json as shape_of  # noqa: PLC0415 -- only where something went wrong
+    from bascule.cli.explain import explain, json_line  # noqa: PLC0415
+
+    if as_json:
+        print(json_line({"ok": False, "error": shape_of(error)}))
+    print(explain(error), file=sys.stderr)
 
 
 def _module_of(options: argparse.Namespace) -> str:
     if options.command == "serve" and options.stdio:
         # Every start of a client waits for it, and it needs nothing of the web.
         return "bascule.cli.serve_stdio"
-    return _COMMANDS[options.command]
+    return f"bascule.cli.{options.command}_command"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,37 +97,36 @@ def run(options: argparse.Namespace) -> int:
     command = import_module(_module_of(options))
     try:
         # A command that serves says in its own way what it says.
-        with getattr(command, "words", nullcontext)(options):
+        with _progress(options), getattr(command, "words", nullcontext)(options):
             return _run(command, options)
     except BasculeError as error:
         print(explain(error), file=sys.stderr)
         return exit_codes.of_error(error)
 
 
+def _progress(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """What takes long says so: on a terminal, to a person."""
+    speaks = options.json or getattr(options, "follow", False) or getattr(options, "stdio", False)
+    if speaks or not sys.stderr.isatty() or getattr(options, "deed", None) == "serve":
+        return nullcontext()
+    from bascule.cli.progress import shown_for  # noqa: PLC0415 -- only where somebody looks
+
+    return shown_for(" ".join(filter(None, (options.command, getattr(options, "deed", None)))))
+
+
 def _run(command: ModuleType, options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 -- only now is it known that it is needed
 
     from bascule.cli import exit_codes  # noqa: PLC0415
-    from bascule.cli.explain import as_json, explain  # noqa: PLC0415
     from bascule.core.errors import BasculeError  # noqa: PLC0415
 
     try:
         # A command that serves many chooses a faster loop, where there is one.
         with asyncio.Runner(loop_factory=getattr(command, "LOOP_FACTORY", None)) as runner:
             code: int = runner.run(command.run(options))
-        # Not left to the end of the process, where nobody can tell that the reader has gone.
-        sys.stdout.flush()
     except BasculeError as error:
-        if options.json:
-            import msgspec  # noqa: PLC0415
-
-            print(msgspec.json.encode({"ok": False, "error": as_json(error)}).decode())
-        print(explain(error), file=sys.stderr)
+        _tell(error, as_json=options.json)
         return exit_codes.of_error(error)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exit_codes.TOOL_FAILED
     except KeyboardInterrupt:
         print("aborted", file=sys.stderr)
         return exit_codes.ABORTED

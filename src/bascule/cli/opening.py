@@ -11,6 +11,7 @@ from typing import Any
 from bascule.cli.consent import consent_at_the_terminal
 from bascule.cli.explain import legible
 from bascule.cli.level_words import raised
+from bascule.cli.progress import follow
 from bascule.cli.terminal import person_at_the_terminal
 from bascule.config.find_server import client_server_named
 from bascule.config.load import load_file
@@ -38,7 +39,7 @@ async def agent_session(
     # A command shows how every server stands, also when a required one fails, so it does not prove them beforehand.
     # Nor does it serve metrics: what does may run beside it, at the same address.
     unlike = {"prove_required": False, "metrics_page": False}
-    made = Runtime(config, sinks=(*sinks, tell_raised), **unlike, **_person(watch=watch))
+    made = Runtime(config, sinks=(*sinks, tell_raised, follow), **unlike, **_person(watch=watch))
     if watch:
         made.watch()
     async with made as runtime:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import read_config
+from bascule.cli.progress import settled
 from bascule.config.find_server import kit_server_named
 from bascule.config.kit_server import PATH, KitServer
 from bascule.config.model import RuntimeConfig
@@ -25,6 +26,7 @@ async def run(options: argparse.Namespace) -> int:
     described = kit_server_named(config, options.name)
     url = reached_at(options, described)
     server = loaded(config, described, None if options.socket else url)
+    settled()
     if options.json:
         print(json_line({"name": described.name, "url": url}), flush=True)
     else:

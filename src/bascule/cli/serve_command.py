@@ -16,6 +16,7 @@ import msgspec
 from bascule.cli import exit_codes
 from bascule.cli.explain import explain, json_line, legible
 from bascule.cli.opening import acting_for, read_config, tell_raised
+from bascule.cli.progress import settled
 from bascule.cli.speaking import Masking, speaking, wanted
 from bascule.cli.up_command import until_stopped
 from bascule.config.model import RuntimeConfig
@@ -219,6 +220,7 @@ def door_of(options: argparse.Namespace, config: RuntimeConfig) -> Door:
 
 
 def _announce(options: argparse.Namespace, door: Door, config: RuntimeConfig) -> None:
+    settled()
     servers, workers = len(config.servers), config.gateway.workers
     if options.json:
         told = {"url": door.known_as, "dev": door.development is not None, "servers": servers, "workers": workers}

@@ -7,6 +7,7 @@ import msgspec
 
 from bascule.catalog.signature import type_name
 from bascule.cli.explain import legible
+from bascule.cli.progress import asking
 from bascule.core.answer import Accept, Cancel, Decline, ElicitAnswer, Elicitation, OnElicit
 from bascule.core.jsonvalue import as_array, as_object, as_text
 
@@ -26,6 +27,10 @@ class Person:
         self._writing = writing
 
     def __call__(self, question: Elicitation) -> ElicitAnswer:
+        with asking():
+            return self._answer(question)
+
+    def _answer(self, question: Elicitation) -> ElicitAnswer:
         self._say(f"\n{question.server} asks: {question.message}\n")
         if question.mode == "url":
             return self._go(question.url)

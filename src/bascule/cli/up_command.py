@@ -12,6 +12,7 @@ from typing import Any
 
 from bascule.cli import exit_codes
 from bascule.cli.opening import agent_session
+from bascule.cli.progress import settled
 from bascule.cli.up_rows import Rows
 from bascule.cli.up_views import View, view_for
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
@@ -92,6 +93,8 @@ class Watch:
 
     async def run(self) -> int:
         """Until it is stopped, or a `required` server fails at the start. Returns the exit code."""
+        # The rows say what is waited for from here on.
+        settled()
         self._begin(self._connect())
         try:
             while True:

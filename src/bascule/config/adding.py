@@ -2,8 +2,6 @@
 
 import os
 import re
-import secrets
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +14,16 @@ from bascule.config.insert_yaml import written, yaml_with
 from bascule.config.insertion import Unsafe
 from bascule.config.load import load_text
 from bascule.config.shapes import SHAPES, Shape, shape_of
+from bascule.config.writing import replace_file
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.jsonvalue import JsonObject, as_object, is_array, is_object
 
 _VARIABLE = re.compile(r"\$\$|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
 _OWN_KEYS = ("inherit_env", "sandbox")
 """Keys of ours that other programs' entries do not have."""
+
+_NOWHERE = Path("entry.yaml")
+"""What an entry is read from that is in no file yet."""
 
 _EDITORS = "servers"
 """Where VS Code keeps servers. It knows variables as `${env:NAME}`."""
@@ -38,6 +40,8 @@ class Addition:
     shown: str
     """What is new in it."""
     replaced: bool
+    mode: int = 0o666
+    """Who may read it, where it is made."""
 
     def write(self) -> None:
         """In one step: whoever reads it meanwhile finds the old or the new one. Raises `ConfigError`."""
@@ -45,7 +49,7 @@ class Addition:
         try:
             if (read_text(path) if path.exists() else None) != self.before:
                 raise ConfigError(f"{path} was changed meanwhile", where=str(path), fix="try again")
-            _replace(path, self.after)
+            replace_file(path, self.after, self.mode)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             fix = f"check who may write to {path.parent}"
@@ -56,7 +60,30 @@ def addition(path: Path, name: str, entry: JsonObject, *, replace: bool = False)
     """The file with the server in it, read as it will be read: the server must be usable, and nothing else changed.
     Raises `UsageError` where there is one of this name already, and `ConfigError`."""
     before = read_text(path) if path.exists() else None
-    text = (before or "").replace("\r\n", "\n")
+    after, shown, there = _added(path, _with_plain_ends(before), name, entry, replace=replace)
+    return Addition(path, before, _with_ends_of(before, after), shown, there)
+
+
+def additions(path: Path, entries: Mapping[str, JsonObject]) -> Addition:
+    """The same for several servers at once, none of which is there."""
+    before = read_text(path) if path.exists() else None
+    text, shown = _with_plain_ends(before), ""
+    for name, entry in entries.items():
+        text, lines, _ = _added(path, text, name, entry, replace=False)
+        shown += lines
+    return Addition(path, before, _with_ends_of(before, text), shown, replaced=False)
+
+
+def _with_plain_ends(before: str | None) -> str:
+    return (before or "").replace("\r\n", "\n")
+
+
+def _with_ends_of(before: str | None, text: str) -> str:
+    return text.replace("\n", "\r\n") if before is not None and "\r\n" in before else text
+
+
+def _added(path: Path, text: str, name: str, entry: JsonObject, *, replace: bool) -> tuple[str, str, bool]:
+    """The text with the server in it, what is new in that, and whether there was one of this name."""
     root, in_json = _root(path, text), is_json(path, text)
     shape = _shape(path, root, in_json=in_json)
     there = _is_there(path, text, root, name)
@@ -75,9 +102,7 @@ def addition(path: Path, name: str, entry: JsonObject, *, replace: bool = False)
     if _others(root, shape, name) != _others(_root(path, after), shape, name):
         raise _by_hand(path, "it would say something else than before", name, entry)
     _check(path, after, name, entry)
-    if before is not None and "\r\n" in before:
-        after = after.replace("\n", "\r\n")
-    return Addition(path, before, after, written(name, kept, ""), there)
+    return after, written(name, kept, ""), there
 
 
 def variables_in(value: Any) -> dict[str, bool]:
@@ -90,6 +115,25 @@ def variables_in(value: Any) -> dict[str, bool]:
         for name, needed in variables_in(each).items():
             found[name] = needed or found.get(name, False)
     return found
+
+
+def servers_in(path: Path) -> JsonObject:
+    """The servers of a config of ours as they are written there. Raises `ConfigError` where it is another's."""
+    root = _root(path, read_text(path)) if path.exists() else {}
+    shape = shape_of(root)
+    if is_json(path, "") or (shape is not None and shape.foreign):
+        fix = "name a bascule.yaml with --config, or leave it out"
+        raise ConfigError(f"{path} is a file of another program, which stays as it is", where=str(path), fix=fix)
+    return as_object(root.get(SHAPES[0].key or ""))
+
+
+def why_unusable(name: str, entry: JsonObject) -> str:
+    """What would be wrong with a server, were it in a config. Nothing, where it could be used."""
+    try:
+        _check(_NOWHERE, yaml_with("", name, entry), name, entry)
+    except ConfigError as error:
+        return "; ".join(told.partition(f" mcp_servers.{name}")[2].lstrip(".: ") for told in error.problems)
+    return ""
 
 
 def _root(path: Path, text: str) -> JsonObject:
@@ -182,20 +226,3 @@ def _by_hand(path: Path, why: str, name: str, entry: JsonObject) -> ConfigError:
         where=str(path),
         fix="add it by hand:\n" + written(name, entry, ""),
     )
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with os.fdopen(descriptor, "wb") as file:
-            if path.exists():
-                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
-            file.write(text.encode())
-            file.flush()
-            os.fsync(descriptor)
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise

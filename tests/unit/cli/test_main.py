@@ -35,6 +35,26 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
     assert "fly" in capsys.readouterr().err
 
 
+def test_a_wrong_word_is_told_as_every_other_error_is(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        main(["lst", "--json"])
+    shown = capsys.readouterr()
+    assert caught.value.code == 2
+    assert shown.err.startswith("BSC-200  there is no command 'lst'\n  fix:      did you mean `bascule list`?")
+    assert json.loads(shown.out)["error"]["code"] == "BSC-200"
+
+
+def test_a_wrong_option_names_the_right_one(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["audit", "show", "--sinc", "2h"])
+    assert "did you mean `--since`?" in capsys.readouterr().err
+
+
+def test_the_help_of_a_command_is_shown(capsys: pytest.CaptureFixture[str]):
+    assert main(["help", "call"]) == 0
+    assert capsys.readouterr().out.startswith("usage: bascule call")
+
+
 def test_a_call_prints_its_result_alone_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     config = configured(tmp_path, echo=entry("echo"))
     assert main(["call", "echo_echo", "message=hi", "--config", config, *ME]) == 0
@@ -150,7 +170,11 @@ async def test_an_interrupt_ends_the_command_and_its_servers(tmp_path: Path):
     assert err == b"aborted\n"
 
 
-@pytest.mark.parametrize("words", [("list",), ("list", "--json"), ("call", "echo_echo", "message=hi")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [("list",), ("list", "--json"), ("call", "echo_echo", "message=hi"), ("help", "--json")],
+    ids=" ".join,
+)
 @pytest.mark.parametrize("unbuffered", ["1", ""], ids=["unbuffered", "buffered"])
 async def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of(
     tmp_path: Path, words: tuple[str, ...], unbuffered: str
@@ -161,7 +185,13 @@ async def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of(
     environ = {**environment(tmp_path), "PYTHONUNBUFFERED": unbuffered}
     async with fail_after(60):
         process = await asyncio.create_subprocess_exec(
-            BASCULE, *words, *ME, cwd=tmp_path, env=environ, stdout=writer, stderr=asyncio.subprocess.PIPE
+            BASCULE,
+            *words,
+            *(ME if words[0] != "help" else ()),
+            cwd=tmp_path,
+            env=environ,
+            stdout=writer,
+            stderr=asyncio.subprocess.PIPE,
         )
         os.close(writer)
         _, err = await process.communicate()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bascule.cli.grammar import WrongWords
 from bascule.cli.new_command import run, told
 from bascule.cli.parser import build_parser
 
@@ -32,12 +33,12 @@ async def test_it_goes_into_the_folder_that_is_named_and_tells_programs(
     assert json.loads(capsys.readouterr().out) == {"name": "desk", "folder": folder, "files": FILES}
 
 
-def test_there_is_nothing_else_to_write(capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as ended:
+def test_there_is_nothing_else_to_write():
+    with pytest.raises(WrongWords) as ended:
         build_parser().parse_args(["new", "agent", "desk"])
 
     assert ended.value.code == 2
-    assert "invalid choice: 'agent'" in capsys.readouterr().err
+    assert ended.value.message == "server cannot be 'agent'; it is one of server"
 
 
 def test_what_to_do_next_begins_with_where_it_is():

@@ -1,7 +1,12 @@
 """The words of the command line."""
 
+import shlex
+from collections.abc import Iterator
+
 import pytest
 
+from bascule.cli.grammar import Parser
+from bascule.cli.main import parse
 from bascule.cli.parser import build_parser
 
 
@@ -93,3 +98,51 @@ def test_approving_takes_any_number_of_names():
     options = build_parser().parse_args(["approve", "files", "web/fetch", "--yes"])
     assert (options.names, options.all, options.yes) == (["files", "web/fetch"], False, True)
     assert build_parser().parse_args(["approve", "--all"]).names == []
+
+
+def test_every_command_is_in_one_group_and_every_group_has_some():
+    parser = build_parser()
+    assert [*parser.groups] == ["start here", "every day", "operate", "build servers", "this command"]
+    assert sorted(name for names in parser.groups.values() for name in names) == sorted(parser.words)
+    assert all(parser.groups.values())
+
+
+def every_word(parser: Parser) -> Iterator[Parser]:
+    for word in parser.words.values():
+        yield word
+        yield from every_word(word)
+
+
+EVERY = pytest.mark.parametrize("command", [*every_word(build_parser())], ids=lambda command: command.prog)
+
+
+@EVERY
+def test_every_command_and_deed_is_told_in_one_voice(command: Parser):
+    """What it does, as an order; examples that begin with it; a word for every option."""
+    said = command.description or ""
+    assert said[0].isupper()
+    assert said.endswith(".")
+    first = said.split()[0].lower()
+    assert not first.endswith(("s", "ing")), "an order, not a description"
+    assert any(f"{command.prog} " in f"{example[0]} " for example in command.examples)
+    assert [setting.dest for setting in command.settings if not setting.help] == []
+
+
+@EVERY
+def test_every_example_can_be_read_by_the_parser(command: Parser):
+    for line, *_ in command.examples:
+        program, *words = shlex.split(line.partition("|")[0].partition(">")[0])
+        if program == "bascule":
+            assert parse(build_parser(), words).command == words[0]
+
+
+def test_every_summary_fits_beside_its_command():
+    parser = build_parser()
+    assert {name: told for name, told in parser.summaries.items() if len(told) > 64} == {}
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_help_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: str):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = build_parser().format_help().splitlines()
+    assert [line for line in lines if len(line) > int(columns)] == []

@@ -39,7 +39,7 @@ def test_what_to_do_has_to_be_said(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as caught:
         main(["sandbox"])
     assert caught.value.code == 2
-    assert "DEED" in capsys.readouterr().err
+    assert "bascule sandbox needs SUBCOMMAND" in capsys.readouterr().err
 
 
 async def test_boxes_and_packages_are_listed_and_an_unknown_name_is_told(
