@@ -19,6 +19,7 @@ _NAMES = (
     "stubs",
     "approve",
     "doctor",
+    "explain",
     "up",
     "logs",
     "sessions",

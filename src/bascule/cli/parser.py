@@ -39,6 +39,10 @@ _DOCTOR_EXAMPLES = """examples:
   bascule doctor --reap                 removes the boxes of runtimes that were killed first, as every start does
   bascule doctor --json | jq .ok"""
 
+_EXPLAIN_EXAMPLES = """examples:
+  bascule explain BSC-401               what the error means, its usual causes, and how to mend each
+  bascule explain                       every code there is"""
+
 _UP_EXAMPLES = """examples:
   bascule up                            until Ctrl-C; edit the config meanwhile, and only what changed is restarted
   bascule up --json                     one JSON object a line for everything that happens"""
@@ -129,7 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name in {"new", "sandbox"}:
+        if name in {"new", "sandbox", "explain"}:
             _add_json(command)
         elif name in {"audit", "add"}:
             _add_config(command)
@@ -158,6 +162,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_approve(add("approve", "look at new and changed tools, and lock them as they are", _APPROVE_EXAMPLES))
     doctor = add("doctor", "check everything, and say how to mend what is wrong", _DOCTOR_EXAMPLES)
     doctor.add_argument("--reap", action="store_true", help="first remove boxes that killed runtimes have left")
+    _add_explain(add("explain", "explain an error by its code: what it means, how to mend it", _EXPLAIN_EXAMPLES))
     add("up", "link to every server, show how each stands, and follow edits of the config", _UP_EXAMPLES)
     _add_logs(add("logs", "show what a server said on stderr, and how its links fared", _LOGS_EXAMPLES))
     _add_sessions(add("sessions", "show how private agent sessions are; raise, lower or end one", _SESSIONS_EXAMPLES))
@@ -303,6 +308,10 @@ def _add_approve(command: argparse.ArgumentParser) -> None:
     command.add_argument("names", metavar="SERVER[/TOOL]", nargs="*", help="default: the servers that are locked")
     command.add_argument("--all", action="store_true", help="every server of the config")
     command.add_argument("--yes", action="store_true", help="approve without asking; needed where nobody can be asked")
+
+
+def _add_explain(command: argparse.ArgumentParser) -> None:
+    command.add_argument("code", metavar="CODE", nargs="?", help="as the error shows it, such as BSC-401; default: all")
 
 
 def _add_timeout(command: argparse.ArgumentParser) -> None:
