@@ -39,6 +39,10 @@ _DOCTOR = """\
   bascule doctor --reap  removes the boxes of runtimes that were killed first, as every start does
   bascule doctor --json | jq .ok"""
 
+_EXPLAIN = """\
+  bascule explain BSC-401  what the error means, its usual causes, and how to mend each
+  bascule explain  every code there is"""
+
 
 def add_commands(parser: Parser) -> None:
     add_json(parser.word("demo", "watch an agent read private data, work on, and fail to leak it", _DEMO))
@@ -47,6 +51,9 @@ def add_commands(parser: Parser) -> None:
     _list(parser)
     _call(parser)
     _doctor(parser)
+    explain = add_json(parser.word("explain", "explain an error by its code, and how to mend it", _EXPLAIN))
+    told = "as the error shows it, such as BSC-401; default: all"
+    explain.add_argument("code", metavar="CODE", nargs="?", help=told)
 
 
 def _add(parser: Parser) -> None:
