@@ -157,7 +157,7 @@ async def test_a_docker_that_has_stopped_and_one_that_is_not_for_us(tmp_path: Pa
         )
 
         left.listen()
-        os.chmod(path, 0o000)
+        Path(path).chmod(0o000)
         message, evidence, fix = only(
             seen(await without_powers(tmp_path, "doctor", "--json", *AS_ADA, DOCKER_HOST=f"unix://{path}"))
         )

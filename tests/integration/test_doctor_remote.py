@@ -78,7 +78,11 @@ async def test_headers_that_a_command_prints_are_tried(tmp_path: Path):
         (tmp_path / "printed").write_text(json.dumps({"Authorization": RIGHT}))
         write_yaml(tmp_path, {"notes": {"url": url, "headers_command": ["cat", str(tmp_path / "printed")]}})
         found = await doctor(tmp_path)
-        assert found.problems == [], found.problems
+        assert found.ok
+        # That is worth a word to whoever runs it, and no fault.
+        assert [check.message.partition(",")[0] for check in found.problems] == [
+            "its headers are printed by `headers_command`"
+        ]
 
 
 @asynccontextmanager

@@ -32,21 +32,21 @@ MOST_PLACES = 2000
 def refusals(spec: ToolSpec) -> Iterator[tuple[str, str]]:
     """Who refuses the tool, and why."""
     schema = spec.plain_schema
-    for word in AT_THE_TOP:
-        if word in schema:
-            for api in AT_THE_TOP[word]:
-                yield api, f"its input schema has `{word}` at the top level"
+    for word in AT_THE_TOP.keys() & schema.keys():
+        yield from _each(AT_THE_TOP[word], f"its input schema has `{word}` at the top level")
     if schema.get("type", "object") != "object":
-        for api in (OPENAI, ANTHROPIC, GEMINI):
-            yield api, "its input schema is not that of an object"
-    for name in as_object(schema.get("properties")):
-        if not _ARGUMENT.fullmatch(name):
-            yield ANTHROPIC, f"its argument {name[:40]!r} is not 1 to 64 of the characters A-Z a-z 0-9 _ . -"
+        yield from _each((OPENAI, ANTHROPIC, GEMINI), "its input schema is not that of an object")
+    odd = (name for name in as_object(schema.get("properties")) if not _ARGUMENT.fullmatch(name))
+    for name in odd:
+        yield ANTHROPIC, f"its argument {name[:40]!r} is not 1 to 64 of the characters A-Z a-z 0-9 _ . -"
     if not _GEMINI_NAME.match(spec.name):
         yield GEMINI, "its name begins with neither a letter nor an underscore"
     if _has_bare_array(schema):
-        for api in (OPENAI, GEMINI):
-            yield api, "it has an array that does not say what its `items` are"
+        yield from _each((OPENAI, GEMINI), "it has an array that does not say what its `items` are")
+
+
+def _each(apis: tuple[str, ...], why: str) -> Iterator[tuple[str, str]]:
+    return ((api, why) for api in apis)
 
 
 def _has_bare_array(schema: Mapping[str, Any]) -> bool:

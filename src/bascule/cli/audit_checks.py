@@ -27,7 +27,7 @@ def audit_check(state: Path, now: float) -> Check:
         return Check(SUBJECT, "ok", "nothing is logged yet")
     if newest > now + SKEW:
         evidence = f"the newest record is of {_date(newest)}; it is {_date(now)} now"
-        fix = "set the clock (`timedatectl set-ntp true`); what is logged until then stands in the right order all the same"
+        fix = "set the clock (`timedatectl set-ntp true`)"
         return Check(SUBJECT, "warn", "the clock of this machine was set back, or is wrong", evidence, fix)
     return Check(SUBJECT, "ok", f"the newest record is of {_date(newest)}")
 

@@ -21,7 +21,7 @@ _GROUPS = {
 }
 """By what a subject begins with. The last has all the others."""
 
-_COMMAND = re.compile(r"`((?:bascule|chmod|mkdir|sudo|kill|export|pip|apt-get|docker|timedatectl) [^`]+)`")
+_COMMAND = re.compile(r"`((?:bascule|chmod|mkdir|sudo|export|pip|apt-get|docker|timedatectl) [^`]+)`")
 """What of a remedy can be run as it stands."""
 
 

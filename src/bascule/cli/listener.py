@@ -1,6 +1,5 @@
 """Who listens at a port of this machine, as far as this user may know."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -45,7 +44,7 @@ def _inodes(port: int, proc: Path) -> Iterator[str]:
 
 def _pids(proc: Path) -> Iterable[int]:
     try:
-        return sorted(int(name) for name in os.listdir(proc) if name.isdigit())
+        return sorted(int(each.name) for each in proc.iterdir() if each.name.isdigit())
     except OSError:
         return ()
 
@@ -53,12 +52,12 @@ def _pids(proc: Path) -> Iterable[int]:
 def _open(pid: int, proc: Path) -> Iterator[str]:
     folder = proc / str(pid) / "fd"
     try:
-        names = os.listdir(folder)
+        held = [*folder.iterdir()]
     except OSError:
         return
-    for name in names:
+    for each in held:
         try:
-            yield os.readlink(folder / name)
+            yield str(each.readlink())
         except OSError:
             # It was closed meanwhile.
             continue

@@ -62,22 +62,18 @@ def _bounds(sign: str, text: str) -> tuple[Version, Version]:
     found = _VERSION.fullmatch(text.strip())
     if found is None:
         raise Unreadable(text)
-    low = _numbers(found)
-    match sign:
-        case ">=":
-            return low, _HIGHEST
-        case ">":
-            return _after(found), _HIGHEST
-        case "<":
-            return (0, 0, 0), low
-        case "<=":
-            return (0, 0, 0), _after(found)
-        case "^":
-            return low, (low[0] + 1, 0, 0)
-        case "~" | "~>":
-            return low, (low[0], low[1] + 1, 0) if _said(found[2]) else (low[0] + 1, 0, 0)
-        case _:
-            return low, _after(found)
+    low, lowest = _numbers(found), (0, 0, 0)
+    near = (low[0], low[1] + 1, 0) if _said(found[2]) else (low[0] + 1, 0, 0)
+    bounds: dict[str, tuple[Version, Version]] = {
+        ">=": (low, _HIGHEST),
+        ">": (_after(found), _HIGHEST),
+        "<": (lowest, low),
+        "<=": (lowest, _after(found)),
+        "^": (low, (low[0] + 1, 0, 0)),
+        "~": (low, near),
+        "~>": (low, near),
+    }
+    return bounds.get(sign, (low, _after(found)))
 
 
 def _after(found: re.Match[str]) -> Version:

@@ -1,4 +1,4 @@
-"""What `bascule doctor` checks of where counts and spans go: that somebody collects them, and that their page is free."""
+"""What `bascule doctor` checks of where counts and spans go: somebody collects them, their page is free."""
 
 import asyncio
 from urllib.parse import urlsplit
