@@ -36,12 +36,15 @@ def _mode_checks(folder: Path) -> Iterator[Check]:
     except OSError:
         # It is made when it is first needed; why it cannot be is told then.
         return
+    if not stat.S_ISDIR(found.st_mode):
+        # A file in the way: whoever opens the store says so.
+        return
     mode, shown = stat.S_IMODE(found.st_mode), shlex.quote(str(folder))
     evidence = f"mode {mode:04o}, owner {found.st_uid}, we are {os.geteuid()}"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         fix = f"run `chmod 700 {shown}`" if found.st_uid == os.geteuid() else f"run `sudo chown -R $(id -u) {shown}`"
         yield Check("state", "fail", f"this user may not write to the state folder {folder}", evidence, fix)
-    elif mode & 0o077 and stat.S_ISDIR(found.st_mode):
+    elif mode & 0o077:
         told = f"others on this machine can look into the state folder {folder}"
         yield Check("state", "warn", told, evidence, f"run `chmod 700 {shown}`")
 
