@@ -1,37 +1,65 @@
-"""Every kind of error has a code of its own: one that two share says nothing."""
+"""Every kind of error has a code of its own, which the catalogue names: one that two share, or that nobody can look up,
+says nothing."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from bascule.core.codes import CODES
+
 SOURCE = Path(__file__).parents[2] / "src/bascule"
+CATALOGUE = SOURCE / "core" / "codes.py"
 
 
 def codes() -> Iterator[tuple[str, str]]:
-    """Each code that a class has, with the class."""
+    """Each code, with the class or constant that bears it."""
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                yield from ((code, f"{path.relative_to(SOURCE)}: {node.name}") for code in _codes_of(node))
+            match node:
+                case ast.ClassDef(body=body) | ast.Module(body=body):
+                    holder = node.name if isinstance(node, ast.ClassDef) else ""
+                    yield from ((code, f"{path.relative_to(SOURCE)}: {holder or name}") for name, code in _named(body))
+                case _:
+                    pass
 
 
-def _codes_of(node: ast.ClassDef) -> Iterator[str]:
-    for line in node.body:
+def _named(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for line in body:
         match line:
-            case ast.Assign(targets=[ast.Name(id="code")], value=ast.Constant(value=str(code))):
-                yield code
-            case ast.AnnAssign(target=ast.Name(id="code"), value=ast.Constant(value=str(code))):
-                yield code
-            case _:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(code))):
                 pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=str(code))):
+                pass
+            case _:
+                continue
+        if re.fullmatch(r"BSC-\d+", code):
+            yield name, code
 
 
 def test_no_two_errors_share_a_code():
     found = defaultdict[str, list[str]](list)
     for code, holder in codes():
-        if code.startswith("BSC-"):
-            found[code].append(holder)
+        found[code].append(holder)
 
     assert len(found) > 30, "the codes are no longer found"
     assert {code: holders for code, holders in found.items() if len(holders) > 1} == {}
+
+
+def test_the_catalogue_names_every_code_and_no_other():
+    assert {code for code, _ in codes()} == {*CODES}
+
+
+def test_a_code_is_written_out_only_where_it_is_borne_and_in_the_catalogue():
+    """Elsewhere the class is named: a code that is written twice can be changed once."""
+    borne = {SOURCE / place.partition(":")[0] for _, place in codes()}
+    elsewhere = [
+        str(path.relative_to(SOURCE))
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path not in {*borne, CATALOGUE}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"BSC-\d+", node.value)
+    ]
+
+    assert elsewhere == []

@@ -33,7 +33,7 @@ def test_the_house_is_exhaustive():
 
 
 def test_every_row_of_the_house_is_drawn_in_the_documentation():
-    drawn = re.search(r"```\n(cli\n.*?)```", (ROOT / "docs/design.md").read_text(), re.DOTALL)
+    drawn = re.search(r"```text\n(cli\n.*?)```", (ROOT / "docs/design.md").read_text(), re.DOTALL)
 
     assert drawn is not None, "docs/design.md draws no house"
     rows = [re.split(r"\s{2,}", line.strip())[0].split(" | ") for line in drawn[1].splitlines()]

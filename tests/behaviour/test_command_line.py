@@ -203,10 +203,12 @@ async def test_doctor_checks_everything_and_says_what_to_mend(folder: Path):
     assert (ran.code, ran.json["ok"]) == (3, False)
     assert {subject: check["status"] for subject, check in checks.items()} == {
         "config": "ok",
+        "disk": "ok",
         "state": "ok",
         "level key": "ok",
         "levels": "ok",
         "runtimes": "ok",
+        "audit": "ok",
         "sandbox": "warn",
         "server work": "ok",
         "tool work_odd": "warn",
@@ -215,6 +217,7 @@ async def test_doctor_checks_everything_and_says_what_to_mend(folder: Path):
         "footing dies": "ok",
         "lock": "ok",
         "processes": "ok",
+        "gateway": "ok",
     }
     assert "no database" in checks["server dies"]["evidence"]
     assert checks["server dies"]["fix"]

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.requirement("UX-5")
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+USING = (ROOT / "docs/using.md").read_text(encoding="utf-8")
 LOGIN = (ROOT / "docs/login.md").read_text(encoding="utf-8")
 IDENTITY = (ROOT / "docs/identity.md").read_text(encoding="utf-8")
 SESSIONS = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
@@ -38,7 +39,8 @@ def example(language: str, page: str = README) -> str:
 
 
 def commands(page: str = README) -> list[list[str]]:
-    return [shlex.split(line, comments=True) for line in example("sh", page).splitlines()]
+    shown = re.findall(r"^bascule .*$", page, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in shown]
 
 
 @pytest.fixture
@@ -175,7 +177,7 @@ async def test_the_commands_shown_are_all_there_are(folder: Path):
 
 
 async def test_the_program_shown_works(folder: Path):
-    (folder / "example.py").write_text(example("python"))
+    (folder / "example.py").write_text(example("python", USING))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
     )
@@ -189,7 +191,7 @@ async def test_the_program_shown_works(folder: Path):
 
 
 async def test_the_types_shown_can_be_used_and_written(folder: Path):
-    (folder / "example.py").write_text(example("python", TYPED))
+    (folder / "example.py").write_text(example("python", TYPED.partition("## For an editor")[0]))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
     )
@@ -205,7 +207,7 @@ async def test_the_types_shown_can_be_used_and_written(folder: Path):
 async def test_the_rules_shown_hold(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", PATH["PATH"])
     path = folder / "bascule.yaml"
-    path.write_text(example("yaml"))
+    path.write_text(example("yaml", USING))
 
     async with from_file(path) as session:
         assert [spec.name for spec in await session.tools()] == ["notes_search"]
@@ -264,7 +266,7 @@ async def test_the_exit_codes_shown_are_those_the_command_names():
     ran: Ran = await bascule(ROOT, "--help")
     told = re.findall(r"(\d+) \w", " ".join(ran.out.split()).partition("exit codes: ")[2])
 
-    assert re.findall(r"^\| (\d+) \|", README, re.MULTILINE) == told
+    assert re.findall(r"^\| (\d+) \|", USING, re.MULTILINE) == told
 
 
 def test_every_make_target_shown_is_there():
@@ -278,6 +280,7 @@ def test_every_make_target_shown_is_there():
     "page",
     [
         "README.md",
+        "docs/using.md",
         "docs/deployment.md",
         "docs/design.md",
         "docs/first-five-minutes.md",

@@ -24,7 +24,7 @@ from support.scenarios import entry, write_yaml
 from support.waiting import fail_after, until
 from support.workers import fleet
 
-DOCS = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
+DOCS = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
 
 REPORTER = '''
 from mcp.server import MCPServer

@@ -274,7 +274,7 @@ def load_for_agent(
         failed = servers.get(error.where)
         if failed is None:
             raise
-        raise ConnectFailed(
+        raise type(error)(
             f"{failed.location}: {error.message}",
             where=error.where,
             evidence=error.evidence,

@@ -1,11 +1,11 @@
-"""An error as a person reads it: what failed, where, the evidence, the likely cause, the fix."""
+"""An error as a person reads it: what failed, where, the evidence, the likely cause, the fix, where to read more."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from bascule.core.errors import BasculeError, ConfigError
+from bascule.core.errors import BasculeError, ConfigError, PeerRefused
 from bascule.core.finding import Finding
 from bascule.core.hidden import escaped, escaped_json
 from bascule.core.outcome import ToolFailure
@@ -16,14 +16,32 @@ def explain(error: BasculeError) -> str:
     parts = (("evidence", error.evidence), ("cause", error.cause), ("fix", error.fix))
     if isinstance(error, ConfigError):
         parts = (("problems", error.evidence), ("fix", error.fix))
-    return _told(f"{error.code}  {error.message}{where}", parts)
+    return _told(f"{error.code}  {error.message}{where}", (*parts, more(error.code)))
 
 
 def explain_failure(failure: ToolFailure) -> str:
     origin = f" [{failure.server}/{failure.tool}]" if failure.server else ""
     cause = failure.cause if isinstance(failure.cause, str) else ""
-    parts = (("evidence", failure.evidence), ("cause", cause), ("fix", failure.fix))
-    return _told(f"{failure.code}  {failure.kind}{origin}: {failure.message}", parts)
+    parts = (("evidence", _evidence(failure)), ("cause", cause), ("fix", failure.fix or _own_words(failure)))
+    return _told(f"{failure.code}  {failure.kind}{origin}: {failure.message}", (*parts, more(failure.code)))
+
+
+def _evidence(failure: ToolFailure) -> str:
+    """With the number of a server's own error, which says more than its words to whoever makes the server."""
+    number = failure.tool_code if failure.code == PeerRefused.code else None
+    return "\n".join(filter(None, (f"error {number} of the protocol" if number else "", failure.evidence)))
+
+
+def _own_words(failure: ToolFailure) -> str:
+    """What to do about an error of the protocol that is told in the words of a server."""
+    if failure.code != PeerRefused.code or not failure.server:
+        return ""
+    return f"these are the words of {failure.server}; `bascule logs {failure.server}` shows what it said beside them"
+
+
+def more(code: str) -> tuple[str, str]:
+    """Where the usual causes of an error are told, and how to mend each."""
+    return "more", f"bascule explain {code}"
 
 
 def as_json(error: BasculeError) -> dict[str, str]:

@@ -8,6 +8,7 @@ from bascule.cli.settings import add_common, add_config, add_deed_json, add_filt
 _SERVE = """\
   bascule serve  one MCP endpoint for every client whose token `gateway.auth` believes
   bascule serve --dev  on this machine alone, without tokens: whoever asks is you
+  bascule serve --demo  the built-in servers, without a config, and a few small agents at work on them
   bascule serve --stdio  for the one client that starts it; this is what its config names as a command
   bascule serve --host 10.0.0.5 --url https://tools.example/mcp  behind a proxy that clients know by another name"""
 
@@ -84,7 +85,9 @@ def _serve(parser: Parser) -> None:
     summary = "serve every server of the config at one MCP endpoint"
     command = add_common(parser.word("serve", summary, _SERVE))
     command.add_argument("--dev", action="store_true", help="no tokens: whoever asks from this machine is you")
-    command.add_argument("--stdio", action="store_true", help="on stdin and stdout, in the agent session `stdio`")
+    ways = command.add_mutually_exclusive_group()
+    ways.add_argument("--stdio", action="store_true", help="on stdin and stdout, in the agent session `stdio`")
+    ways.add_argument("--demo", action="store_true", help="the built-in servers, with agents at work; as with --dev")
     command.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: `gateway.host`")
     command.add_argument("--port", metavar="NUMBER", type=int, help="and at this port; default: `gateway.port`")
     command.add_argument("--url", metavar="URL", help="where clients reach it, if not there: tokens name it by this")

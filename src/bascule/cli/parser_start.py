@@ -1,7 +1,11 @@
 """The words of the commands one meets first."""
 
 from bascule.cli.grammar import Parser
-from bascule.cli.settings import add_common, add_config, add_timeout
+from bascule.cli.settings import add_common, add_config, add_json, add_timeout
+
+_DEMO = """\
+  bascule demo  in a few seconds, without a config, a key, Docker or a network
+  bascule demo --json | jq .ok  each step, and whether it went as told; exits with 1 if one did not"""
 
 _ADD = """\
   bascule add time -- uvx mcp-server-time==2026.10.19  a command
@@ -35,13 +39,21 @@ _DOCTOR = """\
   bascule doctor --reap  removes the boxes of runtimes that were killed first, as every start does
   bascule doctor --json | jq .ok"""
 
+_EXPLAIN = """\
+  bascule explain BSC-401  what the error means, its usual causes, and how to mend each
+  bascule explain  every code there is"""
+
 
 def add_commands(parser: Parser) -> None:
+    add_json(parser.word("demo", "watch an agent read private data, work on, and fail to leak it", _DEMO))
     _add(parser)
     _import(parser)
     _list(parser)
     _call(parser)
     _doctor(parser)
+    explain = add_json(parser.word("explain", "explain an error by its code, and how to mend it", _EXPLAIN))
+    told = "as the error shows it, such as BSC-401; default: all"
+    explain.add_argument("code", metavar="CODE", nargs="?", help=told)
 
 
 def _add(parser: Parser) -> None:

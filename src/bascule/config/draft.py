@@ -200,7 +200,7 @@ def reason_of(draft: Draft, located: str) -> ConfigError | None:
         f"server {draft.name} cannot be used: {draft.refusals[0]}",
         problems=tuple(draft.refusals),
         where=located,
-        fix=draft.fix or "correct what is listed, then try again",
+        fix=draft.fix or "correct what is listed; `bascule doctor` checks it",
     )
 
 

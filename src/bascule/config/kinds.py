@@ -149,10 +149,18 @@ _SCALARS = {Kind.FLAG, Kind.SECONDS, Kind.COUNT, Kind.NUMBER}
 """Types that are not text. A variable can only hold text, so here it is read as if it stood in the file unquoted."""
 
 
+_UNQUOTED = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.IGNORECASE)
+
+
+def _quoted(value: Any) -> bool:
+    """Whether it would be something else than text without its quotes."""
+    return isinstance(value, str) and _UNQUOTED.fullmatch(value.strip()) is not None
+
+
 def _fitting(value: Any, fits: Any, wanted: str, report: Report) -> Any:
     if fits:
         return value
-    report((), f"must be {wanted}" + ("; take the quotes away" if isinstance(value, str) else ""))
+    report((), f"must be {wanted}" + ("; take the quotes away" if _quoted(value) else ""))
     return None
 
 

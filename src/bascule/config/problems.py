@@ -92,7 +92,7 @@ def config_error(where: str, problems: tuple[str, ...]) -> ConfigError:
     """One error for all of them. The list also shows in a traceback, where only the message would."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     error = ConfigError(
-        f"{where} has {count}", problems=problems, where=where, fix="correct what is listed, then try again"
+        f"{where} has {count}", problems=problems, where=where, fix="correct what is listed; `bascule doctor` checks it"
     )
     for problem in problems:
         error.add_note(problem)

@@ -15,8 +15,9 @@ BasculeError
 │   └── NotIdentified      BSC-305
 ├── PeerError              BSC-400  the server's, or the way to it
 │   ├── ConnectFailed      BSC-401
-│   │   └── LoginNeeded    BSC-406
-│   │       └── LoginFailed  BSC-407
+│   │   ├── LoginNeeded    BSC-406
+│   │   │   └── LoginFailed  BSC-407
+│   │   └── StartFailed    BSC-410
 │   ├── ConnectionLost     BSC-402
 │   │   └── LaneClosed     BSC-408
 │   ├── ReplyTimeout       BSC-403
@@ -179,6 +180,12 @@ class LoginFailed(LoginNeeded):
     """A login was tried and came to nothing."""
 
     code = "BSC-407"
+
+
+class StartFailed(ConnectFailed):
+    """The process of a server, or the box of it, could not be made."""
+
+    code = "BSC-410"
 
 
 class ConnectionLost(PeerError):

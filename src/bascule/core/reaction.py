@@ -60,4 +60,8 @@ def told(failure: ToolFailure) -> str:
 
 def stopped(failure: ToolFailure) -> RunStopped:
     """What ends a run, in frameworks in which an exception does."""
-    return RunStopped(failure.message, failure=failure, where=failure.tool, evidence=failure.evidence, fix=failure.fix)
+    error = RunStopped(failure.message, failure=failure, where=failure.tool, evidence=failure.evidence, fix=failure.fix)
+    if failure.kind is FailureKind.FATAL and not failure.fix:
+        error.cause = "the tool says that no further call can help, and its server is trusted with that"
+        error.fix = f"mend what it names; without `fatal` in the `trust` of {failure.server} it would end no run"
+    return error

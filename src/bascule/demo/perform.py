@@ -10,7 +10,7 @@ from bascule.demo.stage import stage
 from bascule.demo.story import Command, Ending, Step
 
 NEXT = (
-    Command("bascule add time -- uvx mcp-server-time", "a server of your own"),
+    Command("bascule import --write", "the servers you already have"),
     Command("bascule doctor", "does everything work?"),
     Command("bascule serve --dev", "one MCP endpoint for your agents"),
 )

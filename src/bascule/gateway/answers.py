@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bascule.core.errors import PeerRefused, UnknownResource
 from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.outcome import FailureKind, Result, ToolFailure
 from bascule.core.reaction import told
@@ -14,9 +15,6 @@ FAILURE_KEY = "dev.bascule/failure"
 
 RESOURCE_NOT_FOUND = -32002
 """What the old era answers where a resource is not there."""
-
-_REFUSED_BY_PEER = "BSC-405"
-_NO_SUCH_RESOURCE = "BSC-203"
 
 
 def result_of(outcome: Result, *, new: bool) -> JsonObject:
@@ -34,7 +32,7 @@ def failed_call(failure: ToolFailure, *, new: bool) -> JsonObject:
     a tool that is not there, and a server's own error of the protocol."""
     if failure.kind is FailureKind.UNKNOWN_TOOL:
         raise Rejected(INVALID_PARAMS, told(failure), data=_facts(failure), status=None if new else 200)
-    if failure.code == _REFUSED_BY_PEER:
+    if failure.code == PeerRefused.code:
         raise _of_peer(failure, new=new)
     words = told(failure)
     meta: JsonObject = {FAILURE_KEY: _facts(failure)}
@@ -51,13 +49,13 @@ def failed_call(failure: ToolFailure, *, new: bool) -> JsonObject:
 
 def failed_request(failure: ToolFailure, *, new: bool, uri: object = None) -> Rejected:
     """Any other request that failed. These have no results that say so. `uri` is of the resource that was asked for."""
-    if failure.code == _REFUSED_BY_PEER:
+    if failure.code == PeerRefused.code:
         return _of_peer(failure, new=new)
     code, facts = INTERNAL_ERROR, _facts(failure)
-    if uri is not None and failure.code == _NO_SUCH_RESOURCE:
+    if uri is not None and failure.code == UnknownResource.code:
         facts["uri"] = uri
     if failure.kind in {FailureKind.UNKNOWN_TOOL, FailureKind.INVALID_ARGUMENTS}:
-        unknown_resource = failure.code == _NO_SUCH_RESOURCE and not new
+        unknown_resource = failure.code == UnknownResource.code and not new
         code = RESOURCE_NOT_FOUND if unknown_resource else INVALID_PARAMS
     return Rejected(code, told(failure), data=facts, status=None if new else 200)
 

@@ -20,7 +20,7 @@ from bascule.gateway.listening import Listening, SessionStream
 from bascule.gateway.old_sessions import OldSession, OldSessions
 from bascule.gateway.outlet import DEFAULT_LEVEL
 from bascule.gateway.readiness import Readiness
-from bascule.gateway.rejection import INVALID_REQUEST, Rejected, retry_after, too_much
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected, not_served, retry_after, too_much
 from bascule.gateway.remarks import level_of
 from bascule.gateway.routing import Request, Routing
 from bascule.gateway.signs import Signs
@@ -93,7 +93,7 @@ class Gateway:
             await respond(send, 429, too_much(error), [*retry_after(error), *([] if kept else CLOSE)])
         except NotTaken as error:
             # Not closed at once: a client that is busy sending the rest of its body would not see the answer.
-            await respond(send, error.status, write_error(None, INVALID_REQUEST, error.message))
+            await respond(send, error.status, not_served(error))
         except Gone:
             pass
         except Exception:  # noqa: BLE001 -- the outermost: whatever went wrong here must not take the gateway with it

@@ -28,8 +28,8 @@ class NotTaken(BasculeError):
 
     code = "BSC-720"
 
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, status: int, *, fix: str) -> None:
+        super().__init__(message, fix=fix)
         self.status = status
 
 
@@ -65,7 +65,11 @@ class Intake:
                     return await self._rest(receive, bytearray(body))
                 return await self._gather(receive, body, size, allowance)
         except TimeoutError:
-            raise NotTaken(f"the body did not come within {SLOWEST:g} seconds", 408) from None
+            raise NotTaken(
+                f"the body did not come within {SLOWEST:g} seconds",
+                408,
+                fix="send as many bytes as `Content-Length` announces, without a pause",
+            ) from None
 
     async def _gather(self, receive: Receive, first: bytes, size: int, allowance: Allowance) -> bytearray:
         allowance.hold(size, self._share)
@@ -111,7 +115,11 @@ class Intake:
                 turn.set_result(None)
 
     def _too_long(self) -> NotTaken:
-        return NotTaken(f"a message may have {self._longest} bytes, and this one has more", 413)
+        return NotTaken(
+            f"a message may have {self._longest} bytes, and this one has more",
+            413,
+            fix="send less at once, or raise `messages.max` in the gateway's config",
+        )
 
 
 def _announced(length: str) -> int | None:

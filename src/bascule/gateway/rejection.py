@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from bascule.core.errors import BasculeError
 from bascule.gateway.allowance import TooMuch
 from bascule.wire.jsonrpc import write_error
 from bascule.wire.stamp import (
@@ -49,7 +50,14 @@ class Rejected(Exception):
 
 def too_much(error: TooMuch) -> bytes:
     """What a client is told that was turned away for a moment. Its message was not read, so nobody knows the id."""
-    return write_error(None, TOO_MUCH, f"{error.message}; {error.fix}", {"retry_after": error.retry_after})
+    data = {"code": error.code, "retry_after": error.retry_after}
+    return write_error(None, TOO_MUCH, f"{error.message}; {error.fix}", data)
+
+
+def not_served(error: BasculeError) -> bytes:
+    """What a client is told that was turned away at the door: what is wrong, its code, and how to mend it."""
+    told = f"{error.message}; {error.fix}" if error.fix else error.message
+    return write_error(None, INVALID_REQUEST, told, {"code": error.code})
 
 
 def retry_after(error: TooMuch) -> list[tuple[bytes, bytes]]:

@@ -7,10 +7,9 @@ import msgspec
 
 from bascule.core.errors import NotIdentified
 from bascule.gateway.exchange import Send, respond
-from bascule.gateway.rejection import INVALID_REQUEST
+from bascule.gateway.rejection import not_served
 from bascule.identity.challenge import Challenge
 from bascule.identity.resource import metadata_url, resource_metadata
-from bascule.wire.jsonrpc import write_error
 
 LIVE = "/healthz"
 READY = "/readyz"
@@ -54,4 +53,4 @@ class Signs:
         status = 403 if error.error == "insufficient_scope" else 401
         shown = Challenge(error=error.error or "", resource_metadata=self._metadata_url if self._issuers else "")
         headers = [(b"www-authenticate", shown.header().encode("latin-1")), *more]
-        await respond(send, status, write_error(None, INVALID_REQUEST, error.message), headers)
+        await respond(send, status, not_served(error), headers)

@@ -6,6 +6,7 @@ import msgspec
 
 _BEARER = re.compile(r"\bbearer\b", re.IGNORECASE)
 _PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_EXPIRED = re.compile(r"\bexpired\b", re.IGNORECASE)
 _SCOPES = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
 
 LONGEST = 8 * 1024
@@ -40,3 +41,10 @@ def read_challenge(header: str) -> Challenge:
     fields = {name: given.get(name, "") for name in ("error", "scope", "resource_metadata")}
     # What goes on is put between quotes again, so nothing that could end them may pass.
     return Challenge(**{name: value if _SCOPES.fullmatch(value) else "" for name, value in fields.items()})
+
+
+def says_expired(header: str) -> bool:
+    """Whether a server says that the time of a token is over. The standard has one word for that and for a wrong one,
+    and leaves the rest to a sentence for people."""
+    given = {name.lower(): quoted or bare for name, quoted, bare in _PARAMETER.findall(header[:LONGEST])}
+    return given.get("error") == "invalid_token" and bool(_EXPIRED.search(given.get("error_description", "")))

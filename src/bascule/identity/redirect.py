@@ -59,7 +59,11 @@ def _denied(error: str, description: str) -> LoginFailed:
     told = ": ".join(text[:200] for text in (error, description) if text)
     if error == "access_denied":
         return LoginFailed(
-            "the login was denied", where="redirect", evidence=told, cause="you, or the login server, said no"
+            "the login was denied",
+            where="redirect",
+            evidence=told,
+            cause="you, or the login server, said no",
+            fix="run `bascule login` again and agree, as a user whom the login server lets in",
         )
     return LoginFailed(
         "the login server refused", where="redirect", evidence=told, fix="ask whoever runs the login server"

@@ -24,6 +24,7 @@ from bascule.core.errors import (
     Refused,
     ReplyTimeout,
     SandboxError,
+    StartFailed,
     StoreError,
     TwinDiffers,
     UnknownPrompt,
@@ -52,6 +53,7 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     ConnectFailed: FailureKind.CONNECTION_ERROR,
     LoginNeeded: FailureKind.UNAVAILABLE,
     LoginFailed: FailureKind.UNAVAILABLE,
+    StartFailed: FailureKind.CONNECTION_ERROR,
     ConnectionLost: FailureKind.CONNECTION_ERROR,
     LaneClosed: FailureKind.CONNECTION_ERROR,
     ReplyTimeout: FailureKind.TIMEOUT,
@@ -66,6 +68,17 @@ KINDS: Mapping[type[BasculeError], FailureKind] = {
     StoreError: FailureKind.UNAVAILABLE,
 }
 """Every class that can reach the runtime. A class that is missing here fails a test, not a user."""
+
+USUAL_FIXES: Mapping[type[Exception], str] = {
+    LaneClosed: "find out whether it was done before you call again: it had been sent",
+    ConnectionLost: "find out whether it was done before you call again; `bascule logs {server}` shows what it said",
+    ProtocolViolation: "tell whoever makes {server}, with the evidence; another version may keep to the protocol",
+    ReplyTimeout: "if {server} is only slow, raise its `timeouts`; `bascule logs {server}` shows what it said",
+    ConnectFailed: "run `bascule doctor`, which looks at every part of the way",
+    SandboxError: "run `bascule doctor`, which looks at what makes boxes",
+    StoreError: "run `bascule doctor`, which looks at the state folder",
+}
+"""For errors that are raised in many places, where one of these says nothing of its own."""
 
 ABORTED = "BSC-703"
 
@@ -108,10 +121,20 @@ def failure_of(
         retriable=kind in RETRIABLE or isinstance(error, LimitReached),
         cause=cause,
         evidence="\n".join(filter(None, (_by_rule(error), _over_http(refused), *_to_visit(refused), error.evidence))),
-        fix=error.fix or (_VISIT if refused is not None and refused.rpc_code == URL_ELICITATION_REQUIRED else ""),
+        fix=error.fix or usual_fix(error, server),
         status=refused.status if refused is not None else None,
         retry_after=_retry_after(error),
     )
+
+
+def usual_fix(error: BasculeError, server: str) -> str:
+    """What to do about an error that says nothing of it itself."""
+    if isinstance(error, PeerRefused):
+        return _VISIT if error.rpc_code == URL_ELICITATION_REQUIRED else ""
+    if isinstance(error, ConnectionLost) and not error.sent:
+        return f"call again, nothing was sent; `bascule logs {server}` shows what the server said"
+    fix = next((USUAL_FIXES[cls] for cls in type(error).__mro__ if cls in USUAL_FIXES), "")
+    return fix.format(server=server)
 
 
 def _by_rule(error: BasculeError) -> str:
@@ -147,7 +170,9 @@ def broken(mistake: BaseException, server: str, tool: str, lane: Lane, steps: Ma
 
 
 def aborted(server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
-    return ToolFailure(FailureKind.ABORTED, ABORTED, "the caller stopped waiting", server, tool, lane, steps)
+    fix = "if it was not meant to stop: whoever called cancelled it, or has a time limit shorter than its `timeout`"
+    message = "the caller stopped waiting"
+    return ToolFailure(FailureKind.ABORTED, ABORTED, message, server, tool, lane, steps, fix=fix)
 
 
 def kind_of(error: BasculeError) -> FailureKind:

@@ -81,7 +81,11 @@ def _passed_on(respondent: Respondent, standing: Standing, wanted: InputRequired
     for question in wanted.questions.values():
         check_offered(trail.server, respondent, question)
         read_question(trail.server, standing.principal, question)
-    return InputWanted(f"{trail.server}/{trail.tool} wants answers before it goes on", where="call")
+    return InputWanted(
+        f"{trail.server}/{trail.tool} wants answers before it goes on",
+        where="call",
+        fix="answer each of `inputRequests`, and send the request again with the answers and its `requestState`",
+    )
 
 
 def _rounds_before(continued: Continued | None) -> int:

@@ -19,6 +19,8 @@ from bascule.core.errors import (
     LoginNeeded,
     PoolTimeout,
     Refused,
+    SandboxError,
+    StartFailed,
     UnknownTool,
 )
 from bascule.core.masking import Mask
@@ -284,9 +286,13 @@ class Standing:
                 if isinstance(error, Refused):
                     return error.with_traceback(None)
                 message = f"{name} may be a tool of server {server!r}, which cannot be used: {error.message}"
-                kind = next((kind for kind in (LoginNeeded, PoolTimeout) if isinstance(error, kind)), ConnectFailed)
+                kind = next((kind for kind in _TOLD_AS_THEY_ARE if isinstance(error, kind)), ConnectFailed)
                 return kind(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
         return None
+
+
+_TOLD_AS_THEY_ARE = (LoginNeeded, StartFailed, PoolTimeout, SandboxError)
+"""Reasons that have a remedy of their own. Whoever calls is told by their code, whatever it was that they called."""
 
 
 def _is_among(tool: str, patterns: tuple[str, ...]) -> bool:

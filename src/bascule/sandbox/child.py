@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -180,7 +181,9 @@ def find_program(command: Command) -> str:
 def _not_started(command: Command, error: OSError | ValueError) -> SandboxError:
     if command.cwd is not None and not Path(command.cwd).is_dir():
         return SandboxError(
-            f"the working directory {command.cwd} does not exist", evidence=str(error), fix="create it, or change `cwd`"
+            f"the working directory {command.cwd} does not exist",
+            evidence=str(error),
+            fix=f"run `mkdir -p {shlex.quote(command.cwd)}`, or change `cwd`",
         )
     return SandboxError(
         f"{command.argv[0]} could not be started",

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from secrets import token_hex
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError, StartFailed
 from bascule.sandbox.boxing import ServerBox
 from bascule.sandbox.docker.engine import Engine, EngineRefused, RunState, socket_of
 from bascule.sandbox.run import Run
@@ -86,7 +86,7 @@ class DockerExecDispatcher(ProcessDispatcher):
             made = await box.open()
         except SandboxError as error:
             told = {"evidence": error.evidence, "cause": error.cause, "fix": error.fix}
-            raise ConnectFailed(error.message, where="spawn", **told) from error
+            raise StartFailed(error.message, where="spawn", **told) from error
         assert isinstance(made, Run)
         return made
 
@@ -135,10 +135,10 @@ class DockerExecDispatcher(ProcessDispatcher):
             )
         return ConnectFailed(error.message, where="connect", evidence=error.said, fix="look into the engine's log")
 
-    def _not_started(self) -> ConnectFailed:
+    def _not_started(self) -> StartFailed:
         program, name = self._run.argv[0], self._run.container
         told = cleaned(bytes(self._held or b"").decode("utf-8", "replace")).strip()
-        return ConnectFailed(
+        return StartFailed(
             f"{program} could not be started in the container {name}",
             where="spawn",
             evidence=told or self._stderr.tail(),

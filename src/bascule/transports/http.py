@@ -228,9 +228,10 @@ class HttpDispatcher:
         if response.status == 404 and self._endpoint.in_session:
             response.close()
             return self._session_gone(exchange)
-        error = await refusal_of(response, self._max_message, exchange.request.phase)
+        error = await refusal_of(response, self._max_message, exchange.request.phase, self._endpoint.authorization)
         if error.evidence:
-            self._last_words = f"HTTP {response.status}: {error.evidence}"
+            # What an error says already is not said twice.
+            self._last_words = "" if isinstance(error, LoginNeeded) else f"HTTP {response.status}: {error.evidence}"
         return error
 
     async def _accepted(self, response: Response, exchange: Exchange) -> None:

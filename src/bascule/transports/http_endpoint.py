@@ -27,9 +27,9 @@ from bascule.transports.http_address import (
 from bascule.transports.http_body import PIECE, Body
 from bascule.transports.http_direct import Direct
 from bascule.transports.http_exchange import Exchange
-from bascule.transports.http_reply import demanded
 from bascule.transports.http_response import Response
 from bascule.transports.http_sockets import Sockets
+from bascule.transports.http_turned_away import demanded
 from bascule.transports.says_who import SaysWho
 from bascule.wire.jsonrpc import sample
 
@@ -70,7 +70,7 @@ class Endpoint:
         self._direct: Direct | None = None
         self._connect_timeout = inf
         self._stamp = CIMultiDict[str]()
-        self._authorized = False
+        self._authorization: str | None = None
         self._login = login
         self.sockets = Sockets()
         self.shut_out = False
@@ -91,6 +91,11 @@ class Endpoint:
     def in_session(self) -> bool:
         return self.session_id is not None
 
+    @property
+    def authorization(self) -> str:
+        """What says who we are, as far as that is known now."""
+        return self._token() or self._authorization or ""
+
     def open(self, connect_timeout: float, leave: Permit | None = None) -> None:
         """Check what was configured and make the session. Nothing is sent, now or later, without `leave`."""
         if self._session is not None:
@@ -101,7 +106,7 @@ class Endpoint:
         headers = base_headers(self._configured)
         if self._socket is not None:
             headers.setdefault("Host", SOCKET_HOST)
-        self._authorized = "Authorization" in headers
+        self._authorization = headers.get("Authorization")
         self._session = aiohttp.ClientSession(
             connector=self.sockets.connector(self._socket, limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -265,7 +270,7 @@ class Endpoint:
         return (self._login.header() or "") if self._login is not None else ""
 
     def _headers(self, extra: Mapping[str, str], token: str) -> Mapping[str, str]:
-        if self._authorized or self._login is not None:
+        if self._authorization is not None or self._login is not None:
             # What the operator configured, or the user's login, says who we are; nothing above may change that.
             for name in extra:
                 if len(name) == 13 and name.lower() == "authorization":

@@ -16,6 +16,7 @@ from aiohttp.client_exceptions import UnixClientConnectorError
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.tls_failure import tls_reason, tls_told
 from bascule.wire.jsonrpc import sample
 
 
@@ -52,7 +53,7 @@ def _reason(error: ClientError | OSError) -> tuple[str, str]:
     if isinstance(error, UnixClientConnectorError):
         return _socket_reason(error)
     if isinstance(error, ClientSSLError):
-        return "the TLS handshake failed", "check the server's certificate, and that the URL's scheme is right"
+        return tls_reason(error)
     if isinstance(error, ClientConnectorDNSError):
         return "the host name has no address", "check the host in the URL"
     return "nothing listens there, or the way is blocked", "check host and port of the URL, and that the server runs"
@@ -72,4 +73,6 @@ def _socket_reason(error: UnixClientConnectorError) -> tuple[str, str]:
 def told(error: ClientError | OSError) -> str:
     if isinstance(error, ServerDisconnectedError):
         return "the server closed the connection"
+    if isinstance(error, ClientSSLError):
+        return sample(tls_told(error).encode())
     return sample(f"{type(error).__name__}: {error}".encode())

@@ -6,9 +6,10 @@ from typing import Literal
 from aiohttp import ClientError
 from aiohttp.hdrs import CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE
 
-from bascule.core.errors import LoginNeeded, PeerError, PeerRefused, ProtocolViolation
+from bascule.core.errors import PeerError, PeerRefused, ProtocolViolation
 from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.transports.http_response import Response
+from bascule.transports.http_turned_away import turned_away
 from bascule.wire.jsonrpc import Message, read_message, refusal, sample, take_result
 
 MATTERING = ("Retry-After", "WWW-Authenticate")
@@ -83,10 +84,10 @@ def wrong_kind(response: Response) -> ProtocolViolation:
     )
 
 
-async def refusal_of(response: Response, max_message: int, phase: str) -> PeerError:
-    """Why there is no reply, from a status outside of 200 to 299."""
+async def refusal_of(response: Response, max_message: int, phase: str, authorization: str = "") -> PeerError:
+    """Why there is no reply, from a status outside of 200 to 299, to a request that was sent with this token."""
     if response.status in {401, 403}:
-        return _login_needed(response)
+        return turned_away(response, authorization)
     plain(response)
     body = await _error_body(response, max_message)
     error = _rpc_error(response, body, phase) or _bare(response, body, phase)
@@ -127,24 +128,6 @@ async def _error_body(response: Response, max_message: int) -> bytes:
     finally:
         if not response.content.at_eof():
             response.close()
-
-
-def demanded(response: Response) -> str:
-    """What a server that does not let us in says it wants, as evidence."""
-    challenge = response.headers.get("WWW-Authenticate")
-    return f"HTTP {response.status}" + (f", WWW-Authenticate: {sample(challenge.encode())}" if challenge else "")
-
-
-def _login_needed(response: Response) -> LoginNeeded:
-    response.close()
-    return LoginNeeded(
-        f"the server wants to know who we are (HTTP {response.status})"
-        if response.status == 401
-        else "the server does not let us in (HTTP 403)",
-        evidence=demanded(response),
-        cause="no credentials were sent, or they are not valid there",
-        fix="set headers.Authorization for this server",
-    )
 
 
 def _with_http(error: PeerRefused, response: Response) -> PeerRefused:

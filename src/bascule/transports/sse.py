@@ -159,7 +159,7 @@ class SseDispatcher(MessageDispatcher):
 
     async def _check(self, response: ClientResponse) -> None:
         if response.status >= 300:
-            raise await refusal_of(response, self._max_message, "connect")
+            raise await refusal_of(response, self._max_message, "connect", self._endpoint.authorization)
         plain(response)
         if kind_of(response) != "events":
             raise wrong_kind(response)

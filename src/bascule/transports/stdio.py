@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError, StartFailed
 from bascule.sandbox.boxing import ServerBox
 from bascule.sandbox.child import Child, Command, Pipes, spawn
 from bascule.transports.dispatcher import may_write
@@ -36,7 +36,7 @@ class StdioDispatcher(ProcessDispatcher):
             self._child = self._carrier = await spawn(await self._how(), pipes)
             self.pid = self._child.pid
         except SandboxError as error:
-            raise ConnectFailed(
+            raise StartFailed(
                 error.message, where="spawn", evidence=error.evidence, cause=error.cause, fix=error.fix
             ) from error
         finally:

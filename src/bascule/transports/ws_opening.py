@@ -129,7 +129,9 @@ class _Handshake:
         status = response.status
         if status in REDIRECTS:
             return self._redirected(status, response.headers.get("Location", ""))
-        error = await refusal_of(response, REFUSAL_MOST, "connect")
+        error = await refusal_of(
+            response, REFUSAL_MOST, "connect", response.request_info.headers.get("Authorization", "")
+        )
         if isinstance(error, LoginNeeded):
             error.where = self._where
             return error

@@ -9,7 +9,10 @@ import pytest
 
 from bascule.catalog.lock import Lock
 from bascule.cli.check import Check
-from bascule.cli.doctor_command import SHOWN, lines, lock_checks, process_check, server_checks
+from bascule.cli.doctor_command import process_check
+from bascule.cli.doctor_screen import lines
+from bascule.cli.lock_checks import lock_checks
+from bascule.cli.server_checks import SHOWN, server_checks
 from bascule.config.model import Locking, RuntimeConfig
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import CatalogChanged
@@ -65,8 +68,8 @@ async def test_all_is_well_with_a_good_server(tmp_path: Path):
     write(tmp_path, {"echo": {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}})
     ran = await bascule(tmp_path, "doctor", "--json")
     assert (ran.code, ran.json["ok"]) == (0, True)
-    levels = ["level key", "levels", "runtimes", "sandbox"]
-    subjects = ["config", "state", *levels, "server echo", "footing echo", "lock", "processes"]
+    levels = ["disk", "state", "level key", "levels", "runtimes", "audit", "sandbox"]
+    subjects = ["config", *levels, "server echo", "footing echo", "lock", "processes", "gateway"]
     assert [check["subject"] for check in ran.json["checks"]] == subjects
     assert "all is well" in (await bascule(tmp_path, "doctor")).out
 
@@ -98,8 +101,9 @@ async def test_a_state_folder_that_cannot_be_written_is_told(tmp_path: Path):
     (tmp_path / "state").write_text("a file in the way")
     ran = await bascule(tmp_path, "doctor", "--json")
     assert ran.code == 3
-    assert ran.json["checks"][-1]["subject"] == "state"
-    assert "BSC-650" in ran.json["checks"][-1]["message"]
+    (told,) = (check for check in ran.json["checks"] if check["status"] == "fail")
+    assert told["subject"] == "state"
+    assert "BSC-650" in told["message"]
 
 
 def test_findings_and_repairs_are_warnings_with_their_evidence():
@@ -176,5 +180,6 @@ async def test_levels_that_cannot_be_read_leave_out_what_depends_on_them(tmp_pat
 
     assert ran.code == 3
     told = [(check["subject"], check["status"]) for check in ran.json["checks"]]
-    assert told == [("config", "ok"), ("state", "ok"), ("level key", "fail"), ("levels", "fail")]
-    assert ran.json["checks"][2]["evidence"] == "mode 0644"
+    kept = [("disk", "ok"), ("state", "ok"), ("level key", "fail"), ("levels", "fail"), ("audit", "ok")]
+    assert told == [("config", "ok"), *kept, ("gateway", "ok")]
+    assert ran.json["checks"][3]["evidence"] == "mode 0644"

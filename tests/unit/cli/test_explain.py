@@ -16,11 +16,12 @@ def test_an_error_tells_what_where_evidence_cause_and_fix():
         "            line 2",
         "  cause:    no disk",
         "  fix:      free some",
+        "  more:     bascule explain BSC-401",
     ]
 
 
 def test_what_is_not_known_takes_no_line():
-    assert explain(ConnectFailed("it ended")) == "BSC-401  it ended"
+    assert explain(ConnectFailed("it ended")) == "BSC-401  it ended\n  more:     bascule explain BSC-401"
 
 
 def test_all_problems_of_a_config_are_listed():
@@ -34,6 +35,7 @@ def test_a_failure_names_the_tool_and_its_kind():
     assert explain_failure(failure).split("\n") == [
         "BSC-403  timeout [files/read]: too slow",
         "  fix:      wait longer",
+        "  more:     bascule explain BSC-403",
     ]
 
 
@@ -61,6 +63,7 @@ def test_a_servers_words_cannot_pass_for_a_line_of_ours():
     assert explain_failure(ToolFailure(FailureKind.TOOL_ERROR, "BSC-701", "bad\x1b[31m\n  fix: x")).split("\n") == [
         "BSC-701  tool_error: bad\\x1b[31m",
         "              fix: x",
+        "  more:     bascule explain BSC-701",
     ]
 
 

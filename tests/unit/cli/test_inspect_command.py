@@ -54,7 +54,7 @@ async def test_a_server_that_fails_is_shown_with_its_error():
         shape = await known_of(session, "bad")
         assert shape == await known_of(session, "bad")
     assert shape["state"] == "failed"
-    assert shape["error"]["code"] == "BSC-401"
+    assert shape["error"]["code"] == "BSC-410"
 
 
 async def test_a_name_that_is_neither_says_what_is_near():

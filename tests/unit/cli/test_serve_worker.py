@@ -37,4 +37,4 @@ def test_why_it_cannot_start_is_told_once_and_by_its_code(tmp_path: Path, capfd:
     with socket.socket() as clients:
         words = told("--config", str(config), clients=clients)
         assert main([words]) == exit_codes.USAGE
-    assert capfd.readouterr().err.count("BSC-100") == 1
+    assert capfd.readouterr().err.count("BSC-100  ") == 1

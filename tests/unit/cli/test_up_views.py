@@ -116,6 +116,7 @@ def test_why_a_start_failed_is_told_once_below_its_line(capsys: pytest.CaptureFi
         "    BSC-401  gone",
         "      evidence: exit 3",
         "      fix:      mend it",
+        "      more:     bascule explain BSC-401",
     ]
 
 

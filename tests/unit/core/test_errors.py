@@ -55,7 +55,7 @@ def test_a_config_error_shows_all_its_problems_as_evidence():
 def test_only_a_failed_connect_surely_sent_nothing():
     unsent = {kind for kind in tree() if issubclass(kind, PeerError) and not kind.sent}
 
-    assert unsent == {ConnectFailed, errors.LoginNeeded, errors.LoginFailed}
+    assert unsent == {ConnectFailed, errors.LoginNeeded, errors.LoginFailed, errors.StartFailed}
 
 
 @pytest.mark.parametrize("sent", [True, False])

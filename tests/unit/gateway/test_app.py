@@ -181,7 +181,7 @@ async def test_who_asks_for_too_much_at_once_is_told_when_to_come_back(log: Path
         served = await ask(other, "tools/list", Authorization=bob)
         waits.cancel()
     assert (turned_away.status, turned_away.headers["retry-after"]) == (429, "1")
-    assert turned_away.message["error"]["data"] == {"retry_after": 1}
+    assert turned_away.message["error"]["data"] == {"code": "BSC-716", "retry_after": 1}
     assert served.status == 200
 
 

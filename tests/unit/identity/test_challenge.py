@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.identity.challenge import Challenge, read_challenge
+from bascule.identity.challenge import Challenge, read_challenge, says_expired
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,17 @@ def test_a_challenge_written_is_read_as_the_same():
 def test_only_one_error_is_about_scopes():
     assert Challenge("insufficient_scope").lacks_scope
     assert not Challenge("invalid_token").lacks_scope
+
+
+@pytest.mark.parametrize(
+    ("header", "expired"),
+    [
+        ('Bearer error="invalid_token", error_description="The access token expired"', True),
+        ('Bearer error="invalid_token", error_description="unknown token"', False),
+        ('Bearer error="invalid_request", error_description="expired"', False),
+        ("Bearer", False),
+        ("", False),
+    ],
+)
+def test_a_server_may_say_that_a_token_has_expired(header: str, expired: bool):
+    assert says_expired(header) is expired

@@ -101,7 +101,7 @@ async def test_tls_where_none_is_spoken_is_a_failure_to_connect():
         error = await failure(url.replace("http:", "https:"))
 
     assert isinstance(error, ConnectFailed)
-    assert error.cause == "the TLS handshake failed"
+    assert error.cause == "the server does not speak TLS at this port"
 
 
 def exchange_of() -> Exchange:

@@ -190,7 +190,7 @@ async def test_a_server_without_tls_is_no_secure_one():
     async with await asyncio.start_server(chat, "127.0.0.1", 0) as server:
         error = await failure(f"wss://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
 
-    assert error.cause == "the TLS handshake failed"
+    assert error.cause == "the server does not speak TLS at this port"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 at, and nothing is changed."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -164,7 +165,8 @@ def _folder(view: View, command: Command) -> str:
     """What the command is started in, outside."""
     folder = os.path.normpath(Path(view.machine.here, command.cwd or ""))
     if command.cwd is not None and not is_folder(folder):
-        raise SandboxError(f"the working directory {command.cwd} does not exist", fix="create it, or change `cwd`")
+        fix = f"run `mkdir -p {shlex.quote(folder)}`, or change `cwd`"
+        raise SandboxError(f"the working directory {command.cwd} does not exist", fix=fix)
     return folder
 
 

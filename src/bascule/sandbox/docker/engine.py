@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bascule.core.errors import ConnectFailed
@@ -193,13 +194,21 @@ def read_answer(answer: bytes) -> Answer:
 
 
 def unreachable(socket: str, error: OSError) -> ConnectFailed:
-    may_not = isinstance(error, PermissionError)
+    cause, fix = _reason(socket, error)
     return ConnectFailed(
         f"the container engine at {socket} cannot be reached",
         where="connect",
         evidence=str(error),
-        cause="this user may not use its socket" if may_not else "Docker does not run, or has its socket elsewhere",
-        fix="join the group of the socket (usually docker), or use a rootless engine"
-        if may_not
-        else "start Docker, or set DOCKER_HOST to the socket of your engine",
+        cause=cause,
+        fix=fix,
     )
+
+
+def _reason(socket: str, error: OSError) -> tuple[str, str]:
+    if isinstance(error, PermissionError):
+        fix = "run `sudo usermod -aG docker $USER` and log in again (the group of the socket), or use a rootless engine"
+        return "this user may not use its socket", fix
+    start = "start Docker (`sudo systemctl start docker`), or set DOCKER_HOST to the socket of your engine"
+    if isinstance(error, ConnectionRefusedError) and Path(socket).exists():
+        return "nobody listens at its socket: Docker has stopped", start
+    return "there is no such socket: Docker is not installed, does not run, or has its socket elsewhere", start

@@ -1,0 +1,19 @@
+"""The pages that the code is the source of. They are kept in docs/, so that they can be read without being built."""
+
+from collections.abc import Callable
+
+from handbook.config_page import config_page
+from handbook.events_page import events_page
+from handbook.navigation import DOCS
+
+MADE: dict[str, Callable[[], str]] = {
+    "reference/config.md": config_page,
+    "reference/events.md": events_page,
+}
+
+
+def write() -> list[str]:
+    for page, made in MADE.items():
+        (DOCS / page).parent.mkdir(parents=True, exist_ok=True)
+        (DOCS / page).write_text(made(), encoding="utf-8")
+    return list(MADE)

@@ -1,0 +1,30 @@
+"""`bascule explain`: the page of an error code, or the list of all codes."""
+
+import argparse
+
+from bascule.cli.error_pages import known_code, page_of
+from bascule.cli.exit_codes import OK
+from bascule.cli.explain import json_line
+from bascule.core.codes import CODES, Area
+
+
+async def run(options: argparse.Namespace) -> int:
+    if options.code is None:
+        print(json_line({"codes": [_shape(code) for code in CODES]}) if options.json else _listed())
+        return OK
+    code = known_code(options.code)
+    page = page_of(code)
+    print(json_line({**_shape(code), "page": page}) if options.json else page.rstrip())
+    return OK
+
+
+def _shape(code: str) -> dict[str, str]:
+    return {"code": code, "area": CODES[code].area, "title": CODES[code].title}
+
+
+def _listed() -> str:
+    """By area: who has no code looks for what it is about."""
+    return "\n\n".join(
+        "\n".join([area, *(f"  {code}  {known.title}" for code, known in CODES.items() if known.area is area)])
+        for area in Area
+    )

@@ -1,0 +1,79 @@
+"""Every error code is raised here, through a door that a user has, and reads as its page shows it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bascule.core.codes import CODES
+from behaviour.codes import command, door, program
+from behaviour.codes.table import raises
+from support.error_pages import PAGES, head, index
+from support.shown import Scenario, same_each_time
+
+pytestmark = pytest.mark.requirement("UX-3")
+
+FILLED_BY = (command, door, program)
+
+CASES = [(code, number, scenario) for code, all_ in raises.by_code.items() for number, scenario in enumerate(all_)]
+
+NEVER_SHOWN = {
+    "BSC-000": "a mistake of ours, of which none is known",
+    "BSC-400": "a family: only its members are raised",
+    "BSC-710": "a family: only its members are raised",
+    "BSC-721": "whoever could be told has hung up",
+    "BSC-900": "the runtime decides again, and nobody learns of it",
+}
+
+NEWER_PYTHON = {"BSC-711", "BSC-712", "BSC-713", "BSC-714", "BSC-715"}
+"""Of the bridge that this Python cannot import; tests/behaviour/weakincentives raises each."""
+
+OWN_WORDS = {"BSC-701": "what to do is for the tool to say"}
+
+EMPTY = re.compile(r"(try|begin|call) again( later)?\.?|fix it|correct it|check it")
+"""Fixes that say nothing."""
+
+
+def shown_in(code: str) -> list[str]:
+    return re.findall(r"^```text\n(.*?)\n```$", (PAGES / f"{code}.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("code", "number", "scenario"), CASES, ids=[each[2].__name__ for each in CASES])
+async def test_a_code_is_raised_and_reads_as_its_page_shows(
+    code: str, number: int, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "state"))
+    text = same_each_time(await scenario(tmp_path), tmp_path)
+
+    assert code in text
+    assert text == shown_in(code)[number]
+    if not text.startswith("HTTP "):
+        assert re.match(rf"{code}  \S.{{8,}}", text)
+        assert text.endswith(f"\n  more:     bascule explain {code}")
+        fix = re.search(r"^  fix: +(.*)$", text, re.MULTILINE)
+        assert code in OWN_WORDS or (fix and len(fix[1].split()) > 3 and not EMPTY.fullmatch(fix[1])), text
+
+
+def test_every_code_has_a_scenario_or_a_reason_for_none():
+    assert {*raises.by_code} | {*NEVER_SHOWN} | NEWER_PYTHON == {*CODES}
+    assert not {*raises.by_code} & {*NEVER_SHOWN}
+
+
+def test_a_page_shows_as_many_texts_as_there_are_scenarios():
+    assert {code: len(shown_in(code)) for code in CODES} == {code: len(raises.by_code.get(code, [])) for code in CODES}
+
+
+def test_there_is_a_page_for_every_code_and_for_nothing_else():
+    assert {page.stem for page in PAGES.glob("*.md")} == {*CODES, "index"}
+    assert (PAGES / "index.md").read_text("utf-8") == index()
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_page_has_its_frame_and_says_what_it_is_why_and_what_to_do(code: str):
+    page = (PAGES / f"{code}.md").read_text("utf-8")
+
+    assert page.startswith(head(code))
+    assert re.search(r"## Why it happens\n\n- \S", page)
+    assert re.search(r"## What to do\n\n- \S", page)
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", page) if "://" not in target]
+    assert [target for target in targets if not (PAGES / target).exists()] == []
