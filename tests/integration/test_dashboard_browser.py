@@ -1,6 +1,7 @@
 """The dashboard in a real browser: what it shows, lives through and asks for."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from support.dashboards import ShownOffice, a_day, many_calls, office, shown
-from support.waiting import until
+from bascule.config import load_file
+from support.dashboards import ShownOffice, a_day, many_calls, office, shown, shown_config
+from support.locks import lock_in, locked_tools
+from support.runtime import a_tool, good
+from support.scenarios import entry, write_yaml
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -33,7 +37,8 @@ async def browser() -> AsyncGenerator[Browser]:
 async def looking(browser: Browser, found: ShownOffice, **context: Any) -> AsyncGenerator[Page]:
     """A page of the dashboard. Whatever it asks of another origin, and whatever its console complains of, fails."""
     wrong: list[str] = []
-    opened = await browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context})
+    asked: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, **context}
+    opened = await browser.new_context(**asked)
     page = await opened.new_page()
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -64,6 +69,7 @@ async def test_a_call_appears_while_one_looks(browser: Browser):
 
 async def test_the_ladder_moves_and_says_what_is_blocked(browser: Browser):
     async with shown(*office()) as found, looking(browser, found) as page:
+        await found.session().tools()
         await found.session().call("notes_search", {"words": "a"})
         await page.goto(found.origin + await path_of_session(page, "alice"))
         await expect(page.locator(".rung.now .level")).to_have_text("public")
@@ -81,8 +87,28 @@ async def test_a_call_that_waits_is_let_go_on(browser: Browser):
         call = asyncio.ensure_future(found.session().call("mail_send", {"to": "ann", "text": "hi"}))
         await expect(page.locator(".ask pre")).to_contain_text("ann")
         await page.get_by_role("button", name="Let it go on").click()
-        assert (await call).text == "sent 2 to ann"
+        assert good(await call).text == "sent 2 to ann"
         await expect(page.locator(".ask")).to_have_count(0)
+
+
+async def test_a_tool_that_changed_is_approved_by_its_diff(browser: Browser, tmp_path: Path):
+    old, new = a_tool("act", description="Reads."), a_tool("act", description="Reads, and tells everybody.")
+    lock_in(tmp_path, work=(old,))
+    path = write_yaml(tmp_path, {"work": entry("obeying", tmp_path / "log", json.dumps([new]), sandbox="none")})
+    async with shown_config(load_file(path, {})) as found, looking(browser, found) as page:
+        await expect(page.locator("#live")).to_have_text("live")
+        assert await found.session().tools() == ()
+        await page.locator("#nav .badge", has_text="1").click()
+        await expect(page.locator(".drift .change")).to_have_text("changed")
+        await expect(page.locator(".diff .minus", has_text="Reads.")).to_be_visible()
+        await expect(page.locator(".diff .plus", has_text="tells everybody")).to_be_visible()
+        assert locked_tools(tmp_path) == {"act": old}
+        await page.get_by_label("act", exact=True).check()
+        await page.get_by_role("button", name="Approve what is ticked").click()
+        await expect(page.locator("#drift .empty")).to_contain_text("Every tool is as it was approved")
+        assert locked_tools(tmp_path) == {"act": new}
+        assert [tool.name for tool in await found.session().tools()] == ["work_act"]
+        good(await found.session().call("work_act", {"n": 1}))
 
 
 async def test_it_is_found_and_moved_through_by_keys(browser: Browser):
@@ -129,7 +155,6 @@ async def test_ten_thousand_calls_are_a_page_of_bounded_size(browser: Browser):
             await expect(page.locator("#range")).to_contain_text("10,000 of 10,000 calls")
             for _ in range(5):
                 many_calls(found.feed, 100)
-                await until(lambda: True)
                 await page.locator("#older").scroll_into_view_if_needed()
             assert await page.evaluate("document.querySelectorAll('*').length") < 6000
             assert await page.evaluate("window.basculeLongTasks") < 50

@@ -47,8 +47,15 @@ class ShownOffice:
 
 @asynccontextmanager
 async def shown(*servers: ServerConfig, port: int = 0, **config: Any) -> AsyncGenerator[ShownOffice]:
-    """Everybody on this machine is Alice to the gateway. The dashboard knows of no one but who has its token."""
+    """A dashboard in front of these servers."""
     asked = RuntimeConfig(servers={server.name: server for server in servers}, **config)
+    async with shown_config(asked, port) as found:
+        yield found
+
+
+@asynccontextmanager
+async def shown_config(asked: RuntimeConfig, port: int = 0) -> AsyncGenerator[ShownOffice]:
+    """Everybody on this machine is Alice to the gateway. The dashboard knows of no one but who has its token."""
     feed = Feed(time.time)
     with _listening(port) as listening:
         at = listening.getsockname()[1]

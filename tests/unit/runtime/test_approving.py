@@ -20,12 +20,13 @@ def proposal() -> Proposal:
 
 def test_what_is_approved_takes_its_place(tmp_path: Path):
     path = lock_in(tmp_path, work=(OLD,))
-    approve(path, ["work"], [proposal()])
-    assert locked_tools(tmp_path)["act"]["description"] == "new"
+    approve(path, ["work", "fresh"], [proposal()])
+    assert locked_tools(tmp_path) == {"act": NEW}
+    assert locked_tools(tmp_path, "fresh") == {}, "locked from now on, with nothing approved"
 
 
 def test_a_lock_that_says_something_else_by_now_stays(tmp_path: Path):
     path = lock_in(tmp_path, work=(OTHER,))
-    with pytest.raises(ConfigError, match="changed meanwhile"):
+    with pytest.raises(ConfigError, match="changed meanwhile, and says something else of work/act than you were shown"):
         approve(path, ["work"], [proposal()])
     assert locked_tools(tmp_path)["act"]["description"] == "other"

@@ -131,10 +131,10 @@
     if (stream || document.hidden || out) return;
     stream = new EventSource(root + "/events");
     stream.onopen = function () {
-      const back = status.dataset.state === "away";
       pause = 500;
       say("live", "live");
-      if (back) refresh(["all"]);
+      // What happened since the page was made, and before anybody listened, no news will tell.
+      refresh(["all"]);
     };
     stream.addEventListener("news", function (event) {
       const news = JSON.parse(event.data);
