@@ -17,6 +17,7 @@ from support.dashboards import ShownOffice, a_day, many_calls, office, shown, sh
 from support.locks import lock_in, locked_tools
 from support.runtime import a_tool, good
 from support.scenarios import entry, write_yaml
+from support.waiting import fail_after
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -87,7 +88,8 @@ async def test_a_call_that_waits_is_let_go_on(browser: Browser):
         call = asyncio.ensure_future(found.session().call("mail_send", {"to": "ann", "text": "hi"}))
         await expect(page.locator(".ask pre")).to_contain_text("ann")
         await page.get_by_role("button", name="Let it go on").click()
-        assert good(await call).text == "sent 2 to ann"
+        async with fail_after(30, "the call that was let go on"):
+            assert good(await call).text == "sent 2 to ann"
         await expect(page.locator(".ask")).to_have_count(0)
 
 
@@ -95,13 +97,16 @@ async def test_a_tool_that_changed_is_approved_by_its_diff(browser: Browser, tmp
     old, new = a_tool("act", description="Reads."), a_tool("act", description="Reads, and tells everybody.")
     lock_in(tmp_path, work=(old,))
     path = write_yaml(tmp_path, {"work": entry("obeying", tmp_path / "log", json.dumps([new]), sandbox="none")})
-    async with shown_config(load_file(path, {})) as found, looking(browser, found) as page:
+    phone = {"width": 380, "height": 800}
+    async with shown_config(load_file(path, {})) as found, looking(browser, found, viewport=phone) as page:
         await expect(page.locator("#live")).to_have_text("live")
         assert await found.session().tools() == ()
         await page.locator("#nav .badge", has_text="1").click()
         await expect(page.locator(".drift .change")).to_have_text("changed")
-        await expect(page.locator(".diff .minus", has_text="Reads.")).to_be_visible()
-        await expect(page.locator(".diff .plus", has_text="tells everybody")).to_be_visible()
+        await expect(page.locator(".diff .other")).to_have_text(
+            '~ description: "Reads." → "Reads, and tells everybody."'
+        )
+        await fits_and_is_open(page)
         assert locked_tools(tmp_path) == {"act": old}
         await page.get_by_label("act", exact=True).check()
         await page.get_by_role("button", name="Approve what is ticked").click()
@@ -153,8 +158,12 @@ async def test_ten_thousand_calls_are_a_page_of_bounded_size(browser: Browser):
         async with looking(browser, found) as page:
             await page.goto(f"{found.address.plain}/calls")
             await expect(page.locator("#range")).to_contain_text("10,000 of 10,000 calls")
+            await expect(page.locator("#live")).to_have_text("live")
+            newest = page.locator("a.call").first
             for _ in range(5):
+                seen = await newest.get_attribute("href") or ""
                 many_calls(found.feed, 100)
+                await expect(newest).not_to_have_attribute("href", seen)
                 await page.locator("#older").scroll_into_view_if_needed()
             assert await page.evaluate("document.querySelectorAll('*').length") < 6000
             assert await page.evaluate("window.basculeLongTasks") < 50
@@ -166,25 +175,24 @@ async def test_ten_thousand_calls_are_a_page_of_bounded_size(browser: Browser):
 async def test_every_page_fits_a_phone_and_shuts_nobody_out(browser: Browser, scheme: str):
     async with shown(*office()) as found:
         await a_day(found)
+        waits = asyncio.ensure_future(found.session("bob").call("mail_send", {"to": "ann", "text": "hi"}))
         async with looking(browser, found, color_scheme=scheme, viewport={"width": 380, "height": 800}) as page:
+            call = await page.locator("a.call").first.get_attribute("href")
+            named = ("calls", "sessions", "tools", "catalog", "asks", "servers/notes", "search?q=a")
+            await expect(page.locator(".ask")).to_be_visible()
+            await fits_and_is_open(page)
             session = await path_of_session(page, "alice")
-            paths = [
-                "",
-                "/calls",
-                "/calls/1",
-                "/sessions",
-                "/tools",
-                "/catalog",
-                "/asks",
-                "/servers/notes",
-                "/search?q=a",
-            ]
-            for path in [*(f"/dashboard{each}" for each in paths), f"{session}?if=secret"]:
-                await page.goto(found.origin + path)
-                assert await page.evaluate("document.documentElement.scrollWidth") <= 380, path
-                found_wrong = (await Axe().run(page)).response["violations"]
-                serious = [each for each in found_wrong if each["impact"] in {"serious", "critical"}]
-                assert not serious, (path, [(each["id"], each["nodes"][0]["html"]) for each in serious])
+            for path in [*(f"/dashboard/{each}" for each in named), call, f"{session}?if=secret"]:
+                await page.goto(f"{found.origin}{path}")
+                await fits_and_is_open(page)
+        waits.cancel()
+
+
+async def fits_and_is_open(page: Page) -> None:
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 380, page.url
+    found = (await Axe().run(page)).response["violations"]
+    serious = [each for each in found if each["impact"] in {"serious", "critical"}]
+    assert not serious, (page.url, [(each["id"], each["nodes"][0]["html"]) for each in serious])
 
 
 async def test_dark_is_dark_by_the_system_and_by_the_switch(browser: Browser):

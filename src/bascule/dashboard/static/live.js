@@ -33,10 +33,28 @@
 
   // ---- new parts in the place of old ones
 
+  const told = new WeakMap(); // what the server last said of a part: what was done to it here since is no news
+  let pressed = false, missed = new Set();
+
+  // What somebody marks or presses stays under their hand until they are done with it.
   function busy(section) {
     const selection = document.getSelection();
-    return selection && !selection.isCollapsed && section.contains(selection.anchorNode);
+    return pressed || (selection && !selection.isCollapsed && section.contains(selection.anchorNode));
   }
+
+  function makeUp() {
+    if (pressed || !missed.size) return;
+    const topics = missed;
+    missed = new Set();
+    refresh(topics);
+  }
+
+  document.addEventListener("pointerdown", function () { pressed = true; }, true);
+  for (const ending of ["pointerup", "pointercancel"]) {
+    // After the click that comes of it.
+    document.addEventListener(ending, () => setTimeout(function () { pressed = false; makeUp(); }, 0), true);
+  }
+  document.addEventListener("selectionchange", function () { if (document.getSelection().isCollapsed) makeUp(); });
 
   function kept(section) {
     const active = section.contains(document.activeElement) ? document.activeElement.id : "";
@@ -52,7 +70,13 @@
   }
 
   function replace(section, fresh) {
-    if (section.innerHTML === fresh.innerHTML || busy(section)) return;
+    const said = fresh.innerHTML;
+    if (told.get(section) === said) return;
+    if (busy(section)) {
+      for (const topic of section.dataset.live.split(" ")) missed.add(topic);
+      return;
+    }
+    told.set(section, said);
     const state = kept(section);
     const known = new Set([...section.querySelectorAll("a.call")].map((each) => each.id));
     for (const each of known.size ? fresh.querySelectorAll("a.call") : []) {
@@ -244,6 +268,7 @@
       .observe({ type: "longtask", buffered: true });
   } catch { /* not every browser counts them */ }
 
+  for (const section of document.querySelectorAll("[data-live]")) told.set(section, section.innerHTML);
   toTheEnd(document);
   open();
 })();
