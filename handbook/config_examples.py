@@ -219,7 +219,7 @@ gateway:
     Group(
         "The dashboard",
         ("dashboard",),
-        "",
+        "See [the dashboard](../dashboard.md).",
         """
 mcp_servers: {}
 dashboard: {enabled: false, token: "${DASHBOARD_TOKEN:-auto}"}
