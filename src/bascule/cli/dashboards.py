@@ -14,8 +14,6 @@ from bascule.cli.opening import this_user
 from bascule.config.dashboard import DashboardSettings
 from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
-from bascule.gateway.app import Gateway
-from bascule.gateway.serving import Door, rules_of
 from bascule.gateway.streams import Streams
 from bascule.identity.house_rules import HouseRules
 from bascule.records.feed.feed import Feed
@@ -24,6 +22,8 @@ from bascule.runtime.runtime import Runtime
 if TYPE_CHECKING:
     from bascule.dashboard.app import Shown
     from bascule.dashboard.token import Token
+    from bascule.gateway.app import Gateway
+    from bascule.gateway.serving import Door
 
 NEEDS = "jinja2"
 """All else that it needs comes with the core."""
@@ -61,10 +61,11 @@ class Address(msgspec.Struct, frozen=True):
         return f"dashboard: {self.opening}" if openly else f"dashboard: {self.plain} (its token is {self.place})"
 
 
-def mount(app: Gateway, shown: tuple[Runtime, Feed], door: Door, shows: str = "") -> Address:
+def mount(app: "Gateway", shown: tuple[Runtime, Feed], door: "Door", shows: str = "") -> Address:
     """Put it on a gateway."""
     from bascule.dashboard.app import Opening, dashboard  # noqa: PLC0415 -- most commands show nothing
     from bascule.dashboard.token import token_of  # noqa: PLC0415 -- the same
+    from bascule.gateway.serving import rules_of  # noqa: PLC0415 -- the same
 
     token = token_of(shown[0].config.dashboard, state_folder(os.environ))
     named = urlsplit(door.known_as)
