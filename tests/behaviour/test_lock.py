@@ -261,7 +261,8 @@ async def test_the_command_locks_shows_and_approves(tmp_path: Path):
     checks = (await bascule(tmp_path, "doctor", "--json")).json["checks"]
     assert [check["message"] for check in checks if check["subject"] == "lock"] == [
         "bascule.lock approves 2 tools of 1 servers",
-        "2 tools wait for approval",
+        "1 tool is changed since approved, and kept from agents",
+        "1 tool is new since approved, and kept from agents",
     ]
 
     one = await bascule(tmp_path, "approve", "work/act", "--yes")

@@ -21,8 +21,9 @@ _GROUPS = {
 }
 """By what a subject begins with. The last has all the others."""
 
-_COMMAND = re.compile(r"`((?:bascule|chmod|mkdir|sudo|export|pip|apt-get|docker|timedatectl) [^`]+)`")
-"""What of a remedy can be run as it stands."""
+_PROGRAMS = "bascule|chmod|mkdir|sudo|export|pip|apt-get|docker|timedatectl"
+_COMMAND = re.compile(rf"`(?!bascule doctor`)((?:{_PROGRAMS}) [^`]+)`")
+"""What of a remedy can be run as it stands. That this very command will see it mended is no remedy."""
 
 
 def screen(checks: Sequence[Check]) -> str:

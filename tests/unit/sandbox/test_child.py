@@ -341,7 +341,7 @@ async def test_a_missing_working_directory_is_told_as_that(tmp_path: Path):
     error = await refusal(command("portrait", cwd=tmp_path / "gone"))
 
     assert error.message == f"the working directory {tmp_path / 'gone'} does not exist"
-    assert error.fix == "create it, or change `cwd`"
+    assert error.fix == f"run `mkdir -p {tmp_path / 'gone'}`, or change `cwd`"
 
 
 async def test_a_program_the_system_will_not_run_is_told_with_what_the_system_said(tmp_path: Path):
