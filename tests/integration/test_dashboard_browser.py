@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from bascule.config import load_file
 from support.dashboards import ShownOffice, a_day, many_calls, office, shown, shown_config
@@ -68,6 +68,21 @@ async def test_a_call_appears_while_one_looks(browser: Browser):
         await expect(page.locator("#servers")).to_contain_text("notes")
 
 
+async def test_what_happens_before_it_listens_is_shown_too(browser: Browser):
+    async with shown(*office()) as found, looking(browser, found) as page:
+        happened = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await happened.wait()
+            await route.continue_()
+
+        await page.route("**/dashboard/events", late)
+        await page.reload()
+        await found.session().call("notes_search", {"words": "a"})
+        happened.set()
+        await expect(page.locator("#calls a.call .name")).to_have_text("notes_search")
+
+
 async def test_the_ladder_moves_and_says_what_is_blocked(browser: Browser):
     async with shown(*office()) as found, looking(browser, found) as page:
         await found.session().tools()
@@ -91,6 +106,22 @@ async def test_a_call_that_waits_is_let_go_on(browser: Browser):
         async with fail_after(30, "the call that was let go on"):
             assert good(await call).text == "sent 2 to ann"
         await expect(page.locator(".ask")).to_have_count(0)
+
+
+async def test_what_is_pressed_stays_under_the_hand(browser: Browser):
+    async with shown(*office()) as found, looking(browser, found) as page:
+        await expect(page.locator("#live")).to_have_text("live")
+        first = asyncio.ensure_future(found.session().call("mail_send", {"to": "ann", "text": "hi"}))
+        await page.get_by_role("button", name="Let it go on").hover()
+        await page.mouse.down()
+        async with page.expect_response(found.address.plain):
+            other = asyncio.ensure_future(found.session("bob").call("mail_send", {"to": "eve", "text": "hi"}))
+        await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        await page.mouse.up()
+        async with fail_after(30, "the call that was let go on"):
+            assert good(await first).text == "sent 2 to ann"
+        await expect(page.locator(".ask pre")).to_contain_text("eve")
+        other.cancel()
 
 
 async def test_a_tool_that_changed_is_approved_by_its_diff(browser: Browser, tmp_path: Path):
