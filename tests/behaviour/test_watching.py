@@ -15,15 +15,13 @@ import pytest
 from bascule import AgentSession
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
-from bascule.dashboard.session_ids import session_id
-from bascule.dashboard.shapes import AskView, News, ServerDetail
 from support.auditing import logged
 from support.locks import lock_in, locked_tools
 from support.offers import DONE
 from support.runtime import Events, a_tool, bad, calls_in, good, obeying, stand_in, twinned
 from support.scenarios import entry, listing, scripted, write_yaml
 from support.waiting import fail_after
-from support.watched import Watched, watched, watched_file
+from support.watched import AskView, News, ServerDetail, Watched, session_id, watched, watched_file
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 
