@@ -42,11 +42,11 @@ class Journal:
     def refresh(self) -> None:
         """Read what was added. Whoever compares with the database has read that first: a line is older than its row."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            file = open(self._path, "rb", opener=_no_link)  # noqa: SIM115 -- closed below; a `Path` takes no opener
         except FileNotFoundError:
             self._forget(b"")
             return
-        with os.fdopen(descriptor, "rb") as file:
+        with file:
             head = file.read(HEAD)
             file.seek(self._offset - len(self._last))
             if head != self._head or file.read(len(self._last)) != self._last:
@@ -125,3 +125,7 @@ class Journal:
         write_new(fresh, b"\n".join((title[: HEAD - 1], *lines, b"")))
         fresh.replace(self._path)
         sync_folder(self._path.parent)
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
