@@ -22,7 +22,7 @@ KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
 class CallNote(msgspec.Struct, gc=False):
-    """One of them. What the caller wrote is still as it came until it is put into the feed's ring."""
+    """One of them. What the caller wrote is still as it came until somebody looks at it."""
 
     seq: int
     principal: Principal
@@ -48,6 +48,8 @@ class CallNote(msgspec.Struct, gc=False):
     remote: str = ""
     noted: int = 0
     trace: str = ""
+    clean: bool = False
+    """Whether nothing is left of what the caller could write freely."""
 
     @property
     def failed(self) -> bool:

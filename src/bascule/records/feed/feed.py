@@ -112,7 +112,7 @@ class Feed:
     def recent(self) -> Iterator[CallNote]:
         """The calls that are kept, newest first."""
         self.take_in()
-        return reversed(self._ring)
+        return map(self._cleaned, reversed(self._ring))
 
     def call(self, seq: int) -> CallNote | None:
         return next((note for note in self.recent() if note.seq == seq), None)
@@ -131,7 +131,7 @@ class Feed:
                 return found[::-1]
             if len(found) == most:
                 return None
-            found.append(note)
+            found.append(self._cleaned(note))
         whole = self.calls == len(self._ring)
         return found[::-1] if whole else None
 
@@ -157,8 +157,10 @@ class Feed:
         """Put the calls that were put aside where they belong."""
         if self._fresh:
             fresh, self._fresh = self._fresh, []
+            self._ring += fresh
+            self.calls += len(fresh)
             for note in fresh:
-                self._take(note)
+                self._count(note)
 
     def _call(self, event: ToolInvoked | RequestEnded) -> None:
         self._fresh.append(note_of(event, self.seq))
@@ -166,23 +168,26 @@ class Feed:
         if len(self._fresh) >= MOST_FRESH:
             self.take_in()
 
-    def _take(self, note: CallNote) -> None:
-        self._redact(note)
-        self._ring.append(note)
-        self.calls += 1
-        self.failures += note.failed
-        self.refused += bool(note.rule)
+    def _count(self, note: CallNote) -> None:
         session = self._session(note.principal)
         session.calls += 1
-        session.failures += note.failed
-        session.refused += bool(note.rule)
         session.last = note.at
+        failed = note.failed
+        if failed:
+            self.failures += 1
+            session.failures += 1
+            if note.rule:
+                self.refused += 1
+                session.refused += 1
         if note.server and note.method == TOOL_CALL:
-            self._tally(note).add(note.outcome, note.seconds, note.at, failed=note.failed)
+            self._tally(note).add(note.outcome, note.seconds, note.at, failed=failed)
 
-    def _redact(self, note: CallNote) -> None:
+    def _cleaned(self, note: CallNote) -> CallNote:
         """What callers can write freely has an alias from here on: names that lead nowhere, addresses, and the names of
-        arguments that nobody declares."""
+        arguments that nobody declares. Most calls are never looked at, so this is done for those that are."""
+        if note.clean:
+            return note
+        note.clean = True
         aliases, called = self._aliases, note.method == TOOL_CALL
         spec = self.find_spec(note.principal, note.name) if called and self.find_spec is not None else None
         note.arguments = aliases.shapes(note.arguments, spec)
@@ -192,6 +197,7 @@ class Feed:
             note.message = note.fix = ""
         elif not called:
             note.name = aliases.subject(note.method, note.name)
+        return note
 
     def _session(self, principal: Principal) -> SessionNote:
         found = self._sessions.get(principal)
