@@ -1,6 +1,6 @@
 """How long each step of a request took."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from time import perf_counter
 
 
@@ -19,6 +19,9 @@ class Steps(Mapping[str, float]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sums())
+
+    def items(self) -> ItemsView[str, float]:
+        return self._sums().items()
 
     def __len__(self) -> int:
         return len(self._sums())

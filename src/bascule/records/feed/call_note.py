@@ -73,7 +73,8 @@ def note_of(event: ToolInvoked | RequestEnded, seq: int) -> CallNote:
         event.rule,
         event.seconds,
         event.at,
-        event.steps,
+        # Numbers by name, with which the collector has nothing to do; as they are, they would be eight objects for it.
+        dict(event.steps.items()),
         event.arguments,
         () if isinstance(outcome, ToolFailure) else tuple(shapes_of(outcome.raw)),
         findings=len(event.findings),
