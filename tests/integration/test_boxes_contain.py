@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
@@ -124,13 +125,14 @@ async def beside(engine: Engine, code: str, settings: Sandbox = SMALL) -> tuple[
 
 
 async def test_a_fork_bomb_makes_no_more_processes_than_it_may(engine: Engine) -> None:
-    before = len(psutil.pids())
-    code, output = await beside(engine, FORK_BOMB)
+    bomb = f"# {uuid4()}\n{FORK_BOMB}"
+    code, output = await beside(engine, bomb)
     made, told = output.split()
     assert code == 0
     assert 1 <= int(made) < SMALL.pids
     assert int(told) == errno.EAGAIN
-    assert len(psutil.pids()) < before + SMALL.pids
+    # Each that it made has the whole of its code on its command line.
+    assert not [each.pid for each in psutil.process_iter(["cmdline"]) if bomb in (each.info["cmdline"] or ())]
 
 
 async def test_a_memory_hog_does_not_get_it(engine: Engine) -> None:
