@@ -15,7 +15,6 @@ MARKS = {
     "of": "the file that it is, which is put into the page's folder; or what kind of text",
     "exits": "the code with which each of its commands ends, where that is not 0",
     "endless": "its command runs until it is stopped",
-    "parsed": "its commands are read by the parser and not run here, for this reason",
 }
 """What a block may say of itself behind its language."""
 
