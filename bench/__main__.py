@@ -22,6 +22,7 @@ SUITES = (
     "gateway_many",
     "gateway_crowd",
     "bridge_plain",
+    "dashboard",
     "deciding",
     "auditing",
     "telemetry",

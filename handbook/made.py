@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 
+from handbook.cli_page import cli_page
 from handbook.config_page import config_page
 from handbook.events_page import events_page
+from handbook.json_page import json_page
 from handbook.navigation import DOCS
 
 MADE: dict[str, Callable[[], str]] = {
+    "reference/cli.md": cli_page,
     "reference/config.md": config_page,
     "reference/events.md": events_page,
+    "reference/json.md": json_page,
 }
 
 

@@ -5,6 +5,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from bascule.core.codes import CODES
@@ -13,8 +14,13 @@ SOURCE = Path(__file__).parents[2] / "src/bascule"
 CATALOGUE = SOURCE / "core" / "codes.py"
 
 
-def codes() -> Iterator[tuple[str, str]]:
+@cache
+def codes() -> tuple[tuple[str, str], ...]:
     """Each code, with the class or constant that bears it."""
+    return tuple(_found())
+
+
+def _found() -> Iterator[tuple[str, str]]:
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:

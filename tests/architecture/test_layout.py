@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ def shown(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes(), filename=str(path))
 
@@ -158,6 +160,7 @@ def broad_catches(node: ast.AST, function: str = "") -> Iterator[tuple[str, int]
         yield from broad_catches(child, inside)
 
 
+@cache
 def found_catches() -> dict[str, int]:
     return {
         f"{path.relative_to(PACKAGE)}:{function}": line

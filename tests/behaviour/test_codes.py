@@ -25,8 +25,9 @@ NEVER_SHOWN = {
     "BSC-900": "the runtime decides again, and nobody learns of it",
 }
 
-NEWER_PYTHON = {"BSC-711", "BSC-712", "BSC-713", "BSC-714", "BSC-715"}
-"""Of the bridge that this Python cannot import; tests/behaviour/weakincentives raises each."""
+ELSEWHERE = Path(__file__).with_name("weakincentives") / "test_codes.py"
+NEWER_PYTHON = {*re.findall(r'^    "(BSC-\d+)": \w+,$', ELSEWHERE.read_text("utf-8"), re.MULTILINE)}
+"""Of the bridge that this Python cannot import. They are raised there, and their pages held against it."""
 
 OWN_WORDS = {"BSC-701": "what to do is for the tool to say"}
 
@@ -60,7 +61,8 @@ def test_every_code_has_a_scenario_or_a_reason_for_none():
 
 
 def test_a_page_shows_as_many_texts_as_there_are_scenarios():
-    assert {code: len(shown_in(code)) for code in CODES} == {code: len(raises.by_code.get(code, [])) for code in CODES}
+    made = {code: len(raises.by_code.get(code, [])) for code in CODES} | dict.fromkeys(NEWER_PYTHON, 1)
+    assert {code: len(shown_in(code)) for code in CODES} == made
 
 
 def test_there_is_a_page_for_every_code_and_for_nothing_else():

@@ -218,6 +218,7 @@ async def test_doctor_checks_everything_and_says_what_to_mend(folder: Path):
         "lock": "ok",
         "processes": "ok",
         "gateway": "ok",
+        "dashboard": "ok",
     }
     assert "no database" in checks["server dies"]["evidence"]
     assert checks["server dies"]["fix"]

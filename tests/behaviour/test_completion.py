@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import resource
 import shutil
 from collections.abc import AsyncGenerator
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from support.command import BASCULE, bascule, environment
+from support.inside import INSTALL
+from support.pages import ROOT, Block, every_block
 from support.runtime import a_tool
 from support.scenarios import entry, write_mcp_json
 from support.terminal import AtATerminal, at_a_terminal
@@ -181,3 +184,98 @@ async def test_a_broken_config_is_no_noise_at_the_prompt(folder: Path):
     (folder / ".mcp.json").write_text("{")
     ran = await bascule(folder, "__complete", "bash", "logs", "")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+# What docs/completion.md says, typed as it stands there.
+
+PAGE = {block.line: block for block in every_block() if block.page == "completion.md"}
+ROWS = re.findall(r"^\| `bascule ([^`]*)` \| (.*) \|$", (ROOT / "docs/completion.md").read_text(), re.MULTILINE)
+
+
+def blocks_of(shell: str) -> list[Block]:
+    return [block for block in PAGE.values() if block.language == shell]
+
+
+async def typed_at_home(folder: Path, shell: str, lines: str) -> str:
+    """The output of a shell that runs these lines, and reads nothing first."""
+    flags = {"bash": ("--norc",), "zsh": ("-f",), "fish": ("--no-config",)}[shell]
+    env = {**PATH, "HOME": str(folder), "ZDOTDIR": str(folder), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": str(folder)}
+    process = await asyncio.create_subprocess_exec(
+        *(there(shell), *flags, "-c", lines),
+        cwd=folder,
+        env={name: value for name, value in environment(folder, env).items() if value},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with fail_after(60, shell):
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), err
+    return out.decode()
+
+
+def test_every_shell_has_two_blocks_on_the_page_one_for_now_and_one_for_good():
+    assert [block.language for block in PAGE.values()] == ["bash", "bash", "zsh", "zsh", "fish", "fish"]
+    assert INSTALL["fish"] in blocks_of("fish")[1].text
+    for shell in ("bash", "zsh"):
+        assert f"""echo 'eval "$(bascule completion {shell})"' >> ~/.{shell}rc""" in blocks_of(shell)[1].text
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize(("words", "offered"), ROWS)
+async def test_tab_gives_what_the_page_says(folder: Path, shell: str, words: str, offered: str):
+    assert sorted(await completed(folder, shell, *words.split(" "))) == re.findall(r"`([^`]+)`", offered)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_what_the_page_does_for_good_holds_in_the_next_shell(folder: Path, shell: str):
+    """Typed at a terminal, in a new shell that reads its own file."""
+    (folder / ".zshrc").write_text("autoload -U compinit && compinit -u -D\n")
+    await typed_at_home(folder, shell, blocks_of(shell)[1].text)
+    env = {
+        **PATH,
+        "TERM": "dumb",
+        "HOME": str(folder),
+        "ZDOTDIR": str(folder),
+        "XDG_CONFIG_HOME": str(folder / ".config"),
+    }
+    flags = {"bash": ("--rcfile", str(folder / ".bashrc"), "-i"), "zsh": ("-i",), "fish": ("-i",)}[shell]
+    if shell == "fish":
+        # It asks a real terminal who it is; so it is asked for the answers as a script does it.
+        process = await asyncio.create_subprocess_exec(
+            *(there("fish"), "-c", "complete -C 'bascule sessions ra'"),
+            cwd=folder,
+            env=environment(folder, {**env, "XDG_DATA_HOME": str(folder / "data")}),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        out, _ = await process.communicate()
+        assert out.decode().partition("\t")[0] == "raise"
+        return
+    async with at_a_terminal(folder, *flags, program=there(shell), env=env, columns=200, out=True) as terminal:
+        terminal.type('PS1="at your ser""vice> "\n')
+        await terminal.until("at your service> ")
+        terminal.type("bascule sess\tra\t")
+        await until(lambda: "bascule sessions raise " in terminal.shown.replace("\x07", "").replace(" \x08", ""))
+        terminal.type("\x15exit\n")
+        await terminal.end()
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+async def test_what_the_page_does_at_once_holds_in_this_shell(folder: Path, shell: str):
+    asked = {
+        "bash": "COMP_WORDS=(bascule sessions ra); COMP_CWORD=2\n_bascule\nprintf '%s\\n' \"${COMPREPLY[@]}\"",
+        "fish": "complete -C 'bascule sessions ra'",
+    }[shell]
+    out = await typed_at_home(folder, shell, f"{blocks_of(shell)[0].text}\n{asked}")
+
+    assert out.partition("\t")[0].strip() == "raise"
+
+
+async def test_what_the_page_does_at_once_holds_in_this_zsh(folder: Path):
+    async with typing_at(folder, "zsh") as terminal:
+        for line in blocks_of("zsh")[0].text.splitlines():
+            # Without a look at who owns the functions of this machine, and without a file of its own.
+            terminal.type(line.replace("&& compinit", "&& compinit -u -D") + "\n")
+        terminal.type('PS1="at your ser""vice> "\n')
+        await terminal.until("at your service> ")
+        terminal.type("bascule sess\tra\t")
+        await until(lambda: "bascule sessions raise " in terminal.shown.replace("\x07", "").replace(" \x08", ""))

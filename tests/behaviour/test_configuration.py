@@ -152,7 +152,7 @@ async def test_an_unset_variable_refuses_that_server_only(tmp_path: Path):
 
     async with from_file(path) as session:
         assert [spec.name for spec in await session.tools()] == ["good_echo"]
-        told = bad(await session.call("bad_echo", {"message": "hi"}), FailureKind.CONNECTION_ERROR)
+        told = bad(await session.call("bad_echo", {"message": "hi"}), FailureKind.UNAVAILABLE)
         works = good(await session.call("good_echo", {"message": "hi"}))
     assert works.text == "hi"
     for part in (str(path), "mcp_servers.bad.env.TOKEN", "SURELY_NOT_SET"):
@@ -342,7 +342,7 @@ async def test_in_a_file_of_another_program_a_credential_in_args_refuses_that_se
     path = write_mcp_json(tmp_path, {"leaky": entry("echo", "--token", "abcd1234efgh"), "good": entry("echo")})
     async with from_file(path) as session:
         assert [spec.name for spec in await session.tools()] == ["good_echo"]
-        told = bad(await session.call("leaky_echo", {"message": "hi"}), FailureKind.CONNECTION_ERROR)
+        told = bad(await session.call("leaky_echo", {"message": "hi"}), FailureKind.UNAVAILABLE)
 
     assert "mcpServers.leaky.args" in told.message
     assert "`env`" in told.message

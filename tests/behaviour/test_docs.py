@@ -25,8 +25,11 @@ pytestmark = pytest.mark.requirement("UX-5")
 
 BLOCKS = every_block()
 PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
-LANGUAGES = {"python", "sh", "console", "yaml", "json", "text"}
-OTHERS = {"python", "cd", "make", ".", "pip", "claude", "head", "docker"}
+SHELLS = {"bash", "zsh", "fish"}
+"""What only one of them takes: typed there, by test_completion.py."""
+
+LANGUAGES = {"python", "sh", "console", "yaml", "json", "text", *SHELLS}
+OTHERS = {"python", "cd", "make", ".", "pip", "claude", "head", "docker", "curl", "eval"}
 """Programs that pages name beside ours."""
 
 AT_ONCE = 2

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.requirement("UX-5")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
 
-LOOKED_AT = ("index", "get-started", "concepts/lanes", "reference/config", "bridges", "comparison")
+LOOKED_AT = ("index", "get-started", "concepts/lanes", "reference/config", "reference/cli", "bridges", "comparison")
 
 
 @pytest.fixture

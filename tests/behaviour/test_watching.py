@@ -59,7 +59,7 @@ async def test_a_call_is_shown_with_its_steps_and_without_its_values(tmp_path: P
     async with watched(obeying(tmp_path / "log", tool)) as seen:
         good(await alice(seen).call("work_act", {"path": "canary-of-a-value"}))
         (row,) = (await seen.views.timeline()).calls
-        detail = await seen.views.call(row.seq)
+        detail = await seen.views.call(row.id)
 
     assert (row.name, row.server, row.outcome, row.lane, row.user) == ("work_act", "work", "ok", "open", "alice")
     assert [step.name for step in row.steps][:6] == ["resolve", "validate", "decide", "lease", "send", "read"]
@@ -101,7 +101,7 @@ async def test_the_ladder_moves_and_tells_what_raised_it_and_what_is_blocked(tmp
         after = await seen.views.session(id_)
         bad(await session.call("loose_act", {"n": 1}), FailureKind.DENIED)
         (refused,) = (await seen.views.timeline()).calls
-        detail = await seen.views.call(refused.seq)
+        detail = await seen.views.call(refused.id)
 
     assert before is not None
     assert [rung.place for rung in before.ladder] == ["now", "above", "above", "above"]
@@ -344,7 +344,7 @@ async def test_words_of_callers_and_servers_are_in_no_view(tmp_path: Path):
         assert not (await session.prompt(word, {"who": word})).ok
         rows = (await seen.views.timeline()).calls
         shown = [rows, await seen.views.tools(), await seen.views.sessions(), await seen.views.search("work")]
-        details = [await seen.views.call(row.seq) for row in rows]
+        details = [await seen.views.call(row.id) for row in rows]
 
     assert len(rows) == 7
     assert word.encode() not in msgspec.json.encode([shown, details])

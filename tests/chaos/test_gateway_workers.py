@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import signal
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from support.processes import ended
 from support.scenarios import entry
 from support.servers import pids, received
 from support.waiting import fail_after, until
-from support.workers import Load, call, fleet, twice
+from support.workers import Load, call, ending, fleet, twice
 
 
 @pytest.fixture
@@ -45,6 +46,27 @@ async def test_workers_are_followed_by_new_ones_and_no_call_fails(
         tell(f"{dict(load.ends)}, the slowest in {max(load.seconds):.2f} s")
         assert load.ends.keys() == {"ok"}, (load.ends, gateway.lines)
     assert twice(tmp_path / "log") == []
+
+
+async def test_a_limit_by_the_minute_holds_over_all_workers(tmp_path: Path, store: dict[str, Any]):
+    """Of a server without state too, whose calls without a limit any of the workers serves."""
+    servers = {
+        "counted": entry("obeying", tmp_path / "log", stateless=True, limits={"per_minute": 6}),
+        "free": entry("obeying", tmp_path / "free", stateless=True),
+    }
+    async with fleet(tmp_path, servers, **store) as gateway:
+        # Each on a connection of its own, which any of the workers may take.
+        connector = aiohttp.TCPConnector(force_close=True)
+        async with aiohttp.ClientSession(connector=connector) as http, fail_after(60, "calls by both workers"):
+            for user in ("alice", "bob"):
+                asked = [call(http, gateway.url, "counted_act", user=user) for _ in range(24)]
+                ends = Counter(ending(*answer) for answer in await asyncio.gather(*asked))
+                assert ends["ok"] == 6, ends
+            served = set[str]()
+            while len(served) < 2:
+                _, answer = await call(http, gateway.url, "free_act", {"pid": 1})
+                served.add(answer["result"]["content"][0]["text"])
+    assert len([each for each in received(tmp_path / "log") if each.get("method") == "tools/call"]) == 12
 
 
 async def test_a_worker_that_is_killed_takes_only_its_own_calls_with_it(

@@ -17,7 +17,7 @@ from bascule.links.pool import Pool
 from bascule.runtime.runtime import Runtime
 from bascule.transports.messages import MessageDispatcher
 from bascule.wire.jsonrpc import Message
-from support.children import children, keepers
+from support.children import beneath, children, keepers
 from support.runtime import QUICKLY, roster_of
 from support.servers import argv
 from support.waiting import fail_after
@@ -130,7 +130,8 @@ async def test_every_call_ends_typed_and_in_time_while_the_server_is_killed_at_r
     limits = Timeouts(connect=TIMEOUT, reconnect=TIMEOUT, probe=2, list=TIMEOUT, call=TIMEOUT, close=1)
     victim = ServerConfig("victim", StdioTransport(program, tuple(arguments)), timeouts=limits, restart=QUICKLY)
     others = children()
-    killer = Killer(random.Random(seed), others)
+    # Keepers of what other tests share among them, too.
+    killer = Killer(random.Random(seed), beneath())
     numbers = count()
     async with (
         fail_after(60 * scale, f"the run with seed {seed}"),

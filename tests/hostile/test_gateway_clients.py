@@ -234,6 +234,25 @@ async def test_a_flood_of_large_bodies_takes_no_memory(gateway: Gateway, scale: 
 
 
 @pytest.mark.requirement("GTW-4")
+async def test_large_calls_of_many_take_no_memory_without_end_while_they_are_under_way(tmp_path: Path, scale: int):
+    """Their server takes one after the other. What is written to it waits in buffers that are not ours to count."""
+
+    async def large(port: int, user: str) -> int:
+        async with raw_to(port) as client:
+            head = f"Authorization: {bearer(user)}\r\nConnection: close\r\n".encode()
+            client.send(request(port, head=head, text="x" * (7 * MiB), result={"content": []}))
+            return int((await client.reader.readline()).split()[1])
+
+    together_long = {"stateless": True, "lifetime": "shared", "timeouts": {"call": 120}}
+    async with besieged(tmp_path, **together_long) as gateway, gateway.beside():
+        gateway.most = 400 * MiB
+        calls = [lambda user=f"user-{n}": large(gateway.port, user) for n in range(30 * scale)]
+        statuses = await together(calls, at_once=30)
+    assert {*statuses} <= {200, 429, None}
+    assert statuses.count(200) > 4
+
+
+@pytest.mark.requirement("GTW-4")
 async def test_heads_that_never_end_and_connections_that_never_speak_are_let_go(gateway: Gateway):
     async with AsyncExitStack() as stack, gateway.beside(20):
         slow = [await stack.enter_async_context(raw_to(gateway.port)) for _ in range(300)]

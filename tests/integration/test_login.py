@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from bascule.cli.shapes.running import LoginShape
 from support.command import Ran, bascule, configured, entry, environment, started
 from support.login_server import Browser, Guarded, guarded_server
+from support.shapes import misfit
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("TRN-11")
@@ -62,6 +64,7 @@ async def test_a_login_on_the_command_line_leads_to_a_call(tmp_path: Path):
     assert waiting["error"]["fix"] == "run `bascule login notes`"
     assert (working["state"], before.code) == ("ready", 0)
     assert ran.code == 0, ran.err
+    assert misfit(ran.json, LoginShape) == ""
     assert ran.json["tools"] == 1
     assert (ran.json["user"], ran.json["issuer"], ran.json["state"]) == ("alice", guarded.login.issuer, "ready")
     assert after.code == 0, after.err

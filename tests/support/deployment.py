@@ -15,7 +15,7 @@ from support.images import Add, add_linked, add_python, add_script, imported
 from support.peers import environment
 from support.postgres import programs
 
-ASKED_FOR = ("bascule[otel,postgres,proxy,server,ui]", "uvloop", "httptools", "pip")
+ASKED_FOR = ("bascule[gateway,otel,postgres,proxy,server,ui]", "pip")
 """What the Containerfile asks for. In the image it is there before, for nothing can be fetched."""
 
 PIP = "import sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,9 @@ from bascule import Runtime
 from bascule.config import ServerConfig
 from bascule.config.gateway import GatewaySettings
 from bascule.config.state import state_folder
+from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import listen_within
+from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.serving import Door
 from bascule.gateway.several import Orders, Several, Sockets
 from support.kit_http import AUTH, free_port
@@ -36,7 +38,12 @@ class Member:
 
 
 @asynccontextmanager
-async def member(*servers: ServerConfig, folder: Path | None = None, url: str = "") -> AsyncGenerator[Member]:
+async def member(
+    *servers: ServerConfig,
+    folder: Path | None = None,
+    url: str = "",
+    furnish: Callable[[Gateway, Neighbours], None] | None = None,
+) -> AsyncGenerator[Member]:
     """One that believes the tokens of `bearer`. Those with one `folder` are on one machine."""
     events, ready = Events(), asyncio.get_running_loop().create_future()
     async with AsyncExitStack() as stack:
@@ -45,6 +52,7 @@ async def member(*servers: ServerConfig, folder: Path | None = None, url: str = 
         port = clients.getsockname()[1]
         within = stack.enter_context(listen_within(url)) if url else None
         several = Several(runtime, Door(GatewaySettings(auth=AUTH)), folder or state_folder(os.environ))
+        several.furnish = furnish
         serving = asyncio.create_task(several.serve(Sockets(clients, within, url), ready.set_result))
         stack.push_async_callback(_ended, serving)
         async with fail_after(20, "a gateway"):

@@ -38,6 +38,8 @@ class Fleet:
     path: Path
     lines: list[str] = field(default_factory=list)
     """What it said on stderr."""
+    dashboard: str = ""
+    """Where its dashboard opens."""
 
     @property
     def url(self) -> str:
@@ -80,6 +82,7 @@ async def fleet(
                 line = await process.stdout.readline()
             assert line, made.lines
             assert json.loads(line)["workers"] == workers
+            made.dashboard = json.loads(line)["dashboard"]
             yield made
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)

@@ -6,13 +6,13 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.pinning import unpinned
 from bascule.cli.server_inputs import Need
 from bascule.cli.server_json import Described, read_server_json
+from bascule.cli.shapes.beginning import AddShape
 from bascule.config.adding import Addition, addition, variables_in
 from bascule.config.credentials import ADVICE, credentials_in, names_credential
 from bascule.config.locate import CANDIDATES, VARIABLE, find
@@ -205,7 +205,7 @@ def _config_option(path: Path) -> str:
     return "" if find(None, os.environ) == path else f" --config {shlex.quote(str(path))}"
 
 
-def as_shape(wanted: Wanted, added: Addition, *, written: bool) -> dict[str, Any]:
+def as_shape(wanted: Wanted, added: Addition, *, written: bool) -> AddShape:
     return {
         "name": wanted.name,
         "file": str(added.path),

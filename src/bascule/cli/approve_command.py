@@ -7,13 +7,14 @@ import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TextIO
+from typing import TextIO
 
 from bascule.catalog.approval import Proposal, proposals
 from bascule.catalog.lock import LOCK_NAME, Lock
 from bascule.cli import exit_codes
 from bascule.cli.explain import as_json, explain, finding_shapes, json_line, legible
 from bascule.cli.opening import agent_session, read_config
+from bascule.cli.shapes.listings import ApproveShape, ReviewShape
 from bascule.cli.terminal import YES
 from bascule.config.model import RuntimeConfig
 from bascule.core.errors import BasculeError, UsageError
@@ -189,9 +190,9 @@ def _code(reviews: list[Review], *, asked: bool) -> int:
     return exit_codes.UNREACHABLE if any(each.error is not None for each in reviews) else exit_codes.OK
 
 
-def as_shape(reviews: Iterable[Review], path: str) -> dict[str, Any]:
+def as_shape(reviews: Iterable[Review], path: str) -> ApproveShape:
     """In its documented JSON shape."""
-    shapes = [
+    shapes: list[ReviewShape] = [
         {
             "name": each.server,
             "locked": each.locked or each.approved,

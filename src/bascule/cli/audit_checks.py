@@ -1,12 +1,21 @@
-"""What `bascule doctor` checks of the audit log: that it can be read, and that this machine's clock goes forward."""
+"""What `bascule doctor` checks of the audit log: that it can be read and written, that the clock of this machine goes
+forward and, where it is short, that it is what was written."""
 
+import asyncio
+import os
+import shlex
 import time
 from pathlib import Path
 
-from bascule.cli.check import Check
+from bascule.cli.audit_views import damage_lines
+from bascule.cli.check import Check, failed
+from bascule.config.model import RuntimeConfig
+from bascule.core.errors import StoreError
+from bascule.records.audit_check import check_state
 from bascule.records.audit_tail import read_tail
 from bascule.store.audit_chain import head_of, split
 from bascule.store.audit_folder import AuditFolder
+from bascule.store.choose import store_at
 
 SUBJECT = "audit"
 
@@ -14,8 +23,54 @@ SKEW = 120.0
 """Seconds by which a record may be ahead of us: several machines may write to a shared folder."""
 
 
+MOST_VERIFIED = 32 * 1024 * 1024
+"""Bytes of a log that is verified here, in a second or two. Nobody waits here for years of records to be read."""
+
+SHOWN = 3
+"""Damages that are told."""
+
+
+async def audit_checks(config: RuntimeConfig, state: Path, now: float) -> list[Check]:
+    """What is read at its end, whether it can be written to, and what `bascule audit verify` would say of it."""
+    folder = AuditFolder(state).path
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return [_closed(folder)]
+    read = await asyncio.to_thread(audit_check, state, now)
+    return [read, *await _verified(config, state)] if read.status == "ok" else [read]
+
+
+def _closed(folder: Path) -> Check:
+    found, shown = folder.stat(), shlex.quote(str(folder))
+    told = f"this user may not write to the audit log in {folder}: nothing that may write or connect is done"
+    evidence = f"mode {found.st_mode & 0o7777:04o}, owner {found.st_uid}, we are {os.geteuid()}"
+    fix = f"run `chmod 700 {shown}`" if found.st_uid == os.geteuid() else f"run `sudo chown -R $(id -u) {shown}`"
+    return Check(SUBJECT, "fail", told, evidence, fix)
+
+
+async def _verified(config: RuntimeConfig, state: Path) -> list[Check]:
+    size = sum(path.stat().st_size for files in AuditFolder(state).files().values() for path in files)
+    if size > MOST_VERIFIED:
+        told = f"it has {size // 2**20} MiB, more than is verified here; `bascule audit verify` looks at all of it"
+        return [Check(SUBJECT, "ok", told)]
+    store = store_at(config.store, state)
+    await store.open()
+    try:
+        check = await check_state(state, store)
+    except StoreError as error:
+        return [failed(SUBJECT, error)]
+    finally:
+        await store.close()
+    if check.ok:
+        return []
+    told = "the audit log is not what was written: somebody changed it, or the disk lost a part"
+    fix = (
+        "keep a copy of it and find out who could write there; run `bascule audit verify`, which tells how far it holds"
+    )
+    return [Check(SUBJECT, "warn", told, "\n".join(damage_lines(check)[:SHOWN]), fix)]
+
+
 def audit_check(state: Path, now: float) -> Check:
-    """By the end of each chain alone: whether all of it is as it was written is for `bascule audit verify`."""
+    """By the end of each chain alone."""
     folder = AuditFolder(state)
     try:
         ends = [end for files in folder.files().values() if (end := _last(files)) is not None]

@@ -15,6 +15,8 @@ from bascule.cli.audit_since import since
 from bascule.cli.audit_views import check_shape, check_text, entry_shape, show_table
 from bascule.cli.explain import json_line
 from bascule.cli.opening import store_of
+from bascule.cli.shapes.records import ExportShape, RecordsShape
+from bascule.cli.tables import fitting
 from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
 from bascule.records.audit_check import check_state
@@ -33,8 +35,11 @@ async def _show(options: argparse.Namespace) -> int:
     reading = AuditReading(AuditFolder(state_folder(os.environ)))
     entries = await asyncio.to_thread(lambda: [*deque(wanted(reading.entries(), options), options.last)])
     if options.json:
-        shapes = [entry_shape(entry) for entry in entries]
-        print(json_line({"records": shapes, "unreadable": reading.unreadable}))
+        shape: RecordsShape = {
+            "records": [entry_shape(entry) for entry in entries],
+            "unreadable": reading.unreadable,
+        }
+        print(json_line(shape))
     elif entries:
         show_table(entries)
     else:
@@ -44,11 +49,16 @@ async def _show(options: argparse.Namespace) -> int:
 
 
 async def _export(options: argparse.Namespace) -> int:
+    if options.json and options.format == "csv" and options.file == "-":
+        raise UsageError("a table on stdout is no JSON", fix="name a file, or leave out --format csv or --json")
     reading = AuditReading(AuditFolder(state_folder(os.environ)))
     count = await asyncio.to_thread(
         write_entries, wanted(reading.entries(), options), options.file, as_csv=options.format == "csv"
     )
     if options.file != "-":
+        if options.json:
+            shape: ExportShape = {"file": options.file, "records": count, "unreadable": reading.unreadable}
+            print(json_line(shape))
         print(f"{count} records are in {options.file}", file=sys.stderr)
     _tell_unreadable(reading)
     return exit_codes.OK
@@ -58,7 +68,7 @@ async def _verify(options: argparse.Namespace) -> int:
     given = [_anchor(text) for text in options.anchor]
     async with store_of(options) as (store, _):
         check = await check_state(state_folder(os.environ), store, given)
-    print(json_line(check_shape(check)) if options.json else check_text(check))
+    print(json_line(check_shape(check)) if options.json else fitting(check_text(check)))
     return exit_codes.OK if check.ok else exit_codes.TOOL_FAILED
 
 

@@ -1,17 +1,15 @@
 """The audit log as `bascule audit` shows it: text for people, JSON in a stable shape."""
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bascule.cli.explain import json_line, legible
+from bascule.cli.shapes.records import AnchorShape, DamageShape, VerifyShape, WriterShape
+from bascule.cli.tables import show_rows
 from bascule.records.audit_damage import AuditCheck, Damage, WriterCheck
 from bascule.records.audit_reading import Entry
 from bascule.store.anchors import Anchor
-
-_WIDE = 10_000
-"""Columns where nobody looks at a terminal: a program takes lines as long as they are."""
 
 _SHOWN_APART = frozenset({"user", "session", "server", "tool"})
 
@@ -27,17 +25,10 @@ def entry_shape(entry: Entry) -> dict[str, Any]:
 
 
 def show_table(entries: Sequence[Entry]) -> None:
-    from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
-    from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415 -- whoever chose a name, it is printed as it is, never as markup
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("time", "record", "kind", "user/session", "server/tool", "what"):
-        table.add_column(heading, overflow="fold")
-    for entry in entries:
-        table.add_row(*(Text(legible(cell).replace("\n", "\\n")) for cell in _cells(entry)))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
-    console.print(table)
+    rows = [[Text(legible(cell).replace("\n", "\\n")) for cell in _cells(entry)] for entry in entries]
+    show_rows(("time", "record", "kind", "user/session", "server/tool", "what"), rows)
 
 
 def _cells(entry: Entry) -> Iterator[str]:
@@ -57,7 +48,7 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json_line(value)
 
 
-def check_shape(check: AuditCheck) -> dict[str, Any]:
+def check_shape(check: AuditCheck) -> VerifyShape:
     return {
         "ok": check.ok,
         "writers": [_writer_shape(writer) for writer in check.writers],
@@ -66,7 +57,7 @@ def check_shape(check: AuditCheck) -> dict[str, Any]:
     }
 
 
-def _writer_shape(check: WriterCheck) -> dict[str, Any]:
+def _writer_shape(check: WriterCheck) -> WriterShape:
     return {
         "writer": check.writer,
         "ok": not check.damages,
@@ -82,14 +73,14 @@ def _writer_shape(check: WriterCheck) -> dict[str, Any]:
     }
 
 
-def _anchor_shape(anchor: Anchor | None) -> dict[str, Any] | None:
+def _anchor_shape(anchor: Anchor | None) -> AnchorShape | None:
     if anchor is None:
         return None
     text = f"{anchor.writer}:{anchor.sequence}:{anchor.mac}"
     return {"sequence": anchor.sequence, "mac": anchor.mac, "at": anchor.at, "anchor": text}
 
 
-def _damage_shape(damage: Damage) -> dict[str, Any]:
+def _damage_shape(damage: Damage) -> DamageShape:
     return {
         "what": damage.what,
         "told": damage.told,
@@ -110,6 +101,12 @@ def check_text(check: AuditCheck) -> str:
     if check.writers:
         lines.append(TAIL)
     return legible("\n".join(lines))
+
+
+def damage_lines(check: AuditCheck) -> list[str]:
+    """All that is wrong with it, a line each."""
+    found = [damage for writer in check.writers for damage in writer.damage]
+    return [legible(_damage_line(damage).strip()) for damage in (*check.damage, *found)]
 
 
 def _writer_lines(check: WriterCheck) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
+from bascule.cli.shapes.listings import BoxShape
 from bascule.config.model import ServerConfig
 from bascule.config.secret import reveal_all
 from bascule.config.transport import StdioTransport
@@ -21,7 +21,7 @@ from bascule.sandbox.environment import child_environment
 LOOKING = Nobody("bascule", "inspect")
 
 
-def box_shape(server: ServerConfig, boxing: Boxing, environ: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
+def box_shape(server: ServerConfig, boxing: Boxing, environ: Mapping[str, str] = os.environ) -> BoxShape | None:
     """By which engine it is made, and the paths that it shows or leaves out. None, if the server has no box. Packages
     that are fetched for a command, and the workspace, are not told: they are not the operator's to choose."""
     engine, stdio = boxing.engine_of(server), server.transport

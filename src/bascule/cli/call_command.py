@@ -11,6 +11,7 @@ from bascule.cli.level_words import advised
 from bascule.cli.opening import agent_session
 from bascule.cli.outcomes import failure_shape, show, taken
 from bascule.cli.progress import doing, done, tool_progress
+from bascule.cli.shapes.answers import CallShape, FailureShape
 from bascule.core.errors import UsageError
 from bascule.core.jsonvalue import as_object, is_object
 from bascule.core.outcome import Outcome, ToolFailure
@@ -81,7 +82,7 @@ def _json(text: str, name: str) -> Any:
         raise UsageError(f"{name} is not JSON: {error}", fix=f"quote text inside it: {name}:='\"text\"'") from None
 
 
-def as_shape(outcome: Outcome) -> dict[str, Any]:
+def as_shape(outcome: Outcome) -> CallShape | FailureShape:
     """The outcome in its documented JSON shape."""
     if isinstance(outcome, ToolFailure):
         return failure_shape(outcome)

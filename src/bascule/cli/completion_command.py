@@ -6,6 +6,7 @@ import sys
 from bascule.cli import exit_codes
 from bascule.cli.completion_scripts import SCRIPTS
 from bascule.cli.explain import json_line
+from bascule.cli.shapes.beginning import CompletionShape
 
 INSTALL = {
     "bash": """put this into ~/.bashrc: eval "$(bascule completion bash)\"""",
@@ -17,7 +18,9 @@ INSTALL = {
 
 async def run(options: argparse.Namespace) -> int:
     if options.json:
-        print(json_line({"shell": options.shell, "script": SCRIPTS[options.shell], "install": INSTALL[options.shell]}))
+        shell = options.shell
+        shape: CompletionShape = {"shell": shell, "script": SCRIPTS[shell], "install": INSTALL[shell]}
+        print(json_line(shape))
         return exit_codes.OK
     print(SCRIPTS[options.shell], end="")
     if sys.stdout.isatty():

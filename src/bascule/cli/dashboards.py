@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from bascule.dashboard.app import Shown
     from bascule.dashboard.token import Token
     from bascule.gateway.app import Gateway
+    from bascule.gateway.neighbours import Neighbours
     from bascule.gateway.serving import Door
 
-NEEDS = "jinja2"
+NEEDS = ("jinja2", "httptools")
 """All else that it needs comes with the core."""
 
 MISSING = "no dashboard: its extra is not installed; pip install 'bascule[ui]'"
@@ -37,11 +38,16 @@ PORT = 8471
 is told."""
 
 
+def installed() -> bool:
+    """Whether all is there that it needs."""
+    return all(find_spec(name) is not None for name in NEEDS)
+
+
 def feed_for(settings: DashboardSettings, tell: Callable[[str], None]) -> Feed | None:
     """A sink for the runtime that is to be shown. None where there is no dashboard; it is told why."""
     if not settings.enabled:
         return None
-    if find_spec(NEEDS) is None:
+    if not installed():
         tell(MISSING)
         return None
     return Feed(time.time)
@@ -61,28 +67,41 @@ class Address(msgspec.Struct, frozen=True):
         return f"dashboard: {self.opening}" if openly else f"dashboard: {self.plain} (its token is {self.place})"
 
 
-def mount(app: "Gateway", shown: tuple[Runtime, Feed], door: "Door", shows: str = "") -> Address:
-    """Put it on a gateway."""
+def mount(
+    app: "Gateway", shown: tuple[Runtime, Feed], door: "Door", beside: "tuple[Neighbours, str] | None" = None
+) -> Address:
+    """Put it on a gateway. Where that is one of several, it shows what all of them serve: `beside` says who the others
+    are, and what people call this one."""
     from bascule.dashboard.app import Opening, dashboard  # noqa: PLC0415 -- most commands show nothing
-    from bascule.dashboard.token import token_of  # noqa: PLC0415 -- the same
     from bascule.gateway.serving import rules_of  # noqa: PLC0415 -- the same
 
-    token = token_of(shown[0].config.dashboard, state_folder(os.environ))
-    named = urlsplit(door.known_as)
-    opening = Opening(token, rules_of(door), secure=named.scheme == "https")
-    app.beside = (PATH, dashboard(_shown(*shown, shows), opening, app.streams))
-    return _address(f"{named.scheme}://{named.netloc}", token)
+    token, address = _at_the_door(shown[0].config.dashboard, door)
+    opening = Opening(token, rules_of(door), secure=address.plain.startswith("https:"))
+    app.beside = (PATH, dashboard(_shown(*shown, beside), opening, app.streams))
+    return address
+
+
+def address_at(settings: DashboardSettings, door: "Door") -> Address | None:
+    """Where the workers of a gateway have theirs. None where they have none."""
+    return _at_the_door(settings, door)[1] if settings.enabled and installed() else None
+
+
+def _at_the_door(settings: DashboardSettings, door: "Door") -> "tuple[Token, Address]":
+    from bascule.dashboard.token import token_of  # noqa: PLC0415 -- most commands show nothing
+
+    token, named = token_of(settings, state_folder(os.environ)), urlsplit(door.known_as)
+    return token, _address(f"{named.scheme}://{named.netloc}", token)
 
 
 @asynccontextmanager
-async def alone(runtime: Runtime, feed: Feed, port: int = PORT, shows: str = "") -> AsyncGenerator[Address]:
+async def alone(runtime: Runtime, feed: Feed, port: int = PORT) -> AsyncGenerator[Address]:
     """Serve it at a port of its own."""
     from bascule.dashboard.alone import HOST, Alone, listen_alone  # noqa: PLC0415 -- most commands show nothing
     from bascule.dashboard.app import Opening, dashboard  # noqa: PLC0415 -- the same
     from bascule.dashboard.token import token_of  # noqa: PLC0415 -- the same
 
     token, streams = token_of(runtime.config.dashboard, state_folder(os.environ)), Streams()
-    app = dashboard(_shown(runtime, feed, shows), Opening(token, HouseRules(loopback_only=True)), streams)
+    app = dashboard(_shown(runtime, feed), Opening(token, HouseRules(loopback_only=True)), streams)
     listening = listen_alone(port)
     at = listening.getsockname()[1]
     async with Alone(app, streams, listening):
@@ -94,12 +113,23 @@ def _address(origin: str, token: "Token") -> Address:
     return Address(plain, f"{plain}?token={quote(token.text.reveal(), safe='')}", token.place)
 
 
-def _shown(runtime: Runtime, feed: Feed, shows: str = "") -> "Shown":
+def _shown(runtime: Runtime, feed: Feed, beside: "tuple[Neighbours, str] | None" = None) -> "Shown":
     from bascule.dashboard.app import Shown  # noqa: PLC0415 -- most commands show nothing
     from bascule.dashboard.deeds import deeds_of  # noqa: PLC0415 -- the same
     from bascule.dashboard.views import views_of  # noqa: PLC0415 -- the same
 
-    return Shown(views_of(runtime, feed, shows), deeds_of(runtime), f"{_operator()} at the dashboard")
+    by = f"{_operator()} at the dashboard"
+    if beside is None:
+        return Shown(views_of(runtime, feed), deeds_of(runtime), by)
+    from bascule.dashboard.all_deeds import AllDeeds  # noqa: PLC0415 -- the same
+    from bascule.dashboard.all_views import AllViews  # noqa: PLC0415 -- the same
+    from bascule.dashboard.others import Others  # noqa: PLC0415 -- the same
+    from bascule.dashboard.questions import Answers  # noqa: PLC0415 -- the same
+
+    neighbours, worker = beside
+    views, deeds, others = views_of(runtime, feed, worker), deeds_of(runtime), Others(neighbours)
+    neighbours.answer = Answers(views, deeds, runtime.oversight.look_again)
+    return Shown(AllViews(views, others), AllDeeds(deeds, others), by)
 
 
 def _operator() -> str:

@@ -7,10 +7,11 @@ import time
 from collections.abc import Sequence
 
 from bascule.cli import exit_codes
-from bascule.cli.audit_checks import audit_check
+from bascule.cli.audit_checks import audit_checks
 from bascule.cli.box_checks import box_check, engine_checks, reaped_check, sealed_checks
 from bascule.cli.certificate_checks import certificate_check, certificate_insight, certificate_of
 from bascule.cli.check import Check, failed
+from bascule.cli.dashboard_checks import dashboard_checks
 from bascule.cli.disk_checks import folder_checks
 from bascule.cli.doctor_screen import screen
 from bascule.cli.explain import json_line, legible
@@ -65,7 +66,7 @@ async def examine(options: argparse.Namespace) -> list[Check]:
         checks.append(failed("state", error))
     for found in await beside:
         checks += found
-    return checks
+    return [*checks, *dashboard_checks(config, os.environ)]
 
 
 async def _depending(options: argparse.Namespace, config: RuntimeConfig) -> list[Check]:
@@ -78,10 +79,10 @@ async def _depending(options: argparse.Namespace, config: RuntimeConfig) -> list
     # Before the runtime makes one.
     key = key_check(state_folder(os.environ))
     kept = await kept_checks(config, os.environ)
-    audit = await asyncio.to_thread(audit_check, state_folder(os.environ), time.time())
-    checks = [*folders, *kept[:1], key, *kept[1:], audit]
-    if _is_bad(kept):
-        # Without its level no agent session begins, and nothing more can be looked at.
+    audit = await audit_checks(config, state_folder(os.environ), time.time())
+    checks = [*folders, *kept[:1], key, *kept[1:], *audit]
+    if _is_bad([*kept, *audit]):
+        # Without its level or the log no agent session begins, and nothing more can be looked at.
         return checks
     async with Runtime(config, sinks=(follow,), prove_required=False, metrics_page=False) as runtime:
         session = runtime.session(user, session_id)

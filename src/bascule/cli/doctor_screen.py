@@ -3,10 +3,12 @@
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from shutil import get_terminal_size
 
 from bascule.cli.check import Check
 
 WIDTH = 80
+"""Columns at most: longer lines are hard to read. A terminal may have fewer."""
 
 MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
 
@@ -21,7 +23,7 @@ _GROUPS = {
 }
 """By what a subject begins with. The last has all the others."""
 
-_PROGRAMS = "bascule|chmod|mkdir|sudo|export|pip|apt-get|docker|timedatectl"
+_PROGRAMS = "bascule|chmod|mkdir|rm|sudo|export|pip|apt-get|docker|timedatectl"
 _COMMAND = re.compile(rf"`(?!bascule doctor`)((?:{_PROGRAMS}) [^`]+)`")
 """What of a remedy can be run as it stands. That this very command will see it mended is no remedy."""
 
@@ -68,11 +70,15 @@ def lines(check: Check) -> Iterator[str]:
             yield from _wrapped(line, f"    {label + ':':<10}", " " * 14, whole=label == "fix")
 
 
+def _columns() -> int:
+    return min(WIDTH, get_terminal_size((WIDTH, 24)).columns)
+
+
 def _wrapped(text: str, first: str, rest: str, *, whole: bool = False) -> list[str]:
     """At most `WIDTH` columns. Of what a person may copy, no word is cut in two."""
     return textwrap.wrap(
         text,
-        WIDTH,
+        _columns(),
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=not whole,
@@ -91,5 +97,7 @@ def verdict(checks: Sequence[Check]) -> str:
     command = _COMMAND.search(first.fix)
     begin = f"run: {command[1]}" if command is not None else f"{first.subject}: {first.fix or 'see above'}"
     line = f"{told}; first {begin}"
+    if command is None and _columns() < WIDTH:
+        return "\n".join(_wrapped(line, "", "    "))
     # A command is for copying, and stays whole.
     return line if command is not None or len(line) <= WIDTH else line[: WIDTH - 1] + "…"

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from bascule.cli.shapes.answers import ErrorShape, FindingShape
 from bascule.core.errors import BasculeError, ConfigError, PeerRefused
 from bascule.core.finding import Finding
 from bascule.core.hidden import escaped, escaped_json
@@ -44,7 +45,7 @@ def more(code: str) -> tuple[str, str]:
     return "more", f"bascule explain {code}"
 
 
-def as_json(error: BasculeError) -> dict[str, str]:
+def as_json(error: BasculeError) -> ErrorShape:
     return {"code": error.code, "message": error.message, "evidence": error.evidence, "fix": error.fix}
 
 
@@ -63,7 +64,7 @@ def finding_mark(findings: Sequence[Finding]) -> str:
     return f"! {len(findings)} finding{'s' if len(findings) > 1 else ''}; " if findings else ""
 
 
-def finding_shapes(findings: Iterable[Finding]) -> list[dict[str, str]]:
+def finding_shapes(findings: Iterable[Finding]) -> list[FindingShape]:
     return [msgspec.to_builtins(finding) for finding in findings]
 
 

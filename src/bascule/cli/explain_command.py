@@ -5,20 +5,24 @@ import argparse
 from bascule.cli.error_pages import known_code, page_of
 from bascule.cli.exit_codes import OK
 from bascule.cli.explain import json_line
+from bascule.cli.shapes.beginning import CodeShape, CodesShape, ExplainedShape
+from bascule.cli.tables import fitting
 from bascule.core.codes import CODES, Area
 
 
 async def run(options: argparse.Namespace) -> int:
     if options.code is None:
-        print(json_line({"codes": [_shape(code) for code in CODES]}) if options.json else _listed())
+        every: CodesShape = {"codes": [_shape(code) for code in CODES]}
+        print(json_line(every) if options.json else fitting(_listed()))
         return OK
     code = known_code(options.code)
     page = page_of(code)
-    print(json_line({**_shape(code), "page": page}) if options.json else page.rstrip())
+    explained: ExplainedShape = {**_shape(code), "page": page}
+    print(json_line(explained) if options.json else page.rstrip())
     return OK
 
 
-def _shape(code: str) -> dict[str, str]:
+def _shape(code: str) -> CodeShape:
     return {"code": code, "area": CODES[code].area, "title": CODES[code].title}
 
 

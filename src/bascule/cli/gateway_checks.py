@@ -1,6 +1,7 @@
 """What `bascule doctor` checks of what we serve: that addresses are free, and that keys can be used."""
 
 import asyncio
+from pathlib import Path
 
 from bascule.cli.check import Check, failed
 from bascule.cli.port_checks import port_check
@@ -25,7 +26,25 @@ async def gateway_checks(config: RuntimeConfig) -> list[Check]:
         for name, server in config.kit_servers.items()
         if server.unavailable_reason is None
     ]
-    return [place, *await _key_checks(settings), *ports]
+    return [place, *await _key_checks(settings), *ports, *_kit_checks(config)]
+
+
+def _kit_checks(config: RuntimeConfig) -> list[Check]:
+    """Whether our own servers can be started: what is wrong with an entry, and whether its file is there. The file is
+    not run: it is its author's, and may do anything."""
+    checks: list[Check] = []
+    for name, server in config.kit_servers.items():
+        if server.unavailable_reason is not None:
+            checks.append(failed(f"server {name}", server.unavailable_reason))
+            continue
+        folder = config.path.parent if config.path is not None else Path.cwd()
+        file = (folder / server.target).resolve()
+        if not file.is_file():
+            told = f"there is no file {file}, so `bascule run {name}` cannot start it"
+            evidence = f"{server.location}: target: {server.target}" if server.location else f"target: {server.target}"
+            fix = f"correct `target` of {name}, which is looked for from the folder of the config on"
+            checks.append(Check(f"server {name}", "fail", told, evidence, fix))
+    return checks
 
 
 async def _key_checks(settings: GatewaySettings) -> list[Check]:

@@ -4,8 +4,9 @@ one. Imports nothing beyond the standard library: `--help` has to be instant."""
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any, NoReturn
 
 _CHOICE = re.compile(r"argument (?P<of>\S+): invalid choice: '(?P<word>[^']*)'")
@@ -63,6 +64,10 @@ class Parser(argparse.ArgumentParser):
         self.words: dict[str, Parser] = {}
         """The commands, or the sub-commands of one, by name."""
         self.summaries: dict[str, str] = {}
+        self.exits: dict[int, str] = {}
+        """What an exit code says of this command, where it says more than it does of all."""
+        self.needs_word = False
+        """Whether one of these words must follow."""
         self._adding: Any = None
         # An option is written out: what a short form stands for would change with every option that is added.
         kwargs = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **kwargs}
@@ -75,11 +80,13 @@ class Parser(argparse.ArgumentParser):
 
     def has_words(self, kind: str, *, required: bool = False) -> None:
         """What comes next is a word with options of its own: a `command`, or the `deed` of one."""
+        self.needs_word = required
         self._adding = self.add_subparsers(dest=kind, metavar=_SHOWN[kind], required=required)
 
-    def word(self, name: str, summary: str, examples: str) -> "Parser":
+    def word(self, name: str, summary: str, examples: str, exits: Mapping[int, str] | None = None) -> "Parser":
         """A command, or a sub-command. The examples are lines: a command each, perhaps a gap and what it is for."""
         added: Parser = self._adding.add_parser(name, description=f"{summary[0].upper()}{summary[1:]}.")
+        added.exits = {**(exits or {})}
         added.examples = [tuple(_GAP.split(line.strip(), maxsplit=1)) for line in examples.splitlines()]
         self.words[name], self.summaries[name] = added, summary
         return added
@@ -145,6 +152,7 @@ class Parser(argparse.ArgumentParser):
             formatter.add_arguments(actions)
             formatter.end_section()
         formatter.add_text("\n".join(self._example_lines()))
+        formatter.add_text("\n".join(self._exit_lines()))
         formatter.add_text(self.epilog)
         return formatter.format_help()
 
@@ -166,6 +174,12 @@ class Parser(argparse.ArgumentParser):
             else:
                 yield f"  {command}"
                 yield from (f"      {each}" for each in told)
+
+    def _exit_lines(self) -> Iterator[str]:
+        if self.exits:
+            yield "exit codes:"
+        for code, told in self.exits.items():
+            yield from wrap(told, get_terminal_size().columns, initial_indent=f"  {code:<5}", subsequent_indent=" " * 7)
 
     def _sections(self) -> Iterator[tuple[str, list[argparse.Action]]]:
         if self.words and not self.groups:

@@ -11,6 +11,8 @@ from pathlib import Path
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.import_views import Import, as_shape, lines, undone_lines
+from bascule.cli.shapes.beginning import UndoneShape
+from bascule.cli.tables import fitting
 from bascule.config.adding import Addition, additions, servers_in
 from bascule.config.borrowing import Borrowed, Find, borrow
 from bascule.config.dotenv_adding import dotenv_with
@@ -46,8 +48,12 @@ async def run(options: argparse.Namespace) -> int:
     state = state_folder(os.environ)
     if options.undo:
         undone = undo(state, path)
-        told = {"undone": True, "restored": [*map(str, undone.restored)], "removed": [*map(str, undone.removed)]}
-        print(json_line(told) if options.json else legible("\n".join(undone_lines(undone))))
+        shape: UndoneShape = {
+            "undone": True,
+            "restored": [*map(str, undone.restored)],
+            "removed": [*map(str, undone.removed)],
+        }
+        print(json_line(shape) if options.json else legible("\n".join(undone_lines(undone))))
         return exit_codes.OK
     around = Surroundings(sys.platform, Path.home(), Path.cwd(), os.environ)
     borrowed = [borrow(file, around.here, around.home) for file in _wanted(options.sources, around)]
@@ -61,7 +67,7 @@ async def run(options: argparse.Namespace) -> int:
     if written:
         files.write(state)
     told = Import(borrowed, merged, files.config, files.dotenv, written=written, again=_again(options))
-    print(json_line(as_shape(told)) if options.json else legible("\n".join(lines(told, around.home))))
+    print(json_line(as_shape(told)) if options.json else fitting(legible("\n".join(lines(told, around.home)))))
     return exit_codes.OK
 
 

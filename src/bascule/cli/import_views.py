@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bascule.cli.pinning import unpinned
+from bascule.cli.shapes.beginning import FoundServerShape, ImportShape, MissingShape
 from bascule.config.adding import Addition, variables_in
 from bascule.config.borrowing import Borrowed
 from bascule.config.dotenv import read_dotenv
@@ -131,16 +131,17 @@ def _needs(told: Import) -> Iterator[str]:
         yield ".env holds credentials now: keep it out of version control"
 
 
-def needs(told: Import) -> dict[str, dict[str, Any]]:
+def needs(told: Import) -> dict[str, MissingShape]:
     """The variables that have to be set, and for which servers."""
     kept = told.dotenv.after if told.dotenv is not None else ""
     there, _ = read_dotenv(told.config.path.with_name(".env"))
     known = {**there, **os.environ} if not told.written else os.environ
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, MissingShape] = {}
     for server, entry in told.merged.entries.items():
         for name in (name for name, needed in variables_in(entry).items() if needed):
             secret = name in told.merged.variables.values
-            fresh: dict[str, Any] = {
+            fresh: MissingShape = {
+                "name": name,
                 "set": bool(known.get(name)),
                 "secret": secret,
                 "kept": f"{name}=" in kept,
@@ -180,7 +181,7 @@ def _indented(rows: list[str]) -> list[str]:
     return [f"  {row}" for row in rows]
 
 
-def as_shape(told: Import) -> dict[str, Any]:
+def as_shape(told: Import) -> ImportShape:
     """The same in its documented JSON shape."""
     return {
         "file": str(told.config.path),
@@ -197,19 +198,19 @@ def as_shape(told: Import) -> dict[str, Any]:
             for each in told.borrowed
         ],
         "servers": [_settled_shape(each) for each in told.merged.settled],
-        "needs": [{"name": name, **need} for name, need in needs(told).items()],
+        "needs": [*needs(told).values()],
         "diff": "\n".join(diff(told.config)),
         "undo": told.undo if told.written else None,
     }
 
 
-def _settled_shape(each: Settled) -> dict[str, Any]:
+def _settled_shape(each: Settled) -> FoundServerShape:
     return {
         "name": each.name,
         "theirs": each.find.theirs,
         "program": each.find.file.program.name,
         "file": str(each.find.file.path),
-        "fate": each.fate.value,
+        "fate": each.fate,
         "why": each.why or None,
         "entry": each.entry if each.fate is Fate.ADDED else None,
         "notes": [*each.find.notes],

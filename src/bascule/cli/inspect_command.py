@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,8 +12,9 @@ from bascule.catalog.signature import signature
 from bascule.cli import exit_codes
 from bascule.cli.box_shape import box_shape
 from bascule.cli.explain import as_json, finding_shapes, json_line, legible
-from bascule.cli.level_words import how_to_go_on
+from bascule.cli.level_words import how_to_go_on, level_word
 from bascule.cli.opening import agent_session
+from bascule.cli.shapes.listings import InspectedServerShape, InspectedToolShape, ReportShape, TwinShape, WordShape
 from bascule.config.model import ServerConfig
 from bascule.config.transport import RemoteTransport, StdioTransport, Transport
 from bascule.config.urls import shown_url
@@ -42,7 +43,7 @@ async def run(options: argparse.Namespace) -> int:
     return exit_codes.DENIED if refused else exit_codes.UNREACHABLE
 
 
-async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
+async def known_of(session: AgentSession, name: str) -> InspectedServerShape | InspectedToolShape:
     """Everything known under a name. Raises `UnknownTool` where it is neither a server nor a tool."""
     server = next((report for report in session.servers() if report.name == name), None)
     if server is not None:
@@ -50,7 +51,7 @@ async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
         tools = [spec for spec in session.toolbox.all_specs() if spec.key.server == name]
         config = session.config(name)
         word = word_shape(config, boxed=session.boxed(name))
-        return server_shape(report, tools) | word | {"box": box_shape(config, session.boxing)}
+        return {**server_shape(report, tools), **word, "box": box_shape(config, session.boxing)}
     await session.find(name)
     spec = next((spec for spec in session.toolbox.all_specs() if spec.name == name), None)
     if spec is None:
@@ -60,7 +61,7 @@ async def known_of(session: AgentSession, name: str) -> dict[str, Any]:
     return tool_shape(spec, _since_approved(session, spec))
 
 
-def server_shape(report: ServerReport, tools: list[ToolSpec]) -> dict[str, Any]:
+def server_shape(report: ServerReport, tools: list[ToolSpec]) -> ReportShape:
     agreement = report.agreement
     return {
         "server": report.name,
@@ -90,34 +91,36 @@ def _since_approved(session: AgentSession, spec: ToolSpec) -> tuple[str, ...]:
     return definition_diff(approved.definition, entry.definition)
 
 
-def word_shape(server: ServerConfig, *, boxed: bool) -> dict[str, Any]:
+def word_shape(server: ServerConfig, *, boxed: bool) -> WordShape:
     """What the operator says of a server: its ways out, what its tools may do and bring, what it is believed."""
     return {
         "footing": footing(server, boxed=boxed),
         "twin": _twin(server, boxed=boxed),
-        "vouched": server.vouched.name.lower() if server.vouched is not None else None,
-        "raises": {tool: level.name.lower() for tool, level in server.raises.items()},
+        "vouched": level_word(server.vouched) if server.vouched is not None else None,
+        "raises": {tool: level_word(level) for tool, level in server.raises.items()},
         "ask": list(server.ask),
         "trust": sorted(server.trust),
         "permissions": {tool: sorted(may) for tool, may in server.permissions.items()},
     }
 
 
-def _twin(server: ServerConfig, *, boxed: bool) -> dict[str, Any] | None:
+def _twin(server: ServerConfig, *, boxed: bool) -> TwinShape | None:
     if server.isolated is not None:
         return twin_shape(server.isolated, server.twin)
     return {"by": "probed", "transport": server.transport.kind, "opened": server.twin} if boxed else None
 
 
-def twin_shape(twin: Transport, opened: str) -> dict[str, Any]:
+def twin_shape(twin: Transport, opened: Literal["lazy", "eager"]) -> TwinShape:
     """How a twin is reached. It is `declared`: that it has no way out is the operator's word."""
-    where = {"url": shown_url(twin.url)} if isinstance(twin, RemoteTransport) else {}
+    shape: TwinShape = {"by": "declared", "transport": twin.kind, "opened": opened}
+    if isinstance(twin, RemoteTransport):
+        shape["url"] = shown_url(twin.url)
     if isinstance(twin, StdioTransport):
-        where = {"command": [twin.command, *twin.args]}
-    return {"by": "declared", "transport": twin.kind, **where, "opened": opened}
+        shape["command"] = [twin.command, *twin.args]
+    return shape
 
 
-def tool_shape(spec: ToolSpec, since_approved: tuple[str, ...] = ()) -> dict[str, Any]:
+def tool_shape(spec: ToolSpec, since_approved: tuple[str, ...] = ()) -> InspectedToolShape:
     return {
         "name": spec.name,
         "server": spec.key.server,

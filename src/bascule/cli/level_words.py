@@ -6,11 +6,12 @@ from typing import TypeVar
 
 import msgspec
 
+from bascule.cli.shapes.answers import Level
 from bascule.core.errors import OutcomeWithheld, Refused, TwinDiffers
 from bascule.core.events import LevelChanged
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.principal import Principal
-from bascule.core.sensitivity import Lane, lane_for
+from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.runtime.raising import in_words
 from bascule.runtime.session import AgentSession
 
@@ -18,6 +19,19 @@ T = TypeVar("T")
 
 ABOUT_LEVELS = frozenset({Refused.code, TwinDiffers.code, OutcomeWithheld.code})
 """Codes of refusals that may be another agent session's to escape. A limit is not among them."""
+
+
+_WORDS: Mapping[DataSensitivity, Level] = {
+    DataSensitivity.PUBLIC: "public",
+    DataSensitivity.INTERNAL: "internal",
+    DataSensitivity.CONFIDENTIAL: "confidential",
+    DataSensitivity.SECRET: "secret",
+}
+
+
+def level_word(level: DataSensitivity) -> Level:
+    """As programs are told it, and as a config writes it."""
+    return _WORDS[level]
 
 
 def raised(change: LevelChanged) -> str:

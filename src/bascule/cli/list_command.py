@@ -2,14 +2,16 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from bascule.cli import exit_codes
 from bascule.cli.explain import as_json, explain, finding_mark, finding_shapes, first_line, json_line, legible
 from bascule.cli.level_words import how_to_go_on
-from bascule.cli.offers import offers_shape, show_offers, wanted
+from bascule.cli.offers import add_offers, show_offers, wanted
 from bascule.cli.opening import agent_session
+from bascule.cli.shapes.listings import ListShape
+from bascule.cli.tables import beneath, fitting, show_beside, terminal
 from bascule.cli.token_costs import add_costs, cost_lines
 from bascule.core.errors import Refused
 from bascule.core.tool import ToolSpec, ToolStatus
@@ -19,6 +21,7 @@ from bascule.runtime.session import AgentSession
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 _COLOURS = {
     LinkState.READY: "green",
@@ -26,6 +29,9 @@ _COLOURS = {
     LinkState.NEEDS_AUTH: "yellow",
     LinkState.FAILED: "red",
 }
+
+_HEAD_WIDTH = 62
+"""Columns that the line of a server takes with everything in its place."""
 
 _SHOWN = frozenset({ToolStatus.EXPOSED, ToolStatus.QUARANTINED, ToolStatus.COLLIDING, ToolStatus.UNUSABLE})
 """What a listing shows. A tool the operator has hidden is not part of what agents see."""
@@ -40,12 +46,13 @@ async def run(options: argparse.Namespace) -> int:
             if options.tokens:
                 add_costs(shape, specs)
             if wanted(options):
-                shape |= offers_shape(await session.library(), wanted(options))
+                add_offers(shape, await session.library(), wanted(options))
             print(json_line(shape))
         else:
             reports = await _show_as_they_settle(session)
             if options.tokens:
-                print("", *map(legible, cost_lines(session.toolbox.all_specs())), sep="\n")
+                costs = "\n".join(cost_lines(session.toolbox.all_specs()))
+                print("", fitting(legible(costs)), sep="\n")
             if wanted(options):
                 show_offers(await session.library(), wanted(options))
         advice = how_to_go_on(session)
@@ -55,9 +62,7 @@ async def run(options: argparse.Namespace) -> int:
 
 
 async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
-    from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
-
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     reports: list[ServerReport] = []
     async for report in session.connecting():
         reports.append(report)
@@ -65,7 +70,7 @@ async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
     for spec in session.toolbox.all_specs():
         # Shown again at the end: a tool may have been fine until a later server brought another of its name.
         if spec.status is ToolStatus.COLLIDING:
-            console.print(_tool_line(spec))
+            _show_tool(console, spec)
     good = sum(report.error is None for report in reports)
     console.print(f"\n{len(session.toolbox.specs())} tools on {good} of {len(reports)} servers", style="bold")
     return reports
@@ -74,37 +79,53 @@ async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
 def _show(console: "Console", report: ServerReport, specs: Iterable[ToolSpec]) -> None:
     from rich.text import Text  # noqa: PLC0415 -- a server's words are printed as they are, never as markup
 
-    head = Text.assemble(
-        (f"{report.name:<20}", "bold"),
-        (f"{report.state:<11}", _COLOURS.get(report.state, "")),
-        f"{report.tools:>4} tools  {report.version or '-':<11}{report.seconds * 1000:>8.0f} ms",
-    )
-    console.print(head)
-    for note in report.notes:
-        console.print(Text(f"  note: {note}", "dim"))
-    if report.repairs:
-        told = f"{len(report.repairs)} sloppy parts of its definitions were put right"
-        console.print(Text(f"  note: {told}; `bascule inspect {report.name}` shows them", "dim"))
-    for finding in report.findings:
-        console.print(Text(f"  ! {legible(str(finding))}", "yellow"))
-    if report.error is not None:
-        console.print(Text("\n".join(f"  {line}" for line in explain(report.error).split("\n"))))
-    elif report.reason:
-        console.print(Text(f"  {legible(report.reason)}", "yellow"))
+    console.print(_head(report, console.width))
+    for words, style in _remarks(report):
+        for line in beneath(words, console.width, "  "):
+            console.print(Text(line, style))
     for spec in sorted((spec for spec in specs if spec.status in _SHOWN), key=lambda spec: spec.name):
-        console.print(_tool_line(spec))
+        _show_tool(console, spec)
 
 
-def _tool_line(spec: ToolSpec) -> Any:
+def _head(report: ServerReport, width: int) -> "Text":
     from rich.text import Text  # noqa: PLC0415
 
-    if spec.status is not ToolStatus.EXPOSED:
-        return Text(f"  {spec.name:<40} {spec.status}: {legible(spec.problem)}", "yellow")
-    mark = finding_mark(spec.findings)
-    return Text.assemble((f"  {spec.name:<40}", "cyan"), " ", (mark, "yellow"), first_line(spec.description))
+    tools, era, took = f"{report.tools} tools", report.version or "-", f"{report.seconds * 1000:.0f} ms"
+    name, state = (report.name, "bold"), (str(report.state), _COLOURS.get(report.state, ""))
+    if width < _HEAD_WIDTH:
+        gap = "  " if len(report.name) + len(report.state) + len(tools) + 4 <= width else "\n    "
+        return Text.assemble(name, gap, state, "  ", tools)
+    blanks = " " * (18 - len(report.name)), " " * (9 - len(report.state))
+    return Text.assemble(name, blanks[0], "  ", state, blanks[1], f"  {tools:>10}  {era:<10} {took:>11}")
 
 
-def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> dict[str, Any]:
+def _remarks(report: ServerReport) -> Iterator[tuple[str, str]]:
+    """What is told of a server beneath its line, each with its style."""
+    for note in report.notes:
+        yield f"note: {note}", "dim"
+    if report.repairs:
+        told = f"{len(report.repairs)} sloppy parts of its definitions were put right"
+        yield f"note: {told}; `bascule inspect {report.name}` shows them", "dim"
+    for finding in report.findings:
+        yield f"! {legible(str(finding))}", "yellow"
+    if report.error is not None:
+        yield explain(report.error), ""
+    elif report.reason:
+        yield legible(report.reason), "yellow"
+
+
+def _show_tool(console: "Console", spec: ToolSpec) -> None:
+    from rich.text import Text  # noqa: PLC0415
+
+    if spec.status is ToolStatus.EXPOSED:
+        said = finding_mark(spec.findings) + first_line(spec.description)
+        show_beside(console, Text(f"  {spec.name}", "cyan"), said)
+    else:
+        told = f"{spec.status}: {legible(spec.problem)}"
+        show_beside(console, Text(f"  {spec.name}", "yellow"), told, "yellow")
+
+
+def as_shape(reports: Iterable[ServerReport], specs: Iterable[ToolSpec]) -> ListShape:
     """The listing in its documented JSON shape."""
     return {
         "servers": [

@@ -7,13 +7,12 @@ import sys
 import webbrowser
 from typing import Any
 
-import msgspec
-
 from bascule.cli import exit_codes
-from bascule.cli.explain import as_json, explain, legible
+from bascule.cli.explain import as_json, explain, json_line, legible
 from bascule.cli.opening import agent_session
 from bascule.cli.progress import settled
 from bascule.cli.receiver import Receiver, receiver
+from bascule.cli.shapes.running import LoginShape
 from bascule.core.errors import LoginFailed
 from bascule.core.jsonvalue import as_text
 from bascule.runtime.report import LoginReport
@@ -71,7 +70,7 @@ def show_text(report: LoginReport, user: str) -> None:
 
 def show_json(report: LoginReport, user: str) -> None:
     server = report.server
-    shape = {
+    shape: LoginShape = {
         "ok": server.error is None,
         "server": server.name,
         "user": user,
@@ -81,7 +80,7 @@ def show_json(report: LoginReport, user: str) -> None:
         "tools": server.tools,
         "error": as_json(server.error) if server.error is not None else None,
     }
-    print(msgspec.json.encode(shape).decode())
+    print(json_line(shape))
 
 
 def _nobody_came(options: argparse.Namespace, waiting: Receiver) -> LoginFailed:

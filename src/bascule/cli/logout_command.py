@@ -2,10 +2,10 @@
 
 import argparse
 
-import msgspec
-
 from bascule.cli import exit_codes
+from bascule.cli.explain import json_line
 from bascule.cli.opening import agent_session
+from bascule.cli.shapes.running import LogoutShape
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -13,14 +13,14 @@ async def run(options: argparse.Namespace) -> int:
         revoked = await session.logout(options.name)
         user = session.principal.user_id
     if options.json:
-        shape = {
+        shape: LogoutShape = {
             "ok": True,
             "server": options.name,
             "user": user,
             "was_logged_in": revoked is not None,
             "revoked": bool(revoked),
         }
-        print(msgspec.json.encode(shape).decode())
+        print(json_line(shape))
     else:
         print(told(user, options.name, revoked=revoked))
     return exit_codes.OK

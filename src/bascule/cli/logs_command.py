@@ -11,6 +11,8 @@ from pathlib import Path
 from bascule.catalog.suggest import nearest_names
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
+from bascule.cli.shapes.records import LogLineShape
+from bascule.cli.tables import fitting
 from bascule.config.load import load_file
 from bascule.config.locate import locate
 from bascule.config.names import is_name
@@ -67,11 +69,11 @@ def _is_of(line: LogLine, user: str | None, session: str | None) -> bool:
 
 def show(lines: Iterable[LogLine], options: argparse.Namespace) -> None:
     for line in lines:
-        print(json_line(as_shape(line, options.name)) if options.json else as_text(line))
+        print(json_line(as_shape(line, options.name)) if options.json else fitting(as_text(line)))
     sys.stdout.flush()
 
 
-def as_shape(line: LogLine, server: str) -> dict[str, object]:
+def as_shape(line: LogLine, server: str) -> LogLineShape:
     """A line in its documented JSON shape."""
     return {
         "at": line.at,

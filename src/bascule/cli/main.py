@@ -91,7 +91,6 @@ def _module_of(options: argparse.Namespace) -> str:
 def run(options: argparse.Namespace) -> int:
     """Run one command. What goes wrong is told once, in full, and never as a traceback."""
     from bascule.cli import exit_codes  # noqa: PLC0415 -- only now is it known that it is needed
-    from bascule.cli.explain import explain  # noqa: PLC0415
     from bascule.core.errors import BasculeError  # noqa: PLC0415
 
     command = import_module(_module_of(options))
@@ -100,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         with _progress(options), getattr(command, "words", nullcontext)(options):
             return _run(command, options)
     except BasculeError as error:
-        print(explain(error), file=sys.stderr)
+        _tell(error, as_json=options.json)
         return exit_codes.of_error(error)
 
 

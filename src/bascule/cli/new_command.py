@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
+from bascule.cli.shapes.beginning import NewShape
 from bascule.cli.starter import HTTP, starter_files, write_files
 
 
@@ -13,7 +14,8 @@ async def run(options: argparse.Namespace) -> int:
     files = starter_files(options.name)
     write_files(folder, files)
     if options.json:
-        print(json_line({"name": options.name, "folder": str(folder), "files": [*files]}))
+        shape: NewShape = {"name": options.name, "folder": str(folder), "files": [*files]}
+        print(json_line(shape))
     else:
         print(legible(told(options.name, folder, [*files])))
     return exit_codes.OK

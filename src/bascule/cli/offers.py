@@ -2,10 +2,11 @@
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
 
 from bascule.catalog.library import Library
 from bascule.cli.explain import finding_mark, finding_shapes, first_line, legible
+from bascule.cli.shapes.listings import ListedPromptShape, ListedResourceShape, ListShape
+from bascule.cli.tables import show_beside, terminal
 from bascule.core.prompt import PromptSpec
 from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolStatus
@@ -17,12 +18,11 @@ def wanted(options: argparse.Namespace) -> frozenset[str]:
 
 
 def show_offers(library: Library, kinds: frozenset[str]) -> None:
-    from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
     from rich.text import Text  # noqa: PLC0415 -- a server's words are printed as they are, never as markup
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     for head, said, style in _lines(library, kinds):
-        console.print(Text.assemble((f"  {legible(head):<40}", style), " ", said))
+        show_beside(console, Text(f"  {legible(head)}", style), said)
     for problem in library.problems:
         console.print(Text(f"  {legible(problem)}", "yellow"))
 
@@ -44,17 +44,16 @@ def _lines(library: Library, kinds: frozenset[str]) -> Iterator[tuple[str, str, 
             )
 
 
-def offers_shape(library: Library, kinds: frozenset[str]) -> dict[str, Any]:
-    """The same in its documented JSON shape."""
-    shape: dict[str, Any] = {"problems": list(library.problems)}
+def add_offers(shape: ListShape, library: Library, kinds: frozenset[str]) -> None:
+    """Put the same into a listing's JSON shape."""
+    shape["problems"] = list(library.problems)
     if "resources" in kinds:
         shape["resources"] = [_resource(spec) for spec in library.resources]
     if "prompts" in kinds:
         shape["prompts"] = [_prompt(spec) for spec in library.all_prompts]
-    return shape
 
 
-def _resource(spec: ResourceSpec) -> dict[str, Any]:
+def _resource(spec: ResourceSpec) -> ListedResourceShape:
     return {
         "server": spec.server,
         "kind": spec.kind,
@@ -70,7 +69,7 @@ def _resource(spec: ResourceSpec) -> dict[str, Any]:
     }
 
 
-def _prompt(spec: PromptSpec) -> dict[str, Any]:
+def _prompt(spec: PromptSpec) -> ListedPromptShape:
     return {
         "name": spec.name,
         "server": spec.key.server,

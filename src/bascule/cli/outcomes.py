@@ -1,16 +1,16 @@
 """Outcomes as commands show them: text for people, JSON in a stable shape for programs."""
 
 import sys
-from typing import Any
 
 from bascule.cli.explain import explain_failure, json_line
+from bascule.cli.shapes.answers import FailureShape, TakenShape
 from bascule.core.hidden import escaped
 from bascule.core.outcome import PromptResult, ResourceResult, ToolFailure, ToolResult
 
 Shown = ToolResult | ResourceResult | PromptResult
 
 
-def show(outcome: Shown | ToolFailure, shape: dict[str, Any], *, as_json: bool) -> None:
+def show(outcome: Shown | ToolFailure, shape: object, *, as_json: bool) -> None:
     """The result on stdout, anything else on stderr."""
     if as_json:
         print(json_line(shape))
@@ -21,7 +21,7 @@ def show(outcome: Shown | ToolFailure, shape: dict[str, Any], *, as_json: bool) 
         print(escaped(outcome.text) if sys.stdout.isatty() else outcome.text)
 
 
-def taken(outcome: Shown) -> dict[str, Any]:
+def taken(outcome: Shown) -> TakenShape:
     """On which lane it came, and in what time."""
     return {
         "lane": outcome.lane,
@@ -30,7 +30,7 @@ def taken(outcome: Shown) -> dict[str, Any]:
     }
 
 
-def failure_shape(failure: ToolFailure) -> dict[str, Any]:
+def failure_shape(failure: ToolFailure) -> FailureShape:
     return {
         "ok": False,
         "kind": failure.kind,

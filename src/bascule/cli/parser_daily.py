@@ -1,7 +1,7 @@
 """The words of the commands for every day: what servers offer, and how they stand."""
 
 from bascule.cli.grammar import Parser
-from bascule.cli.settings import add_common, add_filters, add_timeout, count, seconds
+from bascule.cli.settings import REQUESTED, REQUIRED, add_common, add_filters, add_timeout, count, seconds
 
 _UP = """\
   bascule up  until Ctrl-C; edit the config meanwhile, and only what changed is restarted
@@ -13,7 +13,7 @@ _INSPECT = """\
   bascule inspect everything_echo --json"""
 
 _READ = """\
-  bascule read notes://today
+  bascule read notes://all
   bascule read file:///data/a.txt --server files  where several servers could be meant, or none lists it"""
 
 _PROMPT = """\
@@ -54,8 +54,9 @@ _SNIPPET = """\
 
 
 def add_commands(parser: Parser) -> None:
-    add_common(parser.word("up", "link to every server, show how each stands, follow edits", _UP))
-    inspect = add_common(parser.word("inspect", "show all that is known of a server or a tool", _INSPECT))
+    add_common(parser.word("up", "link to every server, show how each stands, follow edits", _UP, REQUIRED))
+    exits = {3: "the server cannot be reached", 4: "the rules keep it from this agent session"}
+    inspect = add_common(parser.word("inspect", "show all that is known of a server or a tool", _INSPECT, exits))
     inspect.add_argument("name", metavar="SERVER|TOOL", help="a server's name, or a tool's exposed name")
     _read(parser)
     _prompt(parser)
@@ -69,14 +70,14 @@ def add_commands(parser: Parser) -> None:
 
 
 def _read(parser: Parser) -> None:
-    command = add_common(parser.word("read", "read one resource", _READ))
+    command = add_common(parser.word("read", "read one resource", _READ, REQUESTED))
     command.add_argument("uri", metavar="URI", help="the resource's URI, as `bascule list --resources` shows it")
     command.add_argument("--server", metavar="SERVER", help="the server to ask; default: the one that lists it")
     add_timeout(command)
 
 
 def _prompt(parser: Parser) -> None:
-    command = add_common(parser.word("prompt", "fill in one prompt", _PROMPT))
+    command = add_common(parser.word("prompt", "fill in one prompt", _PROMPT, REQUESTED))
     command.add_argument("name", metavar="PROMPT", help="the exposed name, as `bascule list --prompts` shows it")
     command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; its value is text")
     add_timeout(command)
@@ -84,14 +85,20 @@ def _prompt(parser: Parser) -> None:
 
 def _approve(parser: Parser) -> None:
     summary = "look at new and changed tools, and lock them as they are"
-    command = add_common(parser.word("approve", summary, _APPROVE))
+    exits = {
+        2: "something waits for approval, and nobody could be asked",
+        3: "a server cannot be reached",
+        4: "a person was asked, and said no",
+    }
+    command = add_common(parser.word("approve", summary, _APPROVE, exits))
     command.add_argument("names", metavar="SERVER[/TOOL]", nargs="*", help="default: the servers that are locked")
     command.add_argument("--all", action="store_true", help="every server of the config")
     command.add_argument("--yes", action="store_true", help="approve without asking; needed where nobody can be asked")
 
 
 def _login(parser: Parser) -> None:
-    command = add_common(parser.word("login", "log in at a remote server", _LOGIN))
+    exits = {3: "nobody logged in, or the server cannot be reached with it"}
+    command = add_common(parser.word("login", "log in at a remote server", _LOGIN, exits))
     command.add_argument("name", metavar="SERVER", help="the server's name")
     command.add_argument("--no-browser", action="store_true", help="only print the address at which to log in")
     command.add_argument("--timeout", type=seconds, default=300.0, metavar="SECONDS", help="how long to wait for you")
@@ -107,7 +114,9 @@ def _logs(parser: Parser) -> None:
 
 
 def _stubs(parser: Parser) -> None:
-    command = add_common(parser.word("stubs", "write the tools as a typed Python module, for an editor", _STUBS))
+    summary = "write the tools as a typed Python module, for an editor"
+    exits = {1: "with --check: it is out of date", 3: "a server cannot be reached, so nothing is written"}
+    command = add_common(parser.word("stubs", summary, _STUBS, exits))
     command.add_argument("--out", metavar="FILE", help="the module to write; default: stdout")
     command.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
     told = "only the tools of this server"

@@ -1,6 +1,7 @@
 """The words of the commands for whoever operates a runtime for others."""
 
 import argparse
+from collections.abc import Mapping
 
 from bascule.cli.grammar import Parser
 from bascule.cli.settings import add_common, add_config, add_deed_json, add_filters, add_json, count
@@ -103,8 +104,8 @@ def _sessions(parser: Parser) -> None:
     command = add_filters(parser.word("sessions", summary, _SESSIONS))
     command.has_words("deed")
 
-    def add(name: str, summary: str, examples: str) -> Parser:
-        deed = command.word(name, summary, examples)
+    def add(name: str, summary: str, examples: str, exits: Mapping[int, str] | None = None) -> Parser:
+        deed = command.word(name, summary, examples, exits)
         # Those that stand before the deed count too, so what is missing here must not undo them.
         for option, word, told in (
             ("--config", "FILE", "the config file, which may say where levels are kept"),
@@ -119,10 +120,11 @@ def _sessions(parser: Parser) -> None:
     levels = ("internal", "confidential", "secret")
     lift.add_argument("--to", required=True, type=str.lower, choices=levels, help="the level it has then, at least")
     lift.add_argument("--dataset", metavar="NAME", default="", help="the private dataset that it has seen")
-    lower = add("declassify", "lower the level of one agent session", _DECLASSIFY)
+    unagreed = {4: "a person was asked, and said no; nothing was changed"}
+    lower = add("declassify", "lower the level of one agent session", _DECLASSIFY, unagreed)
     levels = ("public", "internal", "confidential")
     lower.add_argument("--to", required=True, type=str.lower, choices=levels, help="the level it has then")
-    end = add("end", "end one agent session: nothing more is done on its behalf, for good", _END)
+    end = add("end", "end one agent session: nothing more is done on its behalf, for good", _END, unagreed)
     for deed in (lift, lower, end):
         deed.add_argument("--reason", metavar="TEXT", default="", required=deed is lower, help="kept in the receipt")
     for deed in (lower, end):
@@ -133,15 +135,16 @@ def _audit(parser: Parser) -> None:
     command = add_config(parser.word("audit", "show what was done, verify that nobody changed the log", _AUDIT))
     command.has_words("deed", required=True)
 
-    def add(name: str, summary: str, examples: str) -> Parser:
-        deed = command.word(name, summary, examples)
+    def add(name: str, summary: str, examples: str, exits: Mapping[int, str] | None = None) -> Parser:
+        deed = command.word(name, summary, examples, exits)
         told = "the config file, which may say where anchors are kept"
         deed.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help=told)
         return add_deed_json(deed)
 
     show = add("show", "show what was done, of all runtimes, in order of time", _AUDIT_SHOW)
     export = add("export", "copy the log to a file, as lines of JSON or as a table", _AUDIT_EXPORT)
-    verify = add("verify", "verify that the log is what was written, and nothing of it is missing", _AUDIT_VERIFY)
+    summary = "verify that the log is what was written, and nothing of it is missing"
+    verify = add("verify", summary, _AUDIT_VERIFY, {1: "the log is not what was written"})
     for deed in (show, export):
         deed.add_argument("--user", metavar="ID", help="only what is of this user")
         deed.add_argument("--session", metavar="ID", help="only what is of this agent session")
@@ -161,7 +164,8 @@ def _sandbox(parser: Parser) -> None:
     look = "list the boxes of this machine's runtimes, and the packages that were fetched for servers"
     add_deed_json(command.word("ls", look, _SANDBOX_LS))
     end = "end a box, or delete fetched packages so that the next start fetches them again"
-    removing = add_deed_json(command.word("rm", end, _SANDBOX_RM))
+    exits = {2: "there is none of that name"}
+    removing = add_deed_json(command.word("rm", end, _SANDBOX_RM, exits))
     removing.add_argument("names", metavar="NAME", nargs="+", help="as `bascule sandbox ls` shows it")
     summary = "serve tools that run commands, and read, write and list files, in the box that this is started in"
     serve = command.word("serve", summary, _SANDBOX_SERVE)

@@ -1,7 +1,7 @@
 """The words of the commands for servers of one's own."""
 
 from bascule.cli.grammar import Parser
-from bascule.cli.settings import add_common, add_json, seconds
+from bascule.cli.settings import add_common, add_config, add_json, seconds
 
 _NEW = """\
   bascule new server records  a working server in the folder `records`, with its tests and its config
@@ -34,7 +34,7 @@ def _new(parser: Parser) -> None:
 
 def _run(parser: Parser) -> None:
     summary = "serve a server of your own, as the config describes it"
-    command = add_common(parser.word("run", summary, _RUN))
+    command = add_config(parser.word("run", summary, _RUN))
     command.add_argument("name", metavar="OWN_SERVER", help="the server's name: an entry with `type: server`")
     command.add_argument("--socket", metavar="PATH", help="at this socket file, and at no port")
     command.add_argument("--host", metavar="ADDRESS", help="listen at this address; default: 127.0.0.1")

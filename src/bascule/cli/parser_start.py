@@ -1,7 +1,7 @@
 """The words of the commands one meets first."""
 
 from bascule.cli.grammar import Parser
-from bascule.cli.settings import add_common, add_config, add_json, add_timeout
+from bascule.cli.settings import REQUESTED, REQUIRED, add_common, add_config, add_json, add_timeout
 
 _DEMO = """\
   bascule demo  in a few seconds, without a config, a key, Docker or a network
@@ -11,8 +11,8 @@ _ADD = """\
   bascule add time -- uvx mcp-server-time==2026.10.19  a command
   bascule add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
   bascule add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
-  bascule add server.json  as the official registry describes it; - reads stdin
-  bascule add server.json --dry-run  only shows what would be written"""
+  bascule add server.json --dry-run  only shows what would be written
+  bascule add server.json  as the official registry describes it; - reads stdin"""
 
 _IMPORT = """\
   bascule import  what Claude, Cursor, VS Code, Gemini … have, and a diff; changes nothing
@@ -45,7 +45,8 @@ _EXPLAIN = """\
 
 
 def add_commands(parser: Parser) -> None:
-    add_json(parser.word("demo", "watch an agent read private data, work on, and fail to leak it", _DEMO))
+    exits = {1: "it did not go as told"}
+    add_json(parser.word("demo", "watch an agent read private data, work on, and fail to leak it", _DEMO, exits))
     _add(parser)
     _import(parser)
     _list(parser)
@@ -85,14 +86,15 @@ def _import(parser: Parser) -> None:
 
 
 def _list(parser: Parser) -> None:
-    command = add_common(parser.word("list", "list the tools of every server, and how each server stands", _LIST))
+    summary = "list the tools of every server, and how each server stands"
+    command = add_common(parser.word("list", summary, _LIST, REQUIRED))
     command.add_argument("--resources", action="store_true", help="list resources and their templates too")
     command.add_argument("--prompts", action="store_true", help="list prompts too")
     command.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")
 
 
 def _call(parser: Parser) -> None:
-    command = add_common(parser.word("call", "call one tool, under the same rules as an agent", _CALL))
+    command = add_common(parser.word("call", "call one tool, under the same rules as an agent", _CALL, REQUESTED))
     command.add_argument("tool", metavar="TOOL", help="the exposed name, as `bascule list` shows it")
     command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; KEY:=JSON for other than text")
     command.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
@@ -100,5 +102,7 @@ def _call(parser: Parser) -> None:
 
 
 def _doctor(parser: Parser) -> None:
-    command = add_common(parser.word("doctor", "check everything, and say how to mend what is wrong", _DOCTOR))
+    summary = "check everything, and say how to mend what is wrong"
+    exits = {2: "the config or the lock is to be mended", 3: "something else is"}
+    command = add_common(parser.word("doctor", summary, _DOCTOR, exits))
     command.add_argument("--reap", action="store_true", help="first remove boxes that killed runtimes have left")

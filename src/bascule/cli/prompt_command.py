@@ -2,12 +2,12 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from bascule.cli import exit_codes
 from bascule.cli.level_words import advised
 from bascule.cli.opening import agent_session
 from bascule.cli.outcomes import failure_shape, show, taken
+from bascule.cli.shapes.answers import FailureShape, PromptShape
 from bascule.core.errors import UsageError
 from bascule.core.outcome import PromptResult, ToolFailure
 
@@ -31,7 +31,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
     return arguments
 
 
-def as_shape(outcome: PromptResult | ToolFailure) -> dict[str, Any]:
+def as_shape(outcome: PromptResult | ToolFailure) -> PromptShape | FailureShape:
     """The outcome in its documented JSON shape."""
     if isinstance(outcome, ToolFailure):
         return failure_shape(outcome)

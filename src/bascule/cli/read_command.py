@@ -1,12 +1,12 @@
 """`bascule read`: one resource, its text on stdout, anything else on stderr."""
 
 import argparse
-from typing import Any
 
 from bascule.cli import exit_codes
 from bascule.cli.level_words import advised
 from bascule.cli.opening import agent_session
 from bascule.cli.outcomes import failure_shape, show, taken
+from bascule.cli.shapes.answers import FailureShape, ReadShape
 from bascule.core.outcome import ResourceResult, ToolFailure
 
 
@@ -17,7 +17,7 @@ async def run(options: argparse.Namespace) -> int:
     return exit_codes.of_outcome(outcome)
 
 
-def as_shape(outcome: ResourceResult | ToolFailure) -> dict[str, Any]:
+def as_shape(outcome: ResourceResult | ToolFailure) -> ReadShape | FailureShape:
     """The outcome in its documented JSON shape."""
     if isinstance(outcome, ToolFailure):
         return failure_shape(outcome)

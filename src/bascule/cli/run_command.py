@@ -9,6 +9,7 @@ from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import read_config
 from bascule.cli.progress import settled
+from bascule.cli.shapes.running import RunShape
 from bascule.config.find_server import kit_server_named
 from bascule.config.kit_server import PATH, KitServer
 from bascule.config.model import RuntimeConfig
@@ -28,7 +29,8 @@ async def run(options: argparse.Namespace) -> int:
     server = loaded(config, described, None if options.socket else url)
     settled()
     if options.json:
-        print(json_line({"name": described.name, "url": url}), flush=True)
+        shape: RunShape = {"name": described.name, "url": url}
+        print(json_line(shape), flush=True)
     else:
         print(legible(f"{described.name} is served at {url}; Ctrl-C ends it"), file=sys.stderr, flush=True)
     if options.socket:

@@ -3,14 +3,23 @@
 import argparse
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
+from bascule.cli.shapes.running import RemovedShape
+from bascule.cli.tables import show_rows
 from bascule.config.state import state_folder
+
+if TYPE_CHECKING:
+    from bascule.sandbox.listing import ListedBox, ListedLayer
 
 REMOVED_WITHIN = 30.0
 """Seconds to wait for whoever is fetching the same packages."""
+
+_DEAD = "its runtime is dead: `bascule doctor --reap` removes it"
+_UNPINNED = "no version is named: it stays as it was fetched"
 
 _UNITS = ("B", "KiB", "MiB", "GiB")
 
@@ -35,26 +44,38 @@ async def _list(options: argparse.Namespace) -> int:
     if options.json:
         print(json_line({"boxes": boxes, "layers": layers}))
         return exit_codes.OK
-    for box in boxes:
-        left = "  its runtime is dead: `bascule doctor --reap` removes it" if box.orphaned else ""
-        print(legible(f"{box.name:<44} {box.engine:<11} {box.lane:<8} {_age(box.seconds):>7}  {box.server}{left}"))
-    for layer in layers:
-        unpinned = "" if layer.pinned else "  no version is named: it stays as it was fetched"
-        numbers = f"{_size(layer.size):>11} {'':<8} {_age(layer.seconds):>7}"
-        print(legible(f"{layer.name:<44} {numbers}  {layer.described}{unpinned}"))
+    _show(boxes, layers)
     print(f"{len(boxes)} boxes, {len(layers)} fetched packages")
     return exit_codes.OK
+
+
+def _show(boxes: "Sequence[ListedBox]", layers: "Sequence[ListedLayer]") -> None:
+    from rich.text import Text  # noqa: PLC0415 -- only where something is drawn
+
+    rows = [
+        *((box.name, box.engine, box.lane, _age(box.seconds), box.server, _DEAD * box.orphaned) for box in boxes),
+        *(
+            (layer.name, _size(layer.size), "", _age(layer.seconds), layer.described, _UNPINNED * (not layer.pinned))
+            for layer in layers
+        ),
+    ]
+    if rows:
+        shown = [[Text(legible(cell)) for cell in row] for row in rows]
+        show_rows(("name", "engine or size", "lane", "age", "of", "note"), shown, numbers="age")
 
 
 async def _remove(options: argparse.Namespace) -> int:
     from bascule.sandbox.listing import end_box, remove_layer  # noqa: PLC0415 -- the same
 
-    state, missing = state_folder(os.environ), list[str]()
+    state, removed, missing = state_folder(os.environ), list[str](), list[str]()
     for name in options.names:
-        if await end_box(state, os.environ, name) or await remove_layer(state, name, REMOVED_WITHIN):
+        gone = await end_box(state, os.environ, name) or await remove_layer(state, name, REMOVED_WITHIN)
+        (removed if gone else missing).append(name)
+        if gone and not options.json:
             print(legible(f"removed {name}"))
-        else:
-            missing.append(name)
+    if options.json:
+        shape: RemovedShape = {"ok": not missing, "removed": removed, "missing": missing}
+        print(json_line(shape))
     for name in missing:
         told = f"no box and no fetched packages are called {name}; `bascule sandbox ls` lists them"
         print(legible(told), file=sys.stderr)

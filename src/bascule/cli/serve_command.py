@@ -13,11 +13,12 @@ from dataclasses import replace
 
 import msgspec
 
-from bascule.cli import exit_codes
-from bascule.cli.dashboards import Address, feed_for, mount
+from bascule.cli import collector, exit_codes
+from bascule.cli.dashboards import Address, address_at, feed_for, mount
 from bascule.cli.explain import explain, json_line, legible
 from bascule.cli.opening import acting_for, read_config, tell_raised
 from bascule.cli.progress import settled
+from bascule.cli.shapes.running import ServeShape
 from bascule.cli.speaking import TEXT, Masking, speaking, wanted
 from bascule.cli.up_command import until_stopped
 from bascule.config.model import RuntimeConfig
@@ -30,13 +31,12 @@ from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import listen_within
+from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.serving import Door, check_door, gateway_of, listen, serve
 from bascule.gateway.several import Orders, Several, Sockets
 from bascule.gateway.supervisor import NotStarted, Supervisor
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
-
-ONE_OF_SEVERAL = "This gateway is one of several on one store: it shows what it serves itself."
 
 
 def _loop_factory() -> Callable[[], AbstractEventLoop] | None:
@@ -102,6 +102,7 @@ async def _served(options: argparse.Namespace) -> int:
             made.watch()
         async with made as runtime:
             options.masking.mask = runtime.masked
+            collector.rest()
             stopping = Stopping()
             with until_stopped(stopping):
                 if within is not None:
@@ -148,9 +149,10 @@ async def _beside_others(
     runtime, feed, door = served
     address: Address | None = None
 
-    def furnish(app: Gateway) -> None:
+    def furnish(app: Gateway, neighbours: Neighbours) -> None:
         nonlocal address
-        address = None if feed is None else mount(app, (runtime, feed), door, ONE_OF_SEVERAL)
+        beside = (neighbours, socket.gethostname())
+        address = None if feed is None else mount(app, (runtime, feed), door, beside)
 
     def ready(orders: Orders) -> None:
         _announce(options, door, runtime.config, address)
@@ -170,6 +172,7 @@ async def _by_workers(
     """This process only keeps those that serve. SIGUSR2 has each of them followed by a new one."""
     loop = asyncio.get_running_loop()
     stopped, restarting = asyncio.Event(), set[asyncio.Task[None]]()
+    address = address_at(config.dashboard, door)
     supervisor = Supervisor(worker_command(options, door, sockets), [each for each in sockets if each], _tell)
 
     def start_anew() -> None:
@@ -184,7 +187,7 @@ async def _by_workers(
             if starting.done():
                 starting.result()
                 loop.add_signal_handler(signal.SIGUSR2, start_anew)
-                _announce(options, door, config)
+                _announce(options, door, config, address)
                 await stopped.wait()
             else:
                 starting.cancel()
@@ -274,8 +277,14 @@ def _announce(options: argparse.Namespace, door: Door, config: RuntimeConfig, ad
     settled()
     servers, workers = len(config.servers), config.gateway.workers
     if options.json:
-        told = {"url": door.known_as, "dev": door.development is not None, "servers": servers, "workers": workers}
-        print(json_line({**told, "dashboard": None if address is None else address.opening}), flush=True)
+        shape: ServeShape = {
+            "url": door.known_as,
+            "dev": door.development is not None,
+            "servers": servers,
+            "workers": workers,
+            "dashboard": None if address is None else address.opening,
+        }
+        print(json_line(shape), flush=True)
         return
     by = f" by {workers} workers" if workers > 1 else ""
     _tell(f"{servers} servers are served at {door.known_as}{by}; Ctrl-C ends it")

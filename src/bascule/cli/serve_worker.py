@@ -5,18 +5,16 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
 
-from bascule.cli import exit_codes
-from bascule.cli.dashboards import PORT, alone, feed_for
+from bascule.cli import collector, exit_codes
+from bascule.cli.dashboards import feed_for, mount
 from bascule.cli.explain import explain, legible
 from bascule.cli.opening import tell_raised
 from bascule.cli.serve_command import LOOP_FACTORY, Stopping, door_of, words
-from bascule.cli.speaking import TEXT, wanted
 from bascule.cli.up_command import until_stopped
 from bascule.config.load import load_file
 from bascule.config.locate import locate
@@ -24,13 +22,13 @@ from bascule.config.secrets_in import secrets_in
 from bascule.config.state import state_folder
 from bascule.core.errors import BasculeError
 from bascule.core.masking import Mask
-from bascule.gateway.serving import check_door
+from bascule.gateway.app import Gateway
+from bascule.gateway.neighbours import Neighbours
+from bascule.gateway.serving import Door, check_door
 from bascule.gateway.several import Orders, Several, Sockets
 from bascule.gateway.worker_line import WorkerLine
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
-
-SHOWS = "This is worker {} of several: it shows what this one serves. Each of the others has a dashboard of its own."
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -72,25 +70,21 @@ async def work(told: Told, options: argparse.Namespace) -> None:
         try:
             async with made as runtime:
                 options.masking.mask = runtime.masked
+                collector.rest()
                 several = Several(runtime, door, state_folder(os.environ))
-                async with _dashboard(options, runtime, feed, told.number):
-                    await several.serve(Sockets(clients, within, options.internal_url or ""), ready)
+                several.furnish = lambda app, neighbours: (
+                    None if feed is None else _furnish(app, (runtime, feed, door), neighbours, told)
+                )
+                await several.serve(Sockets(clients, within, options.internal_url or ""), ready)
         finally:
             await line.close()
 
 
-@asynccontextmanager
-async def _dashboard(
-    options: argparse.Namespace, runtime: Runtime, feed: Feed | None, number: int
-) -> AsyncGenerator[None]:
-    """Each worker has its own, at a port of its own: at the address that all of them share, one would see now what one
-    of them has done, and now what another has."""
-    if feed is None:
-        yield
-        return
-    async with alone(runtime, feed, PORT + number, SHOWS.format(number + 1)) as address:
-        _tell(f"worker {number + 1} has its {address.told(openly=wanted(options) == TEXT)}")
-        yield
+def _furnish(app: Gateway, shown: tuple[Runtime, Feed, Door], neighbours: Neighbours, told: Told) -> None:
+    """At the address that all workers share, each answers for all of them. Several machines may have a first one."""
+    runtime, feed, door = shown
+    where = "" if told.within is None else f" on {socket.gethostname()}"
+    mount(app, (runtime, feed), door, (neighbours, f"worker {told.number + 1}{where}"))
 
 
 def _tell(words: str) -> None:

@@ -23,6 +23,7 @@ from bascule.cli.sessions_views import (
     shown_shape,
     shown_text,
 )
+from bascule.cli.tables import fitting
 from bascule.config.model import RuntimeConfig
 from bascule.config.state import state_folder
 from bascule.config.word import level_named
@@ -89,7 +90,7 @@ async def _show(options: argparse.Namespace, store: LevelStore) -> int:
     if options.json:
         print(json_line(shown_shape(record, receipts)))
     else:
-        print(shown_text(record, receipts))
+        print(fitting(shown_text(record, receipts)))
     return exit_codes.OK
 
 
@@ -150,7 +151,7 @@ async def _agreed(record: SessionRecord, question: str, deed: str) -> bool:
 
 
 def _tell(options: argparse.Namespace, deed: Deed) -> None:
-    print(json_line(deed_shape(deed)) if options.json else deed_text(deed))
+    print(json_line(deed_shape(deed)) if options.json else fitting(deed_text(deed)))
 
 
 def _principal(options: argparse.Namespace) -> Principal:

@@ -1,14 +1,14 @@
 """Agent sessions and their receipts as `bascule sessions` shows them: text for people, JSON in a stable shape."""
 
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from bascule.cli.explain import legible
-from bascule.cli.level_words import served
+from bascule.cli.level_words import level_word, served
+from bascule.cli.shapes.records import DeedShape, ReceiptShape, SessionShape, SessionsShape, ShownSessionShape
+from bascule.cli.tables import show_rows
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
 from bascule.core.sensitivity import DataSensitivity, lane_for
@@ -18,32 +18,26 @@ from bascule.store.levels import SessionRecord
 
 _COLOURS = {DataSensitivity.CONFIDENTIAL: "yellow", DataSensitivity.SECRET: "red"}
 
-_WIDE = 10_000
-"""Columns where nobody looks at a terminal: a program takes lines as long as they are."""
+_HEADINGS = ("user", "session", "level", "lane", "since", "datasets", "receipts", "ended", "doubt")
 
 Counts = Mapping[Principal, int] | None
 """How many receipts there are of each agent session, if that could be read."""
 
 
 def show_table(records: Sequence[SessionRecord], counts: Counts) -> None:
-    from rich.console import Console  # noqa: PLC0415 -- only where something is drawn
-    from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415 -- whoever chose an id, it is printed as it is, never as markup
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("user", "session", "level", "lane", "since", "datasets", "receipts", "ended", "doubt"):
-        table.add_column(heading, overflow="fold", justify="right" if heading == "receipts" else "left")
+    rows: list[list[Text]] = []
     for record in records:
         before = (record.principal.user_id, record.principal.session_id)
         after = (lane_for(record.level).value, _when(record.since), _datasets(record), _count(record, counts))
         cells = (*after, "ended" if record.ended else "", record.doubt)
         level = Text(record.level.name, _COLOURS.get(record.level, ""))
-        table.add_row(*(Text(legible(cell)) for cell in before), level, *(Text(legible(cell)) for cell in cells))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
-    console.print(table)
+        rows.append([*(Text(legible(cell)) for cell in before), level, *(Text(legible(cell)) for cell in cells)])
+    show_rows(_HEADINGS, rows, numbers="receipts")
 
 
-def listing_shape(records: Sequence[SessionRecord], counts: Counts) -> dict[str, Any]:
+def listing_shape(records: Sequence[SessionRecord], counts: Counts) -> SessionsShape:
     """All of them in their documented JSON shape."""
     return {
         "sessions": [
@@ -53,30 +47,30 @@ def listing_shape(records: Sequence[SessionRecord], counts: Counts) -> dict[str,
     }
 
 
-def session_shape(record: SessionRecord) -> dict[str, Any]:
+def session_shape(record: SessionRecord) -> SessionShape:
     return {
         "user": record.principal.user_id,
         "session": record.principal.session_id,
-        "level": record.level.name.lower(),
+        "level": level_word(record.level),
         "lane": lane_for(record.level),
         "since": record.since or None,
-        "datasets": {name: level.name.lower() for name, level in record.datasets.items()},
+        "datasets": {name: level_word(level) for name, level in record.datasets.items()},
         "ended": record.ended,
         "doubt": record.doubt,
     }
 
 
-def shown_shape(record: SessionRecord, receipts: Sequence[Receipt]) -> dict[str, Any]:
+def shown_shape(record: SessionRecord, receipts: Sequence[Receipt]) -> ShownSessionShape:
     return {**session_shape(record), "receipts": [receipt_shape(receipt) for receipt in receipts]}
 
 
-def receipt_shape(receipt: Receipt) -> dict[str, Any]:
+def receipt_shape(receipt: Receipt) -> ReceiptShape:
     return {
         "number": receipt.number,
         "at": receipt.at,
         "change": receipt.change,
-        "from": receipt.before.name.lower(),
-        "to": receipt.after.name.lower(),
+        "from": level_word(receipt.before),
+        "to": level_word(receipt.after),
         "cause": msgspec.to_builtins(receipt.cause),
         "closed": list(receipt.closed),
         "twins": dict(receipt.twins),
@@ -84,7 +78,7 @@ def receipt_shape(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def deed_shape(deed: Deed) -> dict[str, Any]:
+def deed_shape(deed: Deed) -> DeedShape:
     receipt = receipt_shape(deed.receipt) if deed.receipt is not None else None
     return {"ok": True, **session_shape(deed.record), "receipt": receipt, "fence": deed.fence}
 

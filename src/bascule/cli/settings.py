@@ -5,6 +5,16 @@ from math import inf
 
 from bascule.cli.grammar import Parser
 
+REQUESTED = {
+    1: "it failed, or took too long",
+    2: "there is no such thing, or the arguments do not fit",
+    3: "its server cannot be reached, or waits for a login",
+    4: "the rules refused it",
+}
+"""How a request of one's own can end."""
+
+REQUIRED = {3: "a server with `required: true` cannot be reached"}
+
 
 def add_common(command: Parser) -> Parser:
     """For what is done on somebody's behalf."""

@@ -13,6 +13,7 @@ from typing import Any
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import agent_session, read_config
+from bascule.cli.shapes.beginning import ClientShape, SnippetShape
 from bascule.cli.snippet_texts import SNIPPETS, filled
 from bascule.cli.snippet_tool import Shown, example, shown
 from bascule.config.locate import locate
@@ -52,9 +53,14 @@ async def run(options: argparse.Namespace) -> int:
     if missing:
         _say(f"to run it: pip install 'bascule[{snippet.extra}]'")
     if options.json:
-        extra = snippet.extra or None
-        told = {"framework": options.framework, "tool": call.tool, "extra": extra, "installed": not missing}
-        print(json_line({**told, "program": text}))
+        shape: SnippetShape = {
+            "framework": options.framework,
+            "tool": call.tool,
+            "extra": snippet.extra or None,
+            "installed": not missing,
+            "program": text,
+        }
+        print(json_line(shape))
     else:
         print(text, end="")
     return exit_codes.OK
@@ -82,7 +88,7 @@ async def _of(session: AgentSession, name: str) -> Shown:
     return Shown(found.name, example(found.input_schema))
 
 
-def client_entry(client: str, path: Path) -> dict[str, Any]:
+def client_entry(client: str, path: Path) -> ClientShape:
     """What a client's config says to have all servers of ours by one."""
     program = shutil.which("bascule") or str(Path(sys.argv[0]).absolute())
     # A client starts it in a folder of its own choice, so both paths are whole.

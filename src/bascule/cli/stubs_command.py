@@ -5,12 +5,12 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bascule.catalog.typed.module import TITLE, Module, module_of
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import agent_session, read_config
+from bascule.cli.shapes.listings import StubsShape
 from bascule.config.find_server import client_server_named
 from bascule.core.errors import UsageError
 from bascule.core.tool import ToolSpec
@@ -25,7 +25,8 @@ async def run(options: argparse.Namespace) -> int:
     async with agent_session(options, config=config) as session:
         module = module_of(await tools_of(session, servers))
     if options.out is None:
-        print(json_line(as_shape(module, None) | {"module": module.text}) if options.json else module.text, end="")
+        text = json_line({**as_shape(module, None), "module": module.text}) + "\n" if options.json else module.text
+        print(text, end="")
         return exit_codes.OK
     return written(module, Path(options.out), check=options.check, as_json=options.json)
 
@@ -49,13 +50,13 @@ def written(module: Module, path: Path, *, check: bool, as_json: bool) -> int:
             raise UsageError(f"{path} is no module of `bascule stubs`", fix="name another file, or move it away")
         _write(path, module.text)
     if as_json:
-        print(json_line(as_shape(module, path) | {"changed": changed}))
+        print(json_line({**as_shape(module, path), "changed": changed}))
     else:
         print(legible(_told(module, path, changed=changed, check=check)))
     return exit_codes.TOOL_FAILED if changed and check else exit_codes.OK
 
 
-def as_shape(module: Module, path: Path | None) -> dict[str, Any]:
+def as_shape(module: Module, path: Path | None) -> StubsShape:
     """What was written, in its documented JSON shape."""
     return {
         "file": str(path) if path is not None else None,

@@ -8,6 +8,7 @@ import time
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import acting_for, read_config
+from bascule.cli.shapes.running import KeyShape, TokenShape
 from bascule.config.find_server import kit_server_named
 from bascule.config.state import state_folder
 from bascule.core.errors import UsageError
@@ -33,7 +34,7 @@ async def run(options: argparse.Namespace) -> int:
     token = mint.token(principal, audience, options.life)
     identity = await mint.verifier(audience).verify(token)
     if options.json:
-        print(json_line(shape(token, audience, identity)))
+        print(json_line(token_shape(token, audience, identity)))
     else:
         print(legible(told(audience, identity)), file=sys.stderr)
         print(token)
@@ -45,7 +46,8 @@ def tell_key(options: argparse.Namespace) -> int:
     if options.name is not None or options.audience is not None:
         raise UsageError("the key is the same for every server", fix="run `bascule token --key`")
     key = str(Mint.of(state_folder(os.environ)).mark)
-    print(json_line({"key": key}) if options.json else key)
+    shape: KeyShape = {"key": key}
+    print(json_line(shape) if options.json else key)
     return exit_codes.OK
 
 
@@ -63,7 +65,7 @@ def audience_asked_for(options: argparse.Namespace) -> str:
     return audience_of_url(kit_server_named(read_config(options), options.name).url)
 
 
-def shape(token: str, audience: str, identity: Identity) -> dict[str, object]:
+def token_shape(token: str, audience: str, identity: Identity) -> TokenShape:
     principal = identity.principal
     return {
         "token": token,

@@ -1,11 +1,12 @@
 """What tools cost a model's context: all of them, and the two that can stand for all."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from shutil import get_terminal_size
 
 from bascule.catalog.search_pair import search_pair
 from bascule.catalog.search_shown import MOST_SHOWN
 from bascule.catalog.tokens import METHOD, tokens_of, tokens_of_all
+from bascule.cli.shapes.listings import ListShape
 from bascule.core.tool import ToolSpec, ToolStatus
 
 ANSWER = MOST_SHOWN // 4
@@ -17,7 +18,7 @@ def cost_of(spec: ToolSpec) -> int:
     return tokens_of(spec) if spec.status is ToolStatus.EXPOSED else 0
 
 
-def add_costs(shape: dict[str, Any], specs: Sequence[ToolSpec]) -> None:
+def add_costs(shape: ListShape, specs: Sequence[ToolSpec]) -> None:
     """Put the tokens into a listing's JSON shape."""
     costs = {(spec.key.server, spec.key.tool): cost_of(spec) for spec in specs}
     for tool in shape["tools"]:
@@ -56,4 +57,6 @@ def _pair(specs: Iterable[ToolSpec]) -> int:
 
 def _line(name: str, tokens: int | str, tools: int | str = "") -> str:
     cost = f"{tokens:,}" if isinstance(tokens, int) else tokens
-    return f"{name:<50}{cost:>9}{tools:>7}".rstrip()
+    # A narrow terminal has room for the numbers, and for names as long as most are.
+    room = max(min(get_terminal_size((80, 24)).columns - 16, 50), len(name))
+    return f"{name:<{room}}{cost:>9}{tools:>7}".rstrip()

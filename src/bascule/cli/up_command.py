@@ -16,6 +16,7 @@ from bascule.cli.dashboards import alone, feed_for
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import acting_for, read_config, running
 from bascule.cli.progress import settled
+from bascule.cli.shapes.running import DashboardEventShape
 from bascule.cli.up_rows import Rows
 from bascule.cli.up_views import View, view_for
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
@@ -72,7 +73,8 @@ async def _dashboard(options: argparse.Namespace, runtime: Runtime, feed: Feed |
         return
     async with alone(runtime, feed) as address:
         if options.json:
-            print(json_line({"event": "dashboard", "url": address.opening}), flush=True)
+            shape: DashboardEventShape = {"event": "dashboard", "url": address.opening}
+            print(json_line(shape), flush=True)
         else:
             _tell(address.told(openly=True))
         yield

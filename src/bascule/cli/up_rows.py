@@ -2,12 +2,12 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from bascule.cli.explain import as_json
+from bascule.cli.shapes.running import RowShape
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, LinkChanged
-from bascule.links.state import USABLE
+from bascule.links.state import USABLE, LinkState
 from bascule.runtime.report import ServerReport
 
 
@@ -66,13 +66,13 @@ class Rows:
         )
 
 
-def row_shape(row: Row, now: float) -> dict[str, Any]:
+def row_shape(row: Row, now: float) -> RowShape:
     """A row in its documented JSON shape."""
     return {
         "event": "server",
         "name": row.name,
         "transport": row.transport,
-        "state": row.state,
+        "state": LinkState(row.state),
         "reason": row.reason,
         "era": row.era,
         "tools": row.tools,

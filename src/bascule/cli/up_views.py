@@ -3,14 +3,17 @@
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bascule.cli.explain import as_json, explain, first_line, json_line, legible
+from bascule.cli.shapes.running import CatalogEventShape, ConfigEventShape, EndEventShape
+from bascule.cli.tables import beneath
 from bascule.cli.up_rows import Row, row_shape
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected
 from bascule.links.state import LinkState
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.live import Live
     from rich.table import Table
 
@@ -21,6 +24,9 @@ COLOURS = {
     LinkState.NEEDS_AUTH: "yellow",
     LinkState.FAILED: "red",
 }
+
+_FIXED = 90
+"""Columns of the table beside names: what is always there, and some for reasons."""
 
 Told = CatalogChanged | ConfigApplied | ConfigRejected
 """What is told beside the rows."""
@@ -66,12 +72,16 @@ class JsonView:
         self._print(told_shape(event))
 
     def stopping(self) -> None:
-        self._print({"event": "stopping", "at": time.time()})
+        self._end("stopping")
 
     def stopped(self) -> None:
-        self._print({"event": "stopped", "at": time.time()})
+        self._end("stopped")
 
-    def _print(self, shape: dict[str, Any]) -> None:
+    def _end(self, event: Literal["stopping", "stopped"]) -> None:
+        shape: EndEventShape = {"event": event, "at": time.time()}
+        self._print(shape)
+
+    def _print(self, shape: object) -> None:
         print(json_line(shape), flush=True)
 
 
@@ -119,7 +129,7 @@ class TableView:
         if self._live is None:
             self._live = Live(auto_refresh=False, redirect_stderr=True)
             self._live.start()
-        self._live.update(table_of(rows), refresh=True)
+        self._live.update(drawn(rows, self._live.console.width), refresh=True)
 
     def tell(self, event: Told) -> None:
         from rich.text import Text  # noqa: PLC0415 -- as above; the words are printed as they are, never as markup
@@ -139,6 +149,23 @@ class TableView:
         print("stopped")
 
 
+def drawn(rows: Sequence[Row], width: int) -> "RenderableType":
+    """A table, or where the terminal is too narrow for that, how each stands and beneath it why."""
+    from rich.console import Group  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    if width >= _FIXED + max((len(row.name) for row in rows), default=0):
+        return table_of(rows)
+    lines: list[Text] = []
+    for row in rows:
+        state = Text(row.state, COLOURS.get(LinkState(row.state), ""))
+        counted = f"  {row.tools} tools"
+        gap = "  " if len(row.name) + len(row.state) + len(counted) + 2 <= width else "\n    "
+        lines.append(Text.assemble((row.name, "bold"), gap, state, counted))
+        lines += [Text(line) for line in beneath(first_line(row.reason, 200), width, "    ", "") if row.reason]
+    return Group(*lines)
+
+
 def table_of(rows: Iterable[Row]) -> "Table":
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -154,18 +181,47 @@ def table_of(rows: Iterable[Row]) -> "Table":
     return table
 
 
-def told_shape(event: Told) -> dict[str, Any]:
+def told_shape(event: Told) -> ConfigEventShape | CatalogEventShape:
     """What happened beside the rows, in its documented JSON shape."""
     match event:
         case ConfigApplied():
-            names = {key: getattr(event, key) for key in ("added", "removed", "restarted", "retuned", "notes")}
-            return {"event": "config", "applied": True, **names, "error": None, "at": event.at}
+            return {
+                **_config_shape(event.at),
+                "applied": True,
+                "added": [*event.added],
+                "removed": [*event.removed],
+                "restarted": [*event.restarted],
+                "retuned": [*event.retuned],
+                "notes": [*event.notes],
+            }
         case ConfigRejected():
-            nothing: dict[str, list[str]] = {key: [] for key in ("added", "removed", "restarted", "retuned", "notes")}
-            return {"event": "config", "applied": False, **nothing, "error": as_json(event.error), "at": event.at}
+            return {**_config_shape(event.at), "error": as_json(event.error)}
         case CatalogChanged():
-            names = {key: getattr(event, key) for key in ("kind", "added", "changed", "removed", "findings")}
-            return {"event": "catalog", "server": event.server, **names, "at": event.at}
+            return {
+                "event": "catalog",
+                "server": event.server,
+                "kind": event.kind,
+                "added": [*event.added],
+                "changed": [*event.changed],
+                "removed": [*event.removed],
+                "findings": [*event.findings],
+                "at": event.at,
+            }
+
+
+def _config_shape(at: float) -> ConfigEventShape:
+    """An edit of which nothing came."""
+    return {
+        "event": "config",
+        "applied": False,
+        "added": [],
+        "removed": [],
+        "restarted": [],
+        "retuned": [],
+        "notes": [],
+        "error": None,
+        "at": at,
+    }
 
 
 def told_text(event: Told) -> str:

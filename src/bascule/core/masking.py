@@ -1,11 +1,12 @@
 """Keeps known secrets out of what is shown: a server may repeat in an error what it was given to log in with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from bascule.core.errors import BasculeError, PeerRefused
+from bascule.core.fingerprints import Fingerprints, Span
 from bascule.core.jsonvalue import is_array, is_object
 from bascule.core.outcome import ToolFailure
 
@@ -18,50 +19,36 @@ SHOWN = "***"
 CUT = "…"
 """What stands at the end of a text of which there was more."""
 
-MOST_LEARNED = 64
-"""Learned secrets that are kept. A token lives for minutes; a program that runs for a year sees a hundred thousand."""
-
 
 class Mask:
     """The secrets of one server. Texts and errors pass through it on their way to anyone's eyes."""
 
-    __slots__ = ("_configured", "_former", "_learned", "_secrets")
+    __slots__ = ("_configured", "_learned")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._configured = _parts(secrets)
-        self._former: set[str] = set()
-        self._learned: dict[str, None] = {}
-        self._secrets = _longest_first(self._configured)
+        self._learned = Fingerprints()
 
     def learn(self, *secrets: str) -> None:
-        """Hide these too, from now on: tokens are not known before someone logs in."""
+        """Hide these too, from now on: tokens are not known before someone logs in. Many users may be logged in to one
+        server, so what the first was given is hidden still when the last one comes."""
         for part in _parts(secrets):
-            self._learned.pop(part, None)
-            self._learned[part] = None
-        for oldest in [*self._learned][:-MOST_LEARNED]:
-            del self._learned[oldest]
-        self._order()
+            self._learned.add(part)
 
     def succeed(self, former: "Mask") -> None:
-        """Hide what another hid as well: what was begun under it may still be ending. What that one had succeeded is
-        over by then, so secrets that change every day do not add up."""
-        self._former = former.own
-        self._order()
+        """Hide what another hid as well, and what it still learns: what was begun under it may still be ending."""
+        self._learned = former.known()
 
-    @property
-    def own(self) -> set[str]:
-        """Every secret it was given or has learned."""
-        return self._configured | self._learned.keys()
-
-    def _order(self) -> None:
-        self._secrets = _longest_first(self.own | self._former)
+    def known(self) -> Fingerprints:
+        """All that it hides, and whatever it will learn."""
+        self.learn(*self._configured)
+        return self._learned
 
     def text(self, text: str) -> str:
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, SHOWN)
-            text = _without_beginning(text, secret)
-        return text
+        spans = [*self._learned.spans(text)] if self._learned else []
+        for secret in self._configured:
+            spans += _spans(text, secret)
+        return _without(text, spans) if spans else text
 
     def value(self, value: Any) -> Any:
         """Any JSON value with the secrets taken out of all its texts."""
@@ -73,10 +60,12 @@ class Mask:
 
     def error(self, error: BasculeError) -> BasculeError:
         """The same error, told without the secrets."""
-        if self._secrets:
+        if self._configured or self._learned:
             error.message = self.text(error.message)
             error.evidence = self.text(error.evidence)
             error.cause = self.text(error.cause)
+            error.where = self.text(error.where)
+            error.fix = self.text(error.fix)
             error.args = (error.message,)
             if isinstance(error, PeerRefused):
                 error.data = self.value(error.data)
@@ -84,23 +73,33 @@ class Mask:
 
     def failure(self, failure: ToolFailure) -> ToolFailure:
         """A tool's own error without the secrets."""
-        if not self._secrets:
+        if not (self._configured or self._learned):
             return failure
         message, cause, code = self.text(failure.message), self.value(failure.cause), self.value(failure.tool_code)
         return msgspec.structs.replace(failure, message=message, cause=cause, tool_code=code)
 
 
-def _without_beginning(text: str, secret: str) -> str:
-    """Texts are cut to a length before they come here, perhaps in the middle of a secret."""
-    at = text.rfind(secret[:LEAST], max(0, len(text) - len(secret)))
-    return text[:at] + SHOWN if at >= 0 and secret.startswith(text[at:].rstrip(CUT)) else text
+def _spans(text: str, secret: str) -> Iterator[Span]:
+    at = text.find(secret)
+    while at >= 0:
+        yield at, at + len(secret)
+        at = text.find(secret, at + len(secret))
+    # Texts are cut to a length before they come here, perhaps in the middle of a secret.
+    cut = text.rfind(secret[:LEAST], max(0, len(text) - len(secret)))
+    if cut >= 0 and secret.startswith(text[cut:].rstrip(CUT)):
+        yield cut, len(text)
+
+
+def _without(text: str, spans: Iterable[Span]) -> str:
+    """Secrets that overlap are hidden as one: nothing of either is left over."""
+    kept, end = list[str](), 0
+    for begins, ends in sorted(spans):
+        if begins >= end:
+            kept += [text[end:begins], SHOWN]
+        end = max(end, ends)
+    return "".join([*kept, text[end:]])
 
 
 def _parts(secrets: Iterable[str]) -> set[str]:
     # A header holds its secret behind a word, and a server may repeat either the whole or the part.
     return {part for secret in secrets for part in (secret.strip(), *secret.split()) if len(part) >= LEAST}
-
-
-def _longest_first(secrets: Iterable[str]) -> list[str]:
-    """So that a secret which contains another leaves nothing of itself behind."""
-    return sorted(secrets, key=len, reverse=True)

@@ -89,7 +89,7 @@ def _reading(pages: Pages) -> list[Route]:
         Route(ROOT, pages.overview),
         Route("/", _home),
         Route(f"{ROOT}/calls", pages.calls),
-        Route(f"{ROOT}/calls/{{seq:int}}", pages.call),
+        Route(f"{ROOT}/calls/{{id}}", pages.call),
         Route(f"{ROOT}/sessions", pages.sessions),
         Route(f"{ROOT}/sessions/{{session_id}}", pages.session),
         Route(f"{ROOT}/tools", pages.tools),

@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
+from itertools import islice
+from zlib import crc32
 
 import msgspec
 
@@ -14,9 +16,18 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
 from bascule.core.sensitivity import DataSensitivity, lane_for
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.dashboard.call_views import call_detail, call_row
+from bascule.dashboard.call_views import call_detail, call_row, place_of, under_way_row
 from bascule.dashboard.searching import found, query_of
-from bascule.dashboard.server_views import drift_view, host_view, link_rows, listed_tools, log_view, server_row
+from bascule.dashboard.server_shapes import Drift, ServerDetail, ServerRow
+from bascule.dashboard.server_views import (
+    drift_key,
+    drift_view,
+    host_view,
+    link_rows,
+    listed_tools,
+    log_view,
+    server_row,
+)
 from bascule.dashboard.session_ids import principal_of, session_id
 from bascule.dashboard.session_views import (
     forecasts,
@@ -31,16 +42,15 @@ from bascule.dashboard.shapes import (
     MOST_CALLS,
     AskView,
     CallDetail,
-    Drift,
     Found,
     News,
     Overview,
-    ServerDetail,
-    ServerRow,
     SessionDetail,
     SessionRow,
     Timeline,
     ToolRow,
+    Topic,
+    UnderWay,
     WhatIf,
 )
 from bascule.records.feed.call_note import CallNote
@@ -64,8 +74,19 @@ MOST_TOOLS = 2000
 MOST_SESSIONS = 200
 """Agent sessions on one page that are no longer in memory: each is read from the store."""
 
-HEARTBEAT = 15.0
-"""Seconds after which something is told although nothing has changed, so that both ends know of each other."""
+GLANCE = 0.5
+"""Seconds between two looks at the requests under way, while somebody looks."""
+
+GLANCES = 30
+"""Looks after which something is told although nothing has changed, so that both ends know of each other."""
+
+LONG = 0.3
+"""Seconds after which a request is shown although it has not ended. Most have by then, and would only flicker."""
+
+MOST_UNDER_WAY = 50
+"""Requests that are shown before they have ended."""
+
+Long = tuple[tuple[float, int, bool], ...]
 
 UNREAD = "what is kept of it cannot be read now"
 
@@ -73,11 +94,12 @@ UNREAD = "what is kept of it cannot be read now"
 class LocalViews:
     """Of one runtime, and of the feed that is one of its sinks."""
 
-    def __init__(self, runtime: Runtime, feed: Feed, shows: str = "") -> None:
+    def __init__(self, runtime: Runtime, feed: Feed, worker: str = "") -> None:
         self._runtime = runtime
         self._feed = feed
-        self._shows = shows
+        self._worker = worker
         feed.find_spec = self._spec
+        runtime.oversight.watch_requests()
 
     @property
     def _seen(self) -> Oversight:
@@ -90,20 +112,25 @@ class LocalViews:
     async def overview(self) -> Overview:
         feed, seen = self._feed, self._seen
         feed.take_in()
+        drift = tuple(drift_key(each) for name in seen.servers for each in seen.drift(name))
+        who = {each.principal for each in seen.sessions()} | feed.sessions().keys()
         return Overview(
             version=__version__,
             at=time.time(),
             since=feed.since,
-            shows=self._shows,
+            shows="",
+            worker=self._worker,
             unready=self._runtime.unready(),
             servers=self._servers(),
-            sessions=len({each.principal for each in seen.sessions()} | feed.sessions().keys()),
+            sessions=len(who),
+            who=tuple(map(session_id, who)),
             calls=feed.calls,
             failures=feed.failures,
             refused=feed.refused,
             kept=feed.kept,
             waiting=len(seen.desk.waiting()),
-            drifted=sum(len(seen.drift(name)) for name in seen.servers),
+            drifted=len(drift),
+            drift=drift,
         )
 
     def _servers(self) -> tuple[ServerRow, ...]:
@@ -151,9 +178,8 @@ class LocalViews:
         if principal not in self._feed.sessions():
             return None
         row, receipts, datasets = await self._kept(principal)
-        return SessionDetail(
-            row, tuple(ladder(row.level, receipts)), tuple(map(receipt_view, receipts)), datasets, (), 0
-        )
+        told = (tuple(ladder(row.level, receipts)), tuple(map(receipt_view, receipts)), datasets)
+        return SessionDetail(row, *told, (), 0, here=False)
 
     async def what_if(self, session_id: str, level: DataSensitivity) -> WhatIf | None:
         principal = principal_of(session_id)
@@ -169,22 +195,34 @@ class LocalViews:
         lanes = (lane_for(now), lane_for(then))
         return WhatIf(session_id(standing.principal), word(now), word(then), *lanes, tools)
 
-    async def timeline(
-        self, *, session_id: str = "", before: int | None = None, after: int = 0, most: int = MOST_CALLS
-    ) -> Timeline:
-        whose = principal_of(session_id) if session_id else None
+    async def timeline(self, *, session_id: str = "", before: str = "", most: int = MOST_CALLS) -> Timeline:
+        whose, place = principal_of(session_id) if session_id else None, place_of(before)
         if session_id and whose is None:
             return Timeline((), 0)
-        wanted = [
-            note
-            for note in self._feed.recent()
-            if note.seq > after and (before is None or note.seq < before) and (whose is None or note.principal == whose)
-        ]
-        return Timeline(tuple(map(call_row, wanted[:most])), max(0, len(wanted) - most))
+        feed = self._feed
 
-    async def call(self, seq: int) -> CallDetail | None:
-        note = self._feed.call(seq)
-        return None if note is None else call_detail(note, self._runtime.masked)
+        def wanted(note: CallNote) -> bool:
+            older = place is None or (note.at, feed.id, note.seq) < place
+            return older and (whose is None or note.principal == whose)
+
+        calls = tuple(call_row(note, feed.id) for note in islice(feed.recent(wanted), most))
+        all_of_them = feed.kept if place is None and whose is None else feed.count(wanted)
+        under_way = () if place is not None else self._under_way(whose)
+        return Timeline(calls, max(0, all_of_them - len(calls)), under_way)
+
+    def _under_way(self, whose: Principal | None = None) -> tuple[UnderWay, ...]:
+        now, feed = (time.time(), time.perf_counter()), self._feed
+        wanted = (each for each in self._seen.begun(LONG) if whose is None or each.principal == whose)
+        return tuple(
+            under_way_row(each, feed.shown_name(each.name, each.server, each.method), now)
+            for each in islice(wanted, MOST_UNDER_WAY)
+        )
+
+    async def call(self, id_: str) -> CallDetail | None:
+        feed, _, seq = id_.partition("-")
+        known = feed == self._feed.id and seq.isascii() and seq.isdigit()
+        note = self._feed.call(int(seq[:15])) if known else None
+        return None if note is None else call_detail(note, feed, self._runtime.masked)
 
     async def tools(self) -> tuple[ToolRow, ...]:
         rows = [_tool_row(server, name, tally) for (server, name), tally in self._tallies()]
@@ -246,36 +284,57 @@ class LocalViews:
         tools, more_tools = found(await self.tools(), wanted, lambda row: {"tool": row.name, "server": row.server})
         calls, more_calls = found(self._feed.recent(), wanted, _call_texts)
         more = more or more_sessions or more_tools or more_calls
-        return Found(query, wanted.problem, servers, sessions, tools, tuple(map(call_row, calls)), more)
+        rows = tuple(call_row(note, self._feed.id) for note in calls)
+        return Found(query, wanted.problem, servers, sessions, tools, rows, more)
 
     async def news(self, last: str = "") -> AsyncGenerator[News]:
         feed = self._feed
-        known, _, number = last.partition(".")
+        known, number, then = [*last.split(".", 2), "", ""][:3]
         seq = int(number) if known == feed.id and number.isascii() and number.isdigit() else None
+        long = self._long()
         if seq is None or seq > feed.seq:
             seq = feed.seq
-            yield News(f"{feed.id}.{seq}", bool(last), (), ())
+            yield News(f"{feed.id}.{seq}.{_word(long)}", bool(last), (), ())
         else:
-            news, seq = self._news(seq), feed.seq
+            news, seq = self._news(seq, long, moved=_word(long) != then), feed.seq
             yield news
         while True:
             if feed.seq == seq:
-                await self._happening()
-            news, seq = self._news(seq), feed.seq
+                await self._happening(seq, long)
+            now = self._long()
+            news, seq = self._news(seq, now, moved=now != long), feed.seq
+            long = now
             yield news
 
-    async def _happening(self) -> None:
-        try:
-            async with asyncio.timeout(HEARTBEAT):
-                await self._feed.watchers.wait()
-        except TimeoutError:
-            return
+    async def _happening(self, seq: int, long: object) -> None:
+        """Until something does, or a while has passed. That a request takes long tells nobody, so it is looked at; only
+        while somebody waits here."""
+        for _ in range(GLANCES):
+            try:
+                async with asyncio.timeout(GLANCE):
+                    return await self._feed.watchers.wait()
+            except TimeoutError:
+                # Something may have happened for which nobody was woken yet.
+                if self._feed.seq != seq or self._long() != long:
+                    return None
+        return None
 
-    def _news(self, seq: int) -> News:
+    def _long(self) -> Long:
+        """Requests that take long, each with how far it has come."""
+        begun = islice(self._seen.begun(LONG), MOST_UNDER_WAY)
+        return tuple((each.started, len(each.steps), each.waits) for each in begun)
+
+    def _news(self, seq: int, long: Long, *, moved: bool) -> News:
         feed = self._feed
         calls = feed.since_seq(seq, MOST_NEWS)
-        told = () if calls is None else tuple(map(call_row, calls))
-        return News(f"{feed.id}.{feed.seq}", calls is None, feed.topics(seq), told)
+        told = () if calls is None else tuple(call_row(note, feed.id) for note in calls)
+        topics: tuple[Topic, ...] = ("underway",) if moved else ()
+        return News(f"{feed.id}.{feed.seq}.{_word(long)}", calls is None, (*feed.topics(seq), *topics), told)
+
+
+def _word(long: Long) -> str:
+    """Tells it from others, in few letters."""
+    return f"{crc32(repr(long).encode()):x}"
 
 
 def _tool_row(server: str, name: str, tally: Tally) -> ToolRow:
@@ -289,6 +348,7 @@ def _tool_row(server: str, name: str, tally: Tally) -> ToolRow:
         p99=tally.percentile(0.99),
         kinds=dict(tally.kinds),
         last=tally.last if tally.calls else None,
+        buckets={index: count for index, count in enumerate(tally.buckets) if count},
     )
 
 

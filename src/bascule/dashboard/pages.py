@@ -35,10 +35,17 @@ class Pages:
         timeline = await self._views.timeline(most=RECENT)
         waiting, sessions = await self._views.asks(), await self._views.sessions()
         drawn = side_by_side(timeline.calls)
-        return await self.show(request, "overview.html", calls=drawn, asks=waiting, sessions=sessions[:LATEST])
+        return await self.show(
+            request,
+            "overview.html",
+            calls=drawn,
+            under_way=timeline.under_way,
+            asks=waiting,
+            sessions=sessions[:LATEST],
+        )
 
     async def calls(self, request: Request) -> Response:
-        before = number(request.query_params.get("before", ""))
+        before = request.query_params.get("before", "")[:LONGEST_QUERY]
         session_id = request.query_params.get("session", "")
         timeline = await self._views.timeline(session_id=session_id, before=before, most=MOST_CALLS)
         session = await self._views.session(session_id) if session_id else None
@@ -46,11 +53,18 @@ class Pages:
             return await self.missing(request, "agent session")
         drawn = side_by_side(timeline.calls)
         return await self.show(
-            request, "calls.html", calls=drawn, more=timeline.more, before=before, session=session, page_size=MOST_CALLS
+            request,
+            "calls.html",
+            calls=drawn,
+            under_way=timeline.under_way,
+            more=timeline.more,
+            before=before,
+            session=session,
+            page_size=MOST_CALLS,
         )
 
     async def call(self, request: Request) -> Response:
-        detail = await self._views.call(request.path_params["seq"])
+        detail = await self._views.call(request.path_params["id"])
         if detail is None:
             return await self.missing(request, "call")
         bars = waterfall([detail.call])[0].bars
@@ -72,7 +86,14 @@ class Pages:
         # In a waterfall time goes down and to the right.
         drawn = waterfall(timeline.calls[::-1])
         return await self.show(
-            request, "session.html", detail=detail, calls=drawn, more=timeline.more, what_if=what_if, asked=level
+            request,
+            "session.html",
+            detail=detail,
+            calls=drawn,
+            under_way=timeline.under_way,
+            more=timeline.more,
+            what_if=what_if,
+            asked=level,
         )
 
     async def tools(self, request: Request) -> Response:
@@ -111,7 +132,3 @@ def side_by_side(calls: Sequence[CallRow]) -> tuple[Drawn, ...]:
     """Each call as long as it took, all beginning at one line."""
     longest = max((call.seconds for call in calls), default=0.0)
     return tuple(Drawn(call, alone(call, longest)) for call in calls)
-
-
-def number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bascule.dashboard import shown
 from bascule.dashboard.assets import assets
 from bascule.dashboard.entrance import ROOT, STATIC
-from bascule.dashboard.waterfall import STEPS, placed
+from bascule.dashboard.waterfall import STEPS, growing, placed
 
 FOLDER = Path(__file__).with_name("templates")
 
@@ -39,7 +39,7 @@ def environment() -> Environment:
         stamp=shown.stamp,
     )
     names = cast("dict[str, Any]", made.globals)
-    names.update(root=ROOT, steps=STEPS, asset=asset_address, count=shown.count, share=shown.share)
+    names.update(root=ROOT, growing=growing, steps=STEPS, asset=asset_address, count=shown.count, share=shown.share)
     return made
 
 

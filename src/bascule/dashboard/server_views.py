@@ -15,7 +15,7 @@ from bascule.core.hidden import escaped, escaped_json
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import DataSensitivity
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.dashboard.shapes import (
+from bascule.dashboard.server_shapes import (
     Drift,
     ErrorView,
     HostView,
@@ -142,12 +142,17 @@ def drift_view(proposal: Proposal) -> Drift:
         server=proposal.key.server,
         tool=proposal.key.tool,
         change=proposal.change,
-        digest=proposal.after.digest if proposal.after is not None else "",
+        digest=drift_key(proposal)[2],
         diff=tuple(escaped(line) for line in proposal.diff()),
         before=_definition(proposal.before),
         after=_definition(proposal.after),
         findings=tuple(map(str, proposal.findings)),
     )
+
+
+def drift_key(proposal: Proposal) -> tuple[str, str, str]:
+    """Server, tool, and the digest of what would be approved."""
+    return proposal.key.server, proposal.key.tool, proposal.after.digest if proposal.after is not None else ""
 
 
 def _definition(approved: Approved | None) -> str:

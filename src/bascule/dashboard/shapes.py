@@ -3,55 +3,7 @@ are seconds since the epoch, durations are seconds, levels and lanes are lower-c
 
 from typing import Literal
 
-import msgspec
-
-
-class Shape(msgspec.Struct, frozen=True):
-    """One thing that is shown."""
-
-
-class ErrorView(Shape, frozen=True):
-    """Why something does not work, without any secret."""
-
-    code: str
-    message: str
-    fix: str = ""
-    evidence: str = ""
-    at: float | None = None
-
-
-class LinkCount(Shape, frozen=True):
-    """How many links of one server are on one lane in one state."""
-
-    lane: str
-    state: str
-    count: int
-
-
-class ServerRow(Shape, frozen=True):
-    """One configured server, with what all agent sessions have to do with it."""
-
-    name: str
-    transport: str
-    """`stdio`, `http`, `sse`, `ws`, `docker`, `native`, …"""
-    state: str
-    """`configured` (not tried yet), `connecting`, `ready`, `degraded`, `needs-auth`, `failed`, `closed`."""
-    reason: str
-    era: str
-    """The version of the protocol that is spoken, once one is."""
-    tools: int
-    quarantined: int
-    """Those that wait for approval, or are kept back."""
-    links: tuple[LinkCount, ...]
-    restarts: int
-    error: ErrorView | None
-    """The last failure, also if it is over: `state` tells whether it is."""
-    box: str
-    """What its process runs in: `bubblewrap`, `docker`, `podman`, …, or `none`. Empty for one that is no process."""
-    twin: str
-    """What serves its tools once an agent session is SECRET: `probed`, `declared`, `vouched`, `native` or `refused`."""
-    required: bool
-    since: float | None
+from bascule.dashboard.server_shapes import ErrorView, ServerRow, Shape
 
 
 class Overview(Shape, frozen=True):
@@ -62,11 +14,15 @@ class Overview(Shape, frozen=True):
     since: float
     """When the feed began: nothing from before is shown."""
     shows: str
-    """Empty, or a sentence that says that this is not all there is: one of several workers, say, and which."""
+    """Empty, or what is to be said because this is not all there is: a worker that does not answer, say."""
+    worker: str
+    """Whose answer this is, as people call it. Empty where there is only one."""
     unready: tuple[str, ...]
     """Why requests had better go elsewhere now. Empty where nothing is in the way."""
     servers: tuple[ServerRow, ...]
     sessions: int
+    who: tuple[str, ...]
+    """The ids of these, so that those which several workers know of are counted once."""
     calls: int
     failures: int
     """Of those calls, the ones that did not go well, refused ones included."""
@@ -76,6 +32,8 @@ class Overview(Shape, frozen=True):
     """Calls that are still there to be looked at."""
     waiting: int
     drifted: int
+    drift: tuple[tuple[str, str, str], ...]
+    """Server, tool and digest of each of these, for the same reason."""
 
 
 class SessionRow(Shape, frozen=True):
@@ -102,7 +60,8 @@ class StepView(Shape, frozen=True):
     """One step of a call: a bar of the waterfall."""
 
     name: str
-    """`resolve`, `validate`, `decide`, `lease`, `send`, `read`, `wrapper`, and `rest` for what came after the last."""
+    """`resolve`, `validate`, `ask`, `decide`, `lease`, `send`, `read`, `wrapper`, and `rest` for what came after the
+    last. The last step of a call that failed is the one in which it did."""
     start: float
     """Seconds after the call began."""
     seconds: float
@@ -111,8 +70,10 @@ class StepView(Shape, frozen=True):
 class CallRow(Shape, frozen=True):
     """One call, or another request, that has ended."""
 
-    seq: int
-    began: float
+    id: str
+    """The feed's and its number there: no other call has it, whichever worker served it."""
+    at: float
+    """When it ended."""
     seconds: float
     session_id: str
     user: str
@@ -128,6 +89,40 @@ class CallRow(Shape, frozen=True):
     code: str
     rule: str
     steps: tuple[StepView, ...]
+
+    @property
+    def began(self) -> float:
+        return self.at - self.seconds
+
+    @property
+    def place(self) -> str:
+        """Where it stands among all calls, as a word for addresses (`place_of` reads it)."""
+        return f"{self.at!r}-{self.id}"
+
+
+class UnderWay(Shape, frozen=True):
+    """One request that has not ended yet."""
+
+    id: str
+    at: float
+    """The time at which this was true."""
+    seconds: float
+    """How long it had taken by then."""
+    session_id: str
+    user: str
+    session: str
+    name: str
+    server: str
+    method: str
+    lane: str
+    step: str
+    """The one it is in."""
+    steps: tuple[StepView, ...]
+    """All of them, the one it is in last."""
+
+    @property
+    def began(self) -> float:
+        return self.at - self.seconds
 
 
 class CallDetail(Shape, frozen=True):
@@ -162,6 +157,8 @@ class Timeline(Shape, frozen=True):
     calls: tuple[CallRow, ...]
     more: int
     """How many older ones were left out."""
+    under_way: tuple[UnderWay, ...] = ()
+    """Those that take long and have not ended yet, the oldest first."""
 
 
 class ReceiptView(Shape, frozen=True):
@@ -243,6 +240,8 @@ class SessionDetail(Shape, frozen=True):
     """Tools that are refused now, each with the rule that does; their `then` is the same as their `now`."""
     served: int
     """Tools that can be called now."""
+    here: bool = True
+    """Whether whoever answers this has it in memory. Else it is told by what is kept."""
 
 
 class ToolRow(Shape, frozen=True):
@@ -260,85 +259,8 @@ class ToolRow(Shape, frozen=True):
     kinds: dict[str, int]
     """How many calls ended in each way: `ok`, `denied`, `timeout`, …"""
     last: float | None
-
-
-class ListedTool(Shape, frozen=True):
-    """A tool as its server lists it."""
-
-    name: str
-    tool: str
-    status: str
-    """`exposed`, `hidden`, `quarantined`, `colliding` or `unusable`."""
-    problem: str
-    permissions: tuple[str, ...]
-    description: str
-
-
-class Drift(Shape, frozen=True):
-    """A tool that is not as it was approved."""
-
-    server: str
-    tool: str
-    change: Literal["new", "changed", "removed"]
-    digest: str
-    """Of what would be approved; given back with the approval. Empty for one that is gone."""
-    diff: tuple[str, ...]
-    """Lines: those that begin with `-` were approved, those with `+` are listed now."""
-    before: str
-    """The whole definition as JSON, one value a line. Empty for a new one."""
-    after: str
-    findings: tuple[str, ...]
-
-
-class LogLineView(Shape, frozen=True):
-    """A line of a server's log."""
-
-    at: float
-    kind: str
-    """`stderr`, `link`, or `note`."""
-    user: str
-    session: str
-    state: str
-    text: str
-
-
-class HostView(Shape, frozen=True):
-    """A host that a boxed server asked the egress proxy for."""
-
-    at: float
-    server: str
-    user: str
-    session: str
-    host: str
-    port: int | None
-    refused: str
-    """Why it was not let through. Empty if it was."""
-    sent: int
-    received: int
-
-
-class LinkRow(Shape, frozen=True):
-    """One link."""
-
-    lane: str
-    user: str
-    """Empty where it is shared by all."""
-    session: str
-    state: str
-    reason: str
-    era: str
-    transport: str
-
-
-class ServerDetail(Shape, frozen=True):
-    """One server, looked at closely."""
-
-    row: ServerRow
-    links: tuple[LinkRow, ...]
-    tools: tuple[ListedTool, ...]
-    drift: tuple[Drift, ...]
-    log: tuple[LogLineView, ...]
-    hosts: tuple[HostView, ...]
+    buckets: dict[int, int]
+    """How many calls took how long (`feed.tally`): of two workers' percentiles none can be made, of these they can."""
 
 
 class AskView(Shape, frozen=True):
@@ -375,7 +297,7 @@ class Found(Shape, frozen=True):
     """Whether there are more than are shown."""
 
 
-Topic = Literal["calls", "sessions", "servers", "tools", "asks", "drift"]
+Topic = Literal["calls", "underway", "sessions", "servers", "tools", "asks", "drift", "workers"]
 
 
 class News(Shape, frozen=True):

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from bascule.core.hidden import escaped
-from bascule.dashboard.shapes import Drift
+from bascule.dashboard.server_shapes import Drift
 
 NONE = "–"
 

@@ -5,15 +5,14 @@ from typing import Protocol
 
 from bascule.core.sensitivity import DataSensitivity
 from bascule.dashboard.local_views import LocalViews
+from bascule.dashboard.server_shapes import Drift, ServerDetail
 from bascule.dashboard.shapes import (
     MOST_CALLS,
     AskView,
     CallDetail,
-    Drift,
     Found,
     News,
     Overview,
-    ServerDetail,
     SessionDetail,
     SessionRow,
     Timeline,
@@ -39,14 +38,11 @@ class Views(Protocol):
         """A level below that of the agent session is answered as its own: it only rises."""
         ...
 
-    async def timeline(
-        self, *, session_id: str = "", before: int | None = None, after: int = 0, most: int = MOST_CALLS
-    ) -> Timeline:
-        """Calls, newest first; of one agent session if one is named; those older than the call `before`, newer than
-        `after`."""
+    async def timeline(self, *, session_id: str = "", before: str = "", most: int = MOST_CALLS) -> Timeline:
+        """Calls, newest first; of one agent session if one is named; those older than `before` (`CallRow.place`)."""
         ...
 
-    async def call(self, seq: int) -> CallDetail | None: ...
+    async def call(self, id_: str) -> CallDetail | None: ...
 
     async def tools(self) -> tuple[ToolRow, ...]:
         """The most called first."""
@@ -73,7 +69,7 @@ class Views(Protocol):
         ...
 
 
-def views_of(runtime: Runtime, feed: Feed, shows: str = "") -> Views:
-    """What there is to see of one runtime, of which the feed is a sink. `shows` is said where that is not all there is
-    (`Overview.shows`)."""
-    return LocalViews(runtime, feed, shows)
+def views_of(runtime: Runtime, feed: Feed, worker: str = "") -> Views:
+    """What there is to see of one runtime, of which the feed is a sink. `worker` is what people call it, where it is
+    one of several."""
+    return LocalViews(runtime, feed, worker)

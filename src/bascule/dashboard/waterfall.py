@@ -5,7 +5,7 @@ from math import log10
 
 import msgspec
 
-from bascule.dashboard.shapes import CallRow
+from bascule.dashboard.shapes import CallRow, UnderWay
 
 WIDTH = 1000.0
 """Units across. Pages stretch them to the room there is."""
@@ -17,7 +17,7 @@ PAUSE = 0.15
 """Of the time in which anything runs: a pause that is longer is cut to it. Agents think for seconds between calls that
 take milliseconds, and without the cut all bars would be dots."""
 
-STEPS = ("resolve", "validate", "decide", "lease", "send", "read", "wrapper", "answer", "rest")
+STEPS = ("resolve", "validate", "ask", "decide", "lease", "send", "read", "wrapper", "answer", "rest")
 """Those that have a colour of their own. Others have that of `rest`."""
 
 
@@ -41,6 +41,26 @@ def alone(call: CallRow, longest: float) -> tuple[Bar, ...]:
     of a millisecond and one of ten seconds are both seen."""
     full = WIDTH * _log_share(call.seconds, longest)
     return _bars(call, 0.0, full)
+
+
+SCALE = 10.0
+"""Seconds across the room of a request that has not ended. When it fills them, they are doubled."""
+
+
+def growing(call: UnderWay) -> tuple[Bar, ...]:
+    """The bars of a request that has not ended: one that takes twice as long is twice as long. A browser goes on
+    drawing them by the same rule."""
+    scale = SCALE
+    while call.seconds > scale:
+        scale *= 2
+    return tuple(
+        Bar(step.name if step.name in STEPS else "rest", *_across(step.start, step.seconds, scale))
+        for step in call.steps
+    )
+
+
+def _across(start: float, seconds: float, scale: float) -> tuple[float, float]:
+    return round(WIDTH * start / scale, 1), round(max(WIDTH * seconds / scale, LEAST), 1)
 
 
 def waterfall(calls: Sequence[CallRow]) -> tuple[Drawn, ...]:

@@ -27,10 +27,11 @@ class TooMuch(BasculeError):
 class Allowance:
     """What one principal has at this moment. Who has entered must leave."""
 
-    __slots__ = ("_asked", "_second", "held", "most", "per_second", "under_way", "used")
+    __slots__ = ("_asked", "_second", "aside", "everybody", "held", "most", "per_second", "under_way", "used")
 
     def __init__(self, *, everybody: bool = False) -> None:
         """Where one principal stands for `everybody`, nobody could be told from anybody else."""
+        self.everybody = everybody
         self.per_second = None if everybody else PER_SECOND
         self.most = MOST_OF_EVERYBODY if everybody else MOST_UNDER_WAY
         self.under_way = 0
@@ -38,6 +39,8 @@ class Allowance:
         """When it last asked."""
         self.held = 0
         """Bytes of the room for large bodies."""
+        self.aside = 0
+        """Bytes of those whose requests wait for another one of the same client."""
         self._second = 0
         self._asked = 0
 
@@ -58,7 +61,7 @@ class Allowance:
     def leave(self) -> None:
         self.under_way -= 1
 
-    def hold(self, size: int, most: int) -> None:
+    def hold(self, size: int, most: float) -> None:
         """Take a part of the room for large bodies. Raises `TooMuch`."""
         if self.held + size > most:
             raise TooMuch(f"large bodies of this agent session may take {most} bytes at once")

@@ -184,19 +184,25 @@ class Gateway:
         json, streams = head.accepts()
         if not json:
             return await respond(send, 406, write_error(None, INVALID_REQUEST, "answers are application/json"))
-        body = await self.intake.take(receive, head.length, desk.allowance)
+        body, bulk = await self.intake.take(receive, head.length, desk.allowance)
         asked = None
         try:
             message = read_body(body)
+            # What was read is there once more from here on.
+            del body
             if message.method is None and head.session is not None:
                 self._take_answer(self._session(desk, head), message)
                 return await respond(send, 202)
-            asked = check_shape(message, head)
+            asked = check_shape(message, head, bulk)
+            del message
             if asked.new:
                 return await self._new(desk, head, asked, (receive, send), streams=streams)
             return await self._old(desk, head, asked, (receive, send), streams=streams)
         except Rejected as rejected:
             await respond(send, rejected.status, rejected.body(None if asked is None else asked.id))
+        finally:
+            if bulk is not None:
+                bulk.release()
 
     async def _new(self, desk: Desk, head: Head, asked: Asked, ends: tuple[Receive, Send], *, streams: bool) -> None:
         receive, send = ends

@@ -4,12 +4,14 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import msgspec
 
 from bascule.core.errors import ProtocolViolation
 from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.gateway.bulk import Bulk
 from bascule.gateway.head import Head
 from bascule.gateway.rejection import INVALID_REQUEST, PARSE_ERROR, Rejected
 from bascule.wire.jsonrpc import Message, read_message
@@ -31,6 +33,9 @@ NAMED_BY = {
 }
 """Which parameter the header `Mcp-Name` repeats."""
 
+IDS = (str, int, NoneType)
+"""What the id of a request may be; a notification has none."""
+
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
 
 
@@ -47,11 +52,15 @@ class Asked(msgspec.Struct, frozen=True):
     """Arguments that came as headers too. None where there are no headers that could say so."""
     head: Head | None = None
     """All that its headers say, where it has any."""
+    bulk: Bulk | None = None
+    """What its body has of the room for large ones, if it is one."""
 
     @property
     def progress_token(self) -> str | int | None:
         token = self.meta.get("progressToken")
-        return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+        if token is None or isinstance(token, bool):
+            return None
+        return token if isinstance(token, str | int) else None
 
 
 def read_body(data: bytes | bytearray) -> Message:
@@ -72,11 +81,11 @@ def _parses(data: bytes | bytearray) -> bool:
     return True
 
 
-def check_shape(message: Message, head: Head | None) -> Asked:
+def check_shape(message: Message, head: Head | None, bulk: Bulk | None = None) -> Asked:
     """That it is a request or a notification, and of which era, which its headers may say if it has any."""
     if message.jsonrpc != "2.0" or message.method is None:
         raise Rejected(INVALID_REQUEST, "the body must be one JSON-RPC 2.0 request or notification")
-    if not isinstance(message.id, str | int | None) or isinstance(message.id, bool):
+    if not isinstance(message.id, IDS) or isinstance(message.id, bool):
         raise Rejected(INVALID_REQUEST, "a request's id is text or a whole number")
     params = message.params
     if params is None:
@@ -90,14 +99,14 @@ def check_shape(message: Message, head: Head | None) -> Asked:
     version = None if head is None else head.version
     new = VERSION_KEY in said or version in NEW_VERSIONS or message.method == "server/discover"
     headers = head.params if head is not None and new else None
-    return Asked(message.method, params, message.id, said, new, headers, head)
+    return Asked(message.method, params, message.id, said, new, headers, head, bulk)
 
 
 def check_new(asked: Asked, head: Head | None) -> None:
     """The new era's envelope, and that the headers, where there are any, repeat what the body says. The first thing
     that is wrong is told."""
-    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in asked.meta]
-    if missing:
+    if VERSION_KEY not in asked.meta or CAPABILITIES_KEY not in asked.meta:
+        missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in asked.meta]
         raise Rejected(INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}")
     version = asked.meta[VERSION_KEY]
     if head is not None:
@@ -125,7 +134,7 @@ def _check_headers(asked: Asked, head: Head, version: Any) -> None:
 
 def header_text(value: str | None) -> str | None:
     """What a header says, also where it had to be wrapped. None for a broken wrapping: it must match nothing."""
-    found = None if value is None else _ENCODED.fullmatch(value)
+    found = _ENCODED.fullmatch(value) if value is not None and value.startswith("=") else None
     if found is None:
         return value
     try:

@@ -14,7 +14,7 @@ from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
 from bascule.gateway.old_sessions import OldSession
 from bascule.gateway.rejection import Rejected
-from bascule.gateway.steady import EVENT_HEADERS, Send, Steady, event
+from bascule.gateway.steady import COMMENT, EVENT_HEADERS, Send, Steady, event
 from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
 from bascule.wire.stamp import CAPABILITIES_KEY
 
@@ -38,7 +38,7 @@ FAREWELL = 1.0
 class Exchange:
     """The answer to one request, which begins to be sent with the first that there is to tell."""
 
-    __slots__ = ("_asked", "_attention", "_ended", "_send", "_session", "_steady", "level", "streams")
+    __slots__ = ("_asked", "_attention", "_ended", "_keeping", "_send", "_session", "_steady", "level", "streams")
 
     def __init__(
         self, send: Send, asked: Asked, *, streams: bool, level: str = "", session: OldSession | None = None
@@ -51,6 +51,7 @@ class Exchange:
         self.streams = streams
         self._steady: Steady | None = None
         """Set once events are sent."""
+        self._keeping: asyncio.Task[None] | None = None
         self._ended = False
 
     @property
@@ -62,6 +63,8 @@ class Exchange:
 
     async def serve(self, desk: Serves, attention: Attention) -> None:
         self._attention = attention
+        if self.streams:
+            attention.awaited = self
         try:
             with attention:
                 try:
@@ -73,8 +76,16 @@ class Exchange:
             if attention.gone:
                 await self._end(b"", 202)
         finally:
+            if self._keeping is not None:
+                self._keeping.cancel()
             if self._steady is not None:
                 self._steady.stop()
+
+    def keep_up(self) -> None:
+        """Begin the stream of events, whose silence is broken from here on: proxies cut a connection on which nothing
+        comes for long."""
+        if self._steady is None and not self._ended:
+            self._keeping = asyncio.ensure_future(self._begin())
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Waits for a client that reads slowly."""
@@ -85,6 +96,9 @@ class Exchange:
         session = self._session
         if session is None or not self.streams or self._ended:
             raise NotAnswered("it cannot be reached")
+        if self._asked.bulk is not None:
+            # Where it cannot be: an answer that is not large needs no room.
+            self._asked.bulk.set_aside()
         name = secrets.token_urlsafe(16)
         session.asked[name] = answer = asyncio.get_running_loop().create_future()
         try:
@@ -115,11 +129,21 @@ class Exchange:
 
     async def _say(self, message: bytes) -> None:
         if self._steady is None and not self._ended:
-            self._send = self._steady = Steady(self._send)
-            await self._send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
+            await self._start()
         # Its request may have been answered meanwhile.
         if not self._ended:
             await self._event(message, more=True)
+
+    async def _begin(self) -> None:
+        if self._steady is None and not self._ended:
+            await self._start()
+            # The answer may be there by now, and is the last that is sent.
+            if not self._ended:
+                await self._send({"type": "http.response.body", "body": COMMENT, "more_body": True})
+
+    async def _start(self) -> None:
+        self._send = self._steady = Steady(self._send)
+        await self._send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
 
     async def _end(self, body: bytes, status: int) -> None:
         """Without a body, where an answer is no longer wanted. Only the first of two ends counts."""

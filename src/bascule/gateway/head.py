@@ -1,6 +1,7 @@
 """The headers of a request, read once."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -53,29 +54,26 @@ class Head(msgspec.Struct):
 
     def accepts(self) -> tuple[bool, bool]:
         """Whether JSON will do as an answer, and whether a stream of events will."""
-        return _accepts(", ".join(self.taken))
+        return _accepts(self.taken[0] if len(self.taken) == 1 else ", ".join(self.taken))
 
 
 def read_head(headers: Sequence[tuple[bytes, bytes]]) -> Head:
     """Names are in lower case, as every web server hands them over; values are any bytes."""
     found = dict(headers)
-    if len(found) == len(headers) and found.keys() <= _PLAIN:
+    if len(found) == len(headers) and _PLAIN.issuperset(found):
         return _plain_head(found)
     return _any_head(headers)
 
 
 def _plain_head(found: dict[bytes, bytes]) -> Head:
     """Nothing came twice, and all of it is known: the way that nearly every request takes."""
-    head = Head()
-    for name, value in found.items():
-        field = _FIELDS.get(name)
-        if field is not None:
-            setattr(head, field, value.decode("latin-1").strip(BLANK))
-    if b"host" in found:
-        head.hosts.append(found[b"host"].decode("latin-1"))
-    if b"accept" in found:
-        head.taken.append(found[b"accept"].decode("latin-1"))
-    return head
+    given: dict[str, Any] = {
+        _FIELDS[name]: value.decode("latin-1").strip(BLANK) for name, value in found.items() if name in _FIELDS
+    }
+    for name in (b"host", b"accept"):
+        if name in found:
+            given[_LISTS[name]] = [found[name].decode("latin-1")]
+    return Head(**given)
 
 
 def _any_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:

@@ -1,20 +1,28 @@
-"""One HTTP connection, bounded where uvicorn leaves it open: how long and how large a head may be, what may follow a
-request, and how slowly an answer may be read.
+"""One HTTP connection, bounded in all that a client may do with it: how long and how large a head may be, what may
+follow a request, and how slowly an answer may be read.
 
-Above: the app. Below: httptools. It is imported when a gateway is served: uvicorn takes half a second.
+Above: requests, which an ASGI app serves. Below: httptools, which reads. It is imported when a gateway is served.
 """
 
 import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol, cast
+from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from bascule.gateway.hall import Hall
+from bascule.gateway.http_request import STATUS_LINES, HttpRequest
 from bascule.gateway.intake import SLOWEST
+from bascule.gateway.lateness import Lateness
+from bascule.gateway.outflow import Outflow
 from bascule.gateway.rejection import INVALID_REQUEST
 from bascule.wire.jsonrpc import write_error
+from bascule.wire.stamp import INTERNAL_ERROR
+
+_log = logging.getLogger("bascule.gateway")
 
 HEAD_WITHIN = 10.0
 """Seconds in which the head of a request must have come, from the first byte, or from the opening of the connection."""
@@ -32,11 +40,9 @@ UNWANTED = 1024 * 1024
 """Bytes of a body that are still taken, and thrown away, once its request was answered: a client that is busy sending
 reads its answer first. Beyond it the connection is closed."""
 
-READ_WITHIN = 15.0
-"""Seconds after which it is looked how much of a long answer was read."""
+ASGI = {"version": "3.0", "spec_version": "2.3"}
 
-SLOWEST_READ = READ_WITHIN * 8 * 1024
-"""Bytes that must have been read by then, at the least: 8 KiB a second. Who reads none at all only holds our memory."""
+App = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[dict[str, Any]], Awaitable[None]]], Any]
 
 
 class Stage(Enum):
@@ -55,12 +61,45 @@ class Refused(Exception):
         self.status = status
 
 
-class Connection(HttpToolsProtocol):
+class House(Protocol):
+    """The web server, as far as its connections need it."""
+
+    app: App
+    hall: Hall
+    kept_open: float
+    """Seconds for which a connection on which nothing is asked is kept."""
+    tasks: set[asyncio.Task[None]]
+    """In which requests are served."""
+    connections: set[Any]
+    """Those that are open."""
+
+    @property
+    def parting(self) -> bool:
+        """Whether answers say that they are the last on their connection."""
+        ...
+
+    def left(self) -> None:
+        """A connection has ended, or a task."""
+        ...
+
+
+class Connection(asyncio.Protocol):
     """One of them. Requests come one after the other: what is sent before the answer to the last one is not read."""
 
-    def __init__(self, hall: Hall, **given: Any) -> None:
-        super().__init__(**given)
-        self._hall = hall
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._hall = house.hall
+        self._loop = asyncio.get_running_loop()
+        self._parser: Any = httptools.HttpRequestParser(self)
+        # What follows a request that closes its connection is not read, and no error of the request's.
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._client: tuple[str, int] | None = None
+        self._server: tuple[str, int | None] | None = None
+        self._request: HttpRequest | None = None
+        """The last one."""
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._expects = False
         self._stage = Stage.NOTHING
         self._spare = 0
         """Bytes that have come of this request and were no body that anybody reads."""
@@ -68,46 +107,66 @@ class Connection(HttpToolsProtocol):
         """Bytes that came last, at once: a body may be among them."""
         self._deaf = False
         """Whether nothing that comes is read any more."""
-        self._late: asyncio.TimerHandle | None = None
-        self._reading: asyncio.TimerHandle | None = None
+        self._reading_paused = False
+        self._lateness = Lateness(self._is_late)
 
     @property
     def holder(self) -> Any:
-        return self.scope.get("holder") if self.scope else None  # pyright: ignore[reportUnnecessaryComparison]
+        return self._request.scope.get("holder") if self._request is not None else None
+
+    @property
+    def parting(self) -> bool:
+        return self._house.parting
 
     @property
     def _serving(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
+        return self._request is not None and not self._request.complete
+
+    # The life of a connection.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        super().connection_made(transport)
+        self._transport = transport
+        self.outflow = Outflow(self._hall, self, transport)
+        self._client = _address(transport.get_extra_info("peername"))
+        self._server = _address(transport.get_extra_info("sockname"))
+        self._house.connections.add(self)
         if self._hall.enter(self):
-            self._late = self.loop.call_later(HEAD_WITHIN, self._is_late)
+            self._lateness.expect(HEAD_WITHIN)
         else:
             self._refuse(503, "too many connections are open; try again in a moment")
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, _exc: Exception | None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self._deaf = True
         self._hall.leave(self)
-        self._be_in_time()
-        if self._reading is not None:
-            self._reading.cancel()
-        # Whatever ended it: a timer of a connection that is lost would keep all of it.
-        self._unset_keepalive_if_required()
-        super().connection_lost(exc)
+        self._lateness.stop()
+        if self._request is not None and not self._request.complete:
+            self._request.lose()
+        self.outflow.end()
+        # It knows us, and we know it: nobody would let go of either for long.
+        self._parser = None
+        self._house.connections.discard(self)
+        self._house.left()
 
     def hang_up(self) -> None:
         self._deaf = True
-        self.transport.abort()
+        self._transport.abort()
+
+    def shut(self) -> None:
+        """Close it: at once where nothing is under way, else after the answer."""
+        if self._serving:
+            assert self._request is not None
+            self._request.keep_alive = False
+        else:
+            self._transport.close()
+
+    # What comes in.
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
-        self._unset_keepalive_if_required()
-        assert self.parser is not None
         self._arrived = len(data)
         try:
-            self.parser.feed_data(data)
+            self._parser.feed_data(data)
             if self._stage is not Stage.NOTHING:
                 self._weigh(len(data))
         except httptools.HttpParserUpgrade:
@@ -115,72 +174,100 @@ class Connection(HttpToolsProtocol):
             self._hear_no_more()
         except (httptools.HttpParserError, Refused) as error:
             self._unreadable(error)
-        if self._late is None and (self._stage is Stage.BODY or not self._serving):
+        if self._stage is not Stage.NOTHING or not self._serving:
             # A part of a body, of a head, or of nothing at all.
-            within = BODY_WITHIN if self._serving else HEAD_WITHIN
-            self._late = self.loop.call_later(within, self._is_late)
+            self._lateness.expect_the_rest(BODY_WITHIN if self._serving else HEAD_WITHIN)
 
     def on_message_begin(self) -> None:
         if self._serving:
             raise Refused(400, "the answer to the last request comes first")
         self._stage = Stage.HEAD
         self._spare = 0
-        super().on_message_begin()
+        self._url = b""
+        self._headers = []
+        self._expects = False
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self._expects = True
+        self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         self._count_headers()
         if self._spare + self._arrived > HEAD_MOST and self._head_size() > HEAD_MOST:
             raise _too_large()
-        super().on_headers_complete()
         self._stage = Stage.BODY
-        self._be_in_time()
+        self._lateness.ease()
         self._hall.asks(self)
+        version = self._parser.get_http_version()
+        alive = version == "1.1" and self._parser.should_keep_alive()
+        request = HttpRequest(self, self._scope(version), keep_alive=alive, expects=self._expects)
+        self._request = request
+        house = self._house
+        task = self._loop.create_task(house.app(request.scope, request.receive, request.send))
+        house.tasks.add(task)
+        task.add_done_callback(request.ended)
 
-    def _count_headers(self) -> None:
-        if len(self.headers) > MOST_HEADERS:
-            raise Refused(431, f"a request has at most {MOST_HEADERS} headers")
+    def _scope(self, version: str) -> dict[str, Any]:
+        path, raw, query = self._path()
+        return {
+            "type": "http",
+            "asgi": ASGI,
+            "http_version": version,
+            "method": self._parser.get_method().decode("ascii"),
+            "scheme": "http",
+            "path": path,
+            "raw_path": raw,
+            "query_string": query,
+            "root_path": "",
+            "headers": self._headers,
+            "client": self._client,
+            "server": self._server,
+        }
 
-    def _head_size(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+    def _path(self) -> tuple[str, bytes, bytes]:
+        parsed = httptools.parse_url(self._url)
+        raw: bytes = parsed.path or b"/"
+        path = raw.decode("ascii")
+        return unquote(path) if "%" in path else path, raw, parsed.query or b""
+
+    def on_body(self, body: bytes) -> None:
+        request = self._request
+        if request is not None and not request.complete and request.take(body) and not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def read_on(self) -> None:
+        if self._reading_paused:
+            self._reading_paused = False
+            self._transport.resume_reading()
 
     def on_message_complete(self) -> None:
         self._stage = Stage.NOTHING
-        self._be_in_time()
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        self._hall.rests(self)
-        if self._stage is Stage.BODY:
-            # The rest of it is not wanted any more, and not waited for as long.
-            self._be_in_time()
-            self._late = self.loop.call_later(HEAD_WITHIN, self._is_late)
-        super().on_response_complete()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        size = self.transport.get_write_buffer_size()
-        self._hall.falls_behind(self, size)
-        self._reading = self.loop.call_later(READ_WITHIN, self._look_at_reader, size)
-
-    def resume_writing(self) -> None:
-        self._hall.catches_up(self)
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-        super().resume_writing()
-
-    def _look_at_reader(self, before: int) -> None:
-        size = self.transport.get_write_buffer_size()
-        if before - size < SLOWEST_READ:
-            self.hang_up()
+        self._lateness.ease()
+        if self._request is not None and not self._request.complete:
+            self._request.end()
         else:
-            self._reading = self.loop.call_later(READ_WITHIN, self._look_at_reader, size)
+            # What nobody wanted any more has come to its end.
+            self._lateness.expect(self._house.kept_open)
+
+    def _count_headers(self) -> None:
+        if len(self._headers) > MOST_HEADERS:
+            raise Refused(431, f"a request has at most {MOST_HEADERS} headers")
+
+    def _head_size(self) -> int:
+        return len(self._url) + sum(len(name) + len(value) for name, value in self._headers)
 
     def _weigh(self, size: int) -> None:
         """Count what has come and is of no use to anybody."""
         self._count_headers()
         if self._stage is Stage.BODY and self._serving:
-            if not self.cycle.body:
+            assert self._request is not None
+            if not self._request.unread:
                 # Sizes of chunks, and headers after the body. What is body is weighed by who reads it.
                 self._count(size, HEAD_MOST)
         else:
@@ -204,13 +291,39 @@ class Connection(HttpToolsProtocol):
 
     def _hear_no_more(self) -> None:
         self._deaf = True
-        if self._serving:
-            self.cycle.keep_alive = False
-        else:
-            self.transport.close()
+        self.shut()
+
+    # What goes out.
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def answered(self, request: HttpRequest) -> None:
+        self._hall.rests(self)
+        if not request.keep_alive:
+            self._transport.close()
+            return
+        self.read_on()
+        # The rest of a body is not wanted any more, and not waited for as long as the next request.
+        self._lateness.expect(HEAD_WITHIN if self._stage is Stage.BODY else self._house.kept_open)
+
+    def served(self, request: HttpRequest, task: asyncio.Task[None]) -> None:
+        self._house.tasks.discard(task)
+        self._house.left()
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            _log.error("a request could not be answered", exc_info=error)
+        if not request.complete and not request.gone:
+            # There will be no answer any more.
+            self._refuse(500, "an error of the gateway; its log says more", INTERNAL_ERROR)
+
+    def pause_writing(self) -> None:
+        self.outflow.pause()
+
+    def resume_writing(self) -> None:
+        self.outflow.resume()
 
     def _is_late(self) -> None:
-        self._late = None
         if self._stage is Stage.HEAD:
             self._refuse(408, f"the head of a request must come within {HEAD_WITHIN:g} seconds")
         elif self._serving and self._stage is Stage.BODY:
@@ -218,27 +331,30 @@ class Connection(HttpToolsProtocol):
         elif not self._serving:
             self.hang_up()
 
-    def _be_in_time(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
-
-    def _refuse(self, status: int, words: str) -> None:
+    def _refuse(self, status: int, words: str, code: int = INVALID_REQUEST) -> None:
         """Answer without the app, where nothing of an answer was sent, and hang up."""
         self._deaf = True
-        if self._serving and self.cycle.response_started:
+        request = self._request if self._serving else None
+        if request is not None and request.begun:
             self.hang_up()
             return
-        if self._serving:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        if not self.transport.is_closing():
-            body = write_error(None, INVALID_REQUEST, words)
+        if request is not None:
+            request.lose()
+        if not self._transport.is_closing():
+            body = write_error(None, code, words)
             head = (
                 b"content-type: application/json\r\ncontent-length: %d\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
             )
-            self.transport.write(STATUS_LINE[status] + head % len(body) + body)
-            self.transport.close()
+            self._transport.write(STATUS_LINES[status] + head % len(body) + body)
+            self._transport.close()
+
+
+def _address(info: Any) -> Any:
+    """One end of a connection, as apps know it. A socket that is a file has no port, and who asks there no address."""
+    if isinstance(info, tuple | list):
+        host, port, *_ = cast("Sequence[Any]", info)
+        return str(host), int(port)
+    return (info, None) if info and isinstance(info, str) else None
 
 
 def _too_large() -> Refused:

@@ -14,6 +14,7 @@ import msgspec
 
 from bascule.config.urls import url_flaw
 from bascule.core.errors import ConfigError, StoreError
+from bascule.gateway.tcp_socket import listen_at
 from bascule.gateway.web_server import BACKLOG
 
 FOLDER = "workers"
@@ -89,19 +90,8 @@ def listen_within(url: str) -> socket.socket:
             "--internal-url names no place at which this machine can be reached by other gateways",
             fix="give it as http://ADDRESS:PORT, an address of this machine in a network of your own",
         )
-    host = parts.hostname or ""
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, parts.port))
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise ConfigError(
-            f"cannot listen at {url}: {error.strerror}",
-            fix="give an address of this machine, and a port at which nothing else listens, with --internal-url",
-        ) from error
-    return listening
+    fix = "give an address of this machine, and a port at which nothing else listens, with --internal-url"
+    return listen_at(parts.hostname or "", parts.port, named=url, fix=fix)
 
 
 def _folder(state_folder: Path) -> Path:

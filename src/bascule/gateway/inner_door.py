@@ -4,17 +4,22 @@ import logging
 from typing import Any
 
 from bascule.core.principal import Principal
-from bascule.gateway.allowance import Allowance
+from bascule.gateway.allowance import Allowance, TooMuch
 from bascule.gateway.app import Gateway, Scope
 from bascule.gateway.attention import Attention, Receive
+from bascule.gateway.bulk import Bulk
 from bascule.gateway.exchange import Send, respond
 from bascule.gateway.head import read_head
 from bascule.gateway.inner_address import InnerAddress
-from bascule.gateway.intake import Gone, Intake, NotTaken
+from bascule.gateway.intake import Body, Gone, Intake, NotTaken
 from bascule.gateway.membership import Membership
+from bascule.gateway.neighbours import PATH as NEIGHBOURS
+from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.passes import Passes
+from bascule.gateway.rejection import retry_after, too_much
 from bascule.gateway.relay import BROKEN, MOVED, PASS, RELAYED, Broken, Letter, Moved, Relay, Unreachable, carried
 from bascule.gateway.routing import STREAMS, tell_of_the_end
+from bascule.store.owners import Member
 
 _log = logging.getLogger("bascule.gateway")
 
@@ -28,6 +33,8 @@ class InnerDoor:
         self._passes = passes
         self._relay = relay
         self._intake = intake
+        self.neighbours: Neighbours | None = None
+        """Whom other gateways ask on their own account."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -35,14 +42,42 @@ class InnerDoor:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         shown = headers.get(PASS.encode(), b"").decode("latin-1")
         me = self._membership.me.id
-        to = self._passes.addressee(shown)
+        asked = self.neighbours if scope["path"] == NEIGHBOURS else None
+        passes = self._passes if asked is None else asked.passes
+        to = passes.addressee(shown)
         if to and to != me:
             return await self._pass_on(scope, receive, send, shown, to)
-        principal = self._passes.take(shown, me)
+        principal = passes.take(shown, me)
         if principal is None:
             _log.warning("a request was turned away whose pass is none, was used, or is older than the clocks allow")
             return await _moved(send)
+        if asked is not None:
+            return await self._tell(asked, headers, receive, send)
         return await self._serve(principal, scope, headers, receive, send)
+
+    async def _tell(self, asked: Neighbours, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        taken = await self._body(headers, receive, send)
+        if taken is None:
+            return
+        question, bulk = taken
+        try:
+            await asked.serve(bytes(question), send)
+        finally:
+            if bulk is not None:
+                bulk.release()
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> tuple[Body, Bulk | None] | None:
+        """What was sent. None where it was not taken, and that is answered."""
+        length = headers.get(b"content-length", b"").decode("latin-1")
+        try:
+            return await self._intake.take(receive, length, Allowance())
+        except NotTaken as error:
+            await respond(send, error.status)
+        except TooMuch as error:
+            await respond(send, 429, too_much(error), retry_after(error))
+        except Gone:
+            pass
+        return None
 
     async def _serve(
         self, principal: Principal, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send
@@ -63,14 +98,19 @@ class InnerDoor:
         known = member is not None and InnerAddress.read(member.address).is_beside(own)
         if member is None or not known or RELAYED.encode() in headers:
             return await _moved(send)
-        try:
-            body = await self._intake.take(receive, headers.get(b"content-length", b"").decode("latin-1"), Allowance())
-        except NotTaken as error:
-            return await respond(send, error.status)
-        except Gone:
+        taken = await self._body(headers, receive, send)
+        if taken is None:
             return None
+        body, bulk = taken
         along = [*(carried(scope["headers"]) or []), (PASS, shown), (RELAYED, "1")]
-        letter = Letter(scope["method"], along, body)
+        try:
+            await self._carry(Letter(scope["method"], along, body, bulk, scope["path"]), member, scope, (receive, send))
+        finally:
+            if bulk is not None:
+                bulk.release()
+
+    async def _carry(self, letter: Letter, member: Member, scope: Scope, ends: tuple[Receive, Send]) -> None:
+        receive, send = ends
         try:
             with Attention(receive):
                 await self._relay.carry(letter, member, send)
@@ -82,7 +122,6 @@ class InnerDoor:
             if not error.begun:
                 return await respond(send, 502, headers=[(BROKEN.encode(), b"1")])
             await tell_of_the_end(letter, read_head(scope["headers"]), error, send)
-        return None
 
 
 async def _moved(send: Send, to: str = "") -> None:

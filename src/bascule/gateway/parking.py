@@ -64,6 +64,7 @@ class Parked:
         self._parking = parking
         self._ticket = ticket
         self._first = client
+        self._bulk = asked.bulk
         self._here: tuple[Asked, Client] | None = (asked, client)
         """The request that waits for what comes next, if its client is not away."""
         self._unanswered = True
@@ -93,6 +94,9 @@ class Parked:
     async def ask(self, method: str, params: JsonObject) -> Any:
         """The answer of the client, once it has come back with it."""
         if self._unanswered:
+            # Its client makes the same request again, and that is as large.
+            if self._bulk is not None and not self._bulk.set_aside():
+                raise NotAnswered("too many large requests wait for answers already")
             self._parking.enter(self)
         key = f"question-{self._asked}"
         self._asked += 1

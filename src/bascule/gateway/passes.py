@@ -33,8 +33,9 @@ class _Said(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Passes:
     """Written and read by all who share a secret. Each is for one principal, one reader, and one use."""
 
-    def __init__(self, secret: bytes, clock: Callable[[], float]) -> None:
+    def __init__(self, secret: bytes, clock: Callable[[], float], label: bytes = _SIGNED) -> None:
         self._secret = secret
+        self._label = label
         self._clock = clock
         self._used: dict[str, float] = {}
 
@@ -81,4 +82,4 @@ class Passes:
         return True
 
     def _mac(self, body: bytes) -> bytes:
-        return hmac.digest(self._secret, _SIGNED + body, "sha256")
+        return hmac.digest(self._secret, self._label + body, "sha256")

@@ -8,6 +8,7 @@ import aiohttp
 import msgspec
 from multidict import CIMultiDict
 
+from bascule.gateway.bulk import Bulk
 from bascule.gateway.exchange import Send
 from bascule.gateway.inner_address import InnerAddress
 from bascule.gateway.membership import Membership
@@ -70,6 +71,9 @@ class Letter(msgspec.Struct, frozen=True):
     method: str
     headers: list[tuple[str, str]]
     body: bytes | bytearray
+    bulk: Bulk | None = None
+    """What the body has of the room for large ones."""
+    path: str = PATH
 
 
 def carried(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]] | None:
@@ -121,7 +125,7 @@ class Relay:
         session, origin = self._way(address, beside=beside)
         asking = session.request(
             letter.method,
-            f"{origin}{PATH}",
+            f"{origin}{letter.path}",
             headers=CIMultiDict(letter.headers),
             data=letter.body,
             allow_redirects=False,
@@ -134,6 +138,9 @@ class Relay:
             kept = [(name, value) for name, value in answer.headers.items() if name.lower() in RETURNED]
             headers = [(name.lower().encode(), value.encode()) for name, value in kept]
             if answer.content_type == "text/event-stream":
+                if letter.bulk is not None:
+                    # The client may be asked something there, and answer through us.
+                    letter.bulk.set_aside()
                 await send({"type": "http.response.start", "status": answer.status, "headers": headers})
                 return await _pass_events(answer.content, send)
             # All of it, before any of it is passed on: else what is cut off could not be told as such.

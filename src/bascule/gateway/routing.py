@@ -1,4 +1,5 @@
-"""Where a request is served when there are several gateways: here, or where the stateful links of its principal are."""
+"""Where a request is served when there are several gateways: here, or where its principal has its stateful links, and
+where its calls of servers with a limit are counted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
@@ -17,7 +18,7 @@ from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.envelope import Asked, check_shape, read_body
 from bascule.gateway.exchange import Send, respond
 from bascule.gateway.head import Head
-from bascule.gateway.intake import Intake
+from bascule.gateway.intake import BULK, Intake
 from bascule.gateway.membership import Membership
 from bascule.gateway.passes import Passes
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
@@ -100,10 +101,13 @@ class Routing:
         headers = carried(request.scope["headers"])
         if headers is None:
             return await respond(request.send, 400, write_error(None, INVALID_REQUEST, "a header is no text"))
-        body = b""
-        if request.method == "POST":
-            body = await self._intake.take(request.receive, request.head.length, request.allowance)
-        return await self._elsewhere(request, Letter(request.method, headers, body), here)
+        return await self._elsewhere(request, await self._letter(request, headers), here)
+
+    async def _letter(self, request: Request, headers: list[tuple[str, str]]) -> Letter:
+        if request.method != "POST":
+            return Letter(request.method, headers, b"")
+        body, bulk = await self._intake.take(request.receive, request.head.length, request.allowance)
+        return Letter(request.method, headers, body, bulk)
 
     async def _hold(self, request: Request, here: Here, receive: Receive) -> None:
         if request.endures:
@@ -113,15 +117,23 @@ class Routing:
         return None
 
     async def _elsewhere(self, request: Request, letter: Letter, here: Here) -> None:
-        for pause in PAUSES:
-            await asyncio.sleep(pause)
-            owner = await self._membership.owner(request.principal)
-            if owner is None:
-                continue
-            if owner.id == self._membership.me.id:
-                return await self._hold(request, here, replayed(letter.body, request.receive))
-            if await self._carried(request, letter, owner):
-                return None
+        bulk = letter.bulk
+        try:
+            for pause in PAUSES:
+                await asyncio.sleep(pause)
+                owner = await self._membership.owner(request.principal)
+                if owner is None:
+                    continue
+                if owner.id == self._membership.me.id:
+                    receive = replayed(letter, request.receive)
+                    # Once it was read again, nobody needs it as it came.
+                    del letter
+                    return await self._hold(request, here, receive)
+                if await self._carried(request, letter, owner):
+                    return None
+        finally:
+            if bulk is not None:
+                bulk.release()
         words = "the agent session is just changing hands; try again"
         return await respond(
             request.send, 503, write_error(_id_of(letter), INTERNAL_ERROR, words), [(b"retry-after", b"1")]
@@ -166,31 +178,42 @@ def _for_as_long_as_believed(request: Request, attention: Attention) -> Generato
 
 
 def needs_owner(head: Head, servers: Servers) -> bool:
-    """Whether a request may use a link that remembers its principal. Those of the old era have sessions, which live
-    where they began."""
+    """Whether a request may use a link that remembers its principal, or a server that takes only so much of it. Those
+    of the old era have sessions, which live where they began."""
     if head.version not in NEW_VERSIONS:
         return True
-    stateful = [server for server in servers.values() if keeps_state(server)]
-    if not stateful or head.method == "server/discover":
+    if head.method == "server/discover" or not any(is_in_one_place(server) for server in servers.values()):
         return False
     if head.method != "tools/call" or not head.name:
         return True
     # A name that no server's tools can have may be that of a search over all tools.
     meant = [server for server in servers.values() if _may_be_of(head.name, server)]
-    return not meant or any(keeps_state(server) for server in meant)
+    return not meant or any(is_in_one_place(server) for server in meant)
+
+
+def is_in_one_place(server: ServerConfig) -> bool:
+    """Whether all that one principal has of it is had through one gateway."""
+    return keeps_state(server) or is_counted(server)
 
 
 def keeps_state(server: ServerConfig) -> bool:
     return not server.stateless and server.lifetime == "session"
 
 
+def is_counted(server: ServerConfig) -> bool:
+    """Whether it takes only so much in a minute. Several who count would let through as many times as much."""
+    return server.limits.per_minute is not None or server.limits.bytes_per_minute is not None
+
+
 def _may_be_of(name: str, server: ServerConfig) -> bool:
     return not server.tool_prefix or name.startswith(f"{server.tool_prefix}_")
 
 
-def replayed(body: bytes | bytearray, receive: Receive) -> Receive:
+def replayed(letter: Letter, receive: Receive) -> Receive:
     """A body that was read, as it would come; after it, what comes."""
-    rest: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+    rest: list[MutableMapping[str, Any]] = [
+        {"type": "http.request", "body": letter.body, "more_body": False, BULK: letter.bulk}
+    ]
 
     async def again() -> MutableMapping[str, Any]:
         return rest.pop() if rest else await receive()

@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -18,10 +19,14 @@ from bascule.gateway.intake import Intake
 from bascule.gateway.old_sessions import OldSessions
 from bascule.gateway.session_seal import SessionSeal
 from bascule.gateway.signs import Signs
-from bascule.gateway.web_server import BACKLOG, WebServer
+from bascule.gateway.tcp_socket import listen_at
+from bascule.gateway.web_server import WebServer
 from bascule.identity.configured import verifiers_of
 from bascule.identity.house_rules import HouseRules, is_loopback, origin_of
 from bascule.runtime.runtime import Runtime
+
+NEEDS = "httptools"
+"""Reads HTTP. It does not come with the core, which serves on stdin and stdout alone."""
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -111,19 +116,13 @@ async def serve(app: Gateway, listening: socket.socket, on_ready: Callable[[Call
 
 def listen(door: Door) -> socket.socket:
     """The socket at which it listens. Raises `ConfigError` where there can be none."""
-    family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((door.host, door.settings.port))
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
+    if find_spec(NEEDS) is None:
         raise ConfigError(
-            f"cannot listen at {door.host}:{door.settings.port}: {error.strerror}",
-            fix="stop what listens there, or choose another address with --host and --port",
-        ) from error
-    return listening
+            f"serving over HTTP needs {NEEDS}, which is not installed",
+            fix="pip install 'bascule[gateway]', or serve one client with `bascule serve --stdio`",
+        )
+    fix = "stop what listens there, or choose another address with --host and --port"
+    return listen_at(door.host, door.settings.port, named=f"{door.host}:{door.settings.port}", fix=fix)
 
 
 def _is_anywhere(host: str) -> bool:

@@ -13,12 +13,13 @@ from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import socket_in
 from bascule.gateway.inner_door import InnerDoor
 from bascule.gateway.membership import INTERVAL, Membership
+from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.passes import Passes
 from bascule.gateway.relay import Relay
 from bascule.gateway.routing import Routing
 from bascule.gateway.serving import Door, gateway_of
 from bascule.gateway.session_seal import SessionSeal
-from bascule.gateway.web_server import FAREWELL, Parting, WebServer
+from bascule.gateway.web_server import FAREWELL, WebServer
 from bascule.runtime.runtime import Runtime
 
 LINGER = 2 * INTERVAL
@@ -51,8 +52,8 @@ class Several:
         self._door = door
         self._folder = folder
         self._leaving: asyncio.Task[None] | None = None
-        self.furnish: Callable[[Gateway], None] | None = None
-        """Told the app before it serves, by whoever puts something beside its endpoint."""
+        self.furnish: Callable[[Gateway, Neighbours], None] | None = None
+        """Told the app before it serves, and who is beside it, for whoever puts something beside its endpoint."""
 
     async def serve(self, sockets: Sockets, on_ready: Callable[[Orders], None]) -> None:
         """Until it is told to stop. When `on_ready` is called, clients are being served."""
@@ -80,12 +81,14 @@ class Several:
         passes = Passes(secret, time.time)
         app = gateway_of(self._runtime, self._door, seal=SessionSeal(secret, time.time))
         app.routing = Routing(membership, relay, passes, app.intake)
+        neighbours = Neighbours(membership, relay, secret, time.time)
         if self.furnish is not None:
-            self.furnish(app)
+            self.furnish(app, neighbours)
         readiness = app.readiness
-        clients = WebServer(Parting(app, readiness), readiness)
+        clients = WebServer(app, readiness)
         door = InnerDoor(app, membership, passes, relay, app.intake)
-        within = WebServer(Parting(door, readiness), readiness)
+        door.neighbours = neighbours
+        within = WebServer(door, readiness)
 
         def leave() -> None:
             app.streams.close()

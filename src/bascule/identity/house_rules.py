@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
 
+ENDS = (tuple, list)
+"""As what web servers tell the address of a client."""
+
 MOST_REMEMBERED = 256
 """Names and addresses that are taken apart once: clients say the same few with every request."""
 
@@ -98,7 +101,7 @@ def _matches(text: str, patterns: Collection[str]) -> bool:
 
 def _is_here(client: object) -> bool:
     """Whether whoever asks is on this machine. Who cannot be told is not."""
-    return isinstance(client, tuple | list) and bool(client) and is_loopback(str(client[0]))  # pyright: ignore[reportUnknownArgumentType]
+    return isinstance(client, ENDS) and bool(client) and is_loopback(str(client[0]))  # pyright: ignore[reportUnknownArgumentType]
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)

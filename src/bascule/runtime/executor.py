@@ -76,6 +76,8 @@ class Executor:
         """Servers that are functions of this program."""
         self.wrapping: Wrapping | None = None
         self.telemetry: Telemetry | None = None
+        self.under_way: dict[Trail, tuple[Standing, AnyOperation]] | None = None
+        """Requests that have not ended yet, where somebody wants to see them."""
 
     async def carry(
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
@@ -84,6 +86,9 @@ class Executor:
         trail = Trail.of(call, standing.workspace)
         if self.telemetry is not None:
             trail.span = self.telemetry.begin()
+        under_way = self.under_way
+        if under_way is not None:
+            under_way[trail] = (standing, operation)
         # Whatever is done in the course of this call, here or in a server object, is a part of it.
         around = CURRENT.get()
         CURRENT.set(trail.changes)
@@ -104,6 +109,8 @@ class Executor:
                 trail.meter.leave()
             if self.telemetry is not None and trail.span is not None:
                 self.telemetry.leave(trail.span)
+            if under_way is not None:
+                del under_way[trail]
         self.tell(standing, operation, trail, outcome)
         return outcome
 
@@ -199,6 +206,8 @@ class Executor:
                     # Once it may have been sent, sending it again could do its work twice.
                     prepared = to_repeat(standing, operation, target, prepared, trail, (link, error))
                     await self._terms.learn(standing, error, trail)
+                    # Else what comes next would have taken the time for which its server was at it.
+                    trail.mark(("send", now()))
             finally:
                 self._links.give_back(link)
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")

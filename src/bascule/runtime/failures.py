@@ -118,13 +118,18 @@ def failure_of(
         lane=lane,
         steps=steps,
         tool_code=refused.rpc_code if refused is not None else None,
-        retriable=kind in RETRIABLE or isinstance(error, LimitReached),
+        retriable=_may_pass(error, kind),
         cause=cause,
         evidence="\n".join(filter(None, (_by_rule(error), _over_http(refused), *_to_visit(refused), error.evidence))),
         fix=error.fix or usual_fix(error, server),
         status=refused.status if refused is not None else None,
         retry_after=_retry_after(error),
     )
+
+
+def _may_pass(error: BasculeError, kind: FailureKind) -> bool:
+    # A config stays wrong until somebody corrects it.
+    return (kind in RETRIABLE and not isinstance(error, ConfigError)) or isinstance(error, LimitReached)
 
 
 def usual_fix(error: BasculeError, server: str) -> str:

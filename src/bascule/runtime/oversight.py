@@ -4,9 +4,10 @@ what waits for a person, what is to be approved."""
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 
 from bascule.catalog.approval import Proposal, proposals
 from bascule.catalog.server_listing import ServerListing
@@ -15,7 +16,7 @@ from bascule.core.errors import BasculeError, ConfigError, SandboxError, UsageEr
 from bascule.core.events import ToolsApproved
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
-from bascule.core.sensitivity import DataSensitivity
+from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.link import Link
 from bascule.policy.decide import decide
@@ -26,6 +27,7 @@ from bascule.records.log_tail import LogTail
 from bascule.records.recorder import Recorder
 from bascule.runtime.approving import approve
 from bascule.runtime.ask_desk import AskDesk, Waiting
+from bascule.runtime.executor import Executor
 from bascule.runtime.raising import Raising
 from bascule.runtime.roster import Roster
 from bascule.runtime.standing import Standing
@@ -48,6 +50,26 @@ class Foreseen:
     """The level that the operator says a call of it raises to."""
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A request that has not ended yet."""
+
+    principal: Principal
+    name: str
+    """As the caller wrote it."""
+    server: str
+    """Empty until it is known what is meant."""
+    method: str
+    lane: Lane | None
+    """None until that is decided."""
+    started: float
+    """By the clock of `perf_counter`."""
+    steps: Mapping[str, float]
+    """Those that are behind it, in seconds."""
+    waits: bool
+    """Whether it waits for a person."""
+
+
 class Oversight:
     """Of one runtime that runs. Whoever looks changes nothing by it; what is done is done by name."""
 
@@ -58,12 +80,35 @@ class Oversight:
         raising: Raising,
         desk: AskDesk,
         recorder: Recorder,
+        executor: Executor,
     ) -> None:
         self._roster = roster
         self._standings = standings
         self._raising = raising
         self.desk = desk
         self._recorder = recorder
+        self._executor = executor
+
+    # Requests
+
+    def watch_requests(self) -> None:
+        """From here on it is known which requests are under way."""
+        if self._executor.under_way is None:
+            self._executor.under_way = {}
+
+    def begun(self, least: float) -> Iterator[Begun]:
+        """Requests that have been under way for so many seconds, the oldest first."""
+        waiting = {(each.approval.principal, each.approval.name) for each in self.desk.waiting()}
+        latest = perf_counter() - least
+        for trail, (standing, operation) in (self._executor.under_way or {}).items():
+            if trail.steps.started > latest:
+                return
+            principal, name = standing.principal, trail.name
+            method = "tools/call" if operation.of_tools else "" if trail.prepared is None else trail.prepared.method
+            steps = dict(trail.steps.items())
+            lane = trail.lane if "decide" in steps else None
+            told = (principal, name, trail.server, method, lane, trail.steps.started, steps)
+            yield Begun(*told, waits=(principal, name) in waiting and "ask" not in steps)
 
     # Servers
 
@@ -171,6 +216,10 @@ class Oversight:
         self._recorder.record(ToolsApproved(server, tools, operator(by), time.time()))
         await self._roster.listings.follow_lock()
         return tools
+
+    async def look_again(self) -> None:
+        """See what others have approved."""
+        await self._roster.listings.follow_lock()
 
 
 def operator(name: str) -> str:

@@ -274,9 +274,10 @@ class Runtime:
     @property
     def oversight(self) -> Oversight:
         """What an operator sees and does here while it runs."""
-        if self._roster is None or self._raising is None:
+        if self._roster is None or self._raising is None or self._executor is None:
             raise not_running()
-        return Oversight(self._roster, self._standings, self._raising, self._asking.desk, self._recorder)
+        seen = (self._roster, self._standings, self._raising, self._asking.desk)
+        return Oversight(*seen, self._recorder, self._executor)
 
     def unready(self) -> tuple[str, ...]:
         """Why requests had better go elsewhere now: `store`, `audit`, `required-server` or `not-running`. Empty where

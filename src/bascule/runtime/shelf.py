@@ -218,7 +218,15 @@ class Shelf:
             return (await self._held_library()).prompt(name)
         except UnknownPrompt:
             # It may be new.
-            return (await self.library()).prompt(name)
+            library = await self.library()
+        try:
+            return library.prompt(name)
+        except UnknownPrompt:
+            standing = self._standing
+            failed = standing.unavailable(name, standing.candidates(name), "prompt")
+            if failed is None:
+                raise
+            raise failed from None
 
     async def _require(self, server: str, capability: str) -> None:
         """Raises where the server cannot be reached, or does not say that it has what is wanted of it."""

@@ -14,6 +14,7 @@ from bascule.config.model import ServerConfig
 from bascule.core.ear import EAR
 from bascule.core.errors import (
     BasculeError,
+    ConfigError,
     ConnectFailed,
     ConnectionLost,
     LoginNeeded,
@@ -117,7 +118,7 @@ class Standing:
 
     async def resolve(self, name: str) -> Entry:
         """Find a tool, first linking to the servers it could belong to."""
-        candidates = self._candidates(name)
+        candidates = self.candidates(name)
         roster = self.roster
         waiting = [server for server in candidates if not roster.has_listed(self.principal, server)]
         await asyncio.gather(*(roster.settle(self.principal, server) for server in waiting))
@@ -125,7 +126,7 @@ class Standing:
         try:
             entry = self.toolbox.resolve(name)
         except UnknownTool as unknown:
-            raise self._removed(name) or self._unavailable(name, candidates) or unknown from None
+            raise self._removed(name) or self.unavailable(name, candidates) or unknown from None
         self.known(name)
         if entry.spec.status is ToolStatus.EXPOSED:
             # Another one is looked up every time: somebody may approve it meanwhile.
@@ -272,20 +273,21 @@ class Standing:
         server = self.roster.listings.remover_of(self.principal, name)
         return self.toolbox.removed(name, server) if server is not None else None
 
-    def _candidates(self, name: str) -> list[str]:
-        """Servers whose tools could have this name: an exposed name starts with its server's prefix. This is a hint of
-        whom to ask first; which tool a name means is read from the table alone."""
+    def candidates(self, name: str) -> list[str]:
+        """Servers whose tools or prompts could have this name: an exposed name starts with its server's prefix. This is
+        a hint of whom to ask first; which tool a name means is read from the table alone."""
         servers = self.roster.servers.values()
         return [s.name for s in servers if not s.tool_prefix or name.startswith(f"{s.tool_prefix}_")]
 
-    def _unavailable(self, name: str, candidates: list[str]) -> BasculeError | None:
-        """Why a tool may be missing that is not unknown: a server that could have it cannot be used."""
-        for server in candidates:
+    def unavailable(self, name: str, servers: list[str], what: str = "tool") -> BasculeError | None:
+        """Why something may be missing that is not unknown: a server that could have it cannot be used."""
+        for server in servers:
             error = self.roster.error_of(self.principal, server)
             if error is not None:
-                if isinstance(error, Refused):
+                # What is wrong with its entry in the config has nothing to do with what was asked for.
+                if isinstance(error, Refused | ConfigError):
                     return error.with_traceback(None)
-                message = f"{name} may be a tool of server {server!r}, which cannot be used: {error.message}"
+                message = f"{name} may be a {what} of server {server!r}, which cannot be used: {error.message}"
                 kind = next((kind for kind in _TOLD_AS_THEY_ARE if isinstance(error, kind)), ConnectFailed)
                 return kind(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
         return None

@@ -1,5 +1,7 @@
 """The terms on which a request may be sent and its outcome be seen: the rules, a person's word, what it raises."""
 
+from time import perf_counter as now
+
 import msgspec
 
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused
@@ -93,7 +95,10 @@ class Terms:
         if isinstance(verdict, Ask):
             # What is shown is what will be sent. The caller's own may be other ones by now.
             arguments = msgspec.json.decode(prepared.params["arguments"])
-            await self._asking.agree(verdict, (facts.name, *_parts(facts)), standing.principal, arguments)
+            try:
+                await self._asking.agree(verdict, (facts.name, *_parts(facts)), standing.principal, arguments)
+            finally:
+                trail.mark(("ask", now()))
             trail.agreed = True
             return facts.lane, True
         if isinstance(verdict, Refusal):

@@ -29,7 +29,7 @@ _log = logging.getLogger("bascule.native")
 GRACE = 1.0
 """Seconds that a wrapper has to end in once it is told to. What it asked for has ended by then in any case."""
 
-BEFORE = ("resolve", "validate", "decide", "lease")
+BEFORE = ("resolve", "validate", "ask", "decide", "lease")
 """The steps of a call before it is sent."""
 
 Carry = Callable[[Standing, Any, ToolCall], Awaitable[Outcome]]

@@ -16,7 +16,7 @@ import msgspec
 from bascule.config.flaws import header_flaws
 from bascule.config.model import ServerConfig
 from bascule.core.errors import ConnectFailed, LoginNeeded, SandboxError
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.jsonvalue import JsonObject, is_array, is_object
 from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.request import Permit
@@ -100,7 +100,9 @@ class PrintedHeaders:
             said = await heard(self._command, WITHIN)
         except SandboxError as error:
             self._mask.error(error)
-            raise self._failed(error.message, error.evidence, error.fix) from error
+            # The remedy is of programs that a config names, and names the key of another one.
+            fix = error.fix.replace("`command`", "`headers_command`")
+            raise self._failed(error.message, error.evidence, fix) from error
         printed = _read(said.out)
         # Before anything is told: the program may repeat in an error what it has printed.
         self._mask.learn(*_texts(printed))
@@ -175,8 +177,12 @@ def _read(out: bytes) -> JsonObject | None:
     return dict(read) if is_object(read) else None
 
 
-def _texts(printed: JsonObject | None) -> list[str]:
-    return [value for value in (printed or {}).values() if isinstance(value, str)]
+def _texts(printed: Any) -> list[str]:
+    """However deep they lie: what is no header may be a secret all the same."""
+    if is_object(printed) or is_array(printed):
+        parts = printed.values() if is_object(printed) else printed
+        return [text for part in parts for text in _texts(part)]
+    return [printed] if isinstance(printed, str) else []
 
 
 def _no_headers(out: bytes) -> str:

@@ -90,6 +90,8 @@ class Outbox:
                 continue
             message.sent = True
             leaving.append(message.data)
+            # Whoever waits for the reply holds the message, and its bytes are of no use to anybody any more.
+            message.data = b""
         if leaving:
             self._write(leaving[0] if len(leaving) == 1 else b"".join(leaving))
             if self.paused:

@@ -39,8 +39,12 @@ async def a_server_asks_first(folder: Path) -> str:
 
 @raises("BSC-716")
 async def bodies_are_begun_and_never_ended(folder: Path) -> str:
-    begun = {"Content-Length": str(8 * MiB), "Accept": "application/json, text/event-stream"}
-    async with AsyncExitStack() as stack, serving(obeying(folder / "log")) as gateway:
+    begun = {
+        "Content-Length": str(8 * MiB),
+        "Accept": "application/json, text/event-stream",
+        "Authorization": bearer("ada"),
+    }
+    async with AsyncExitStack() as stack, serving(obeying(folder / "log"), auth=AUTH) as gateway:
         lines = [await stack.enter_async_context(line_to(gateway.port)) for _ in range(3)]
         asking = [asyncio.create_task(line.send(b"{", begun)) for line in lines]
         done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)

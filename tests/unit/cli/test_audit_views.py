@@ -1,5 +1,7 @@
 """The log as it is shown."""
 
+from typing import Any
+
 import pytest
 
 from bascule.cli.audit_views import check_shape, check_text, entry_shape, show_table
@@ -87,7 +89,7 @@ def test_an_anchor_that_was_given_has_no_time():
 
 
 def test_the_shape_of_a_check():
-    shape = check_shape(AuditCheck((GOOD, BAD), (), 1))
+    shape: Any = check_shape(AuditCheck((GOOD, BAD), (), 1))
 
     assert (shape["ok"], shape["elsewhere"], shape["damage"]) == (False, 1, [])
     good, bad = shape["writers"]

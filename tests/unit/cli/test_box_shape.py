@@ -18,7 +18,7 @@ def told(path: Path, **more: Any) -> dict[str, Any]:
     server = ServerConfig("files", StdioTransport(sys.executable, ("-V", str(path))), **more)
     shape = box_shape(server, BOXING, {"PATH": "/usr/bin:/bin", "HOME": "/root"})
     assert shape is not None
-    return shape
+    return {**shape}
 
 
 def test_the_paths_that_a_command_names_are_told_with_the_reason(tmp_path: Path):

@@ -69,7 +69,7 @@ async def test_all_is_well_with_a_good_server(tmp_path: Path):
     ran = await bascule(tmp_path, "doctor", "--json")
     assert (ran.code, ran.json["ok"]) == (0, True)
     levels = ["disk", "state", "level key", "levels", "runtimes", "audit", "sandbox"]
-    subjects = ["config", *levels, "server echo", "footing echo", "lock", "processes", "gateway"]
+    subjects = ["config", *levels, "server echo", "footing echo", "lock", "processes", "gateway", "dashboard"]
     assert [check["subject"] for check in ran.json["checks"]] == subjects
     assert "all is well" in (await bascule(tmp_path, "doctor")).out
 
@@ -181,5 +181,5 @@ async def test_levels_that_cannot_be_read_leave_out_what_depends_on_them(tmp_pat
     assert ran.code == 3
     told = [(check["subject"], check["status"]) for check in ran.json["checks"]]
     kept = [("disk", "ok"), ("state", "ok"), ("level key", "fail"), ("levels", "fail"), ("audit", "ok")]
-    assert told == [("config", "ok"), *kept, ("gateway", "ok")]
+    assert told == [("config", "ok"), *kept, ("gateway", "ok"), ("dashboard", "ok")]
     assert ran.json["checks"][3]["evidence"] == "mode 0644"

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def runtime() -> Runtime:
 
 async def test_a_tool_is_shown_with_its_schema_digest_and_signature():
     async with fail_after(20), runtime() as running:
-        shape = await known_of(running.session("a", "b"), "echo_echo")
+        shape: Any = await known_of(running.session("a", "b"), "echo_echo")
     assert shape["signature"] == "echo(message: string)"
     assert shape["input_schema"]["required"] == ["message"]
     assert shape["digest"].startswith("sha256:")
@@ -42,7 +43,7 @@ async def test_a_tool_is_shown_with_its_schema_digest_and_signature():
 async def test_a_server_is_shown_with_its_era_and_tools_and_nobody_else_is_started():
     async with fail_after(20), runtime() as running:
         session = running.session("a", "b")
-        shape = await known_of(session, "echo")
+        shape: Any = await known_of(session, "echo")
         assert {report.name: report.state for report in session.servers()}["bad"] is LinkState.CONFIGURED
     assert (shape["state"], shape["era"]) == ("ready", "2026-07-28")
     assert [tool["name"] for tool in shape["tools"]] == ["echo_echo"]
@@ -51,7 +52,7 @@ async def test_a_server_is_shown_with_its_era_and_tools_and_nobody_else_is_start
 async def test_a_server_that_fails_is_shown_with_its_error():
     async with fail_after(20), runtime() as running:
         session = running.session("a", "b")
-        shape = await known_of(session, "bad")
+        shape: Any = await known_of(session, "bad")
         assert shape == await known_of(session, "bad")
     assert shape["state"] == "failed"
     assert shape["error"]["code"] == "BSC-410"
@@ -122,7 +123,7 @@ def test_a_twin_behind_an_address_and_a_vouched_server_are_told_apart():
     plain = ServerConfig(name="files", transport=StdioTransport("files"))
     assert word_shape(plain, boxed=False)["footing"] == "loose"
     assert word_shape(plain, boxed=False)["twin"] is None
-    boxed = word_shape(plain, boxed=True)
+    boxed: Any = word_shape(plain, boxed=True)
     assert (boxed["footing"], boxed["twin"]["by"]) == ("confined", "probed")
 
 
@@ -133,7 +134,8 @@ async def test_functions_of_a_program_are_shown_like_the_tools_of_any_server():
 
     async with fail_after(20), Runtime.from_servers({"own": [tool("read")(add)]}) as runtime:
         session = runtime.session("alice", "s-1")
-        server, one = await known_of(session, "own"), await known_of(session, "own_add")
+        server: Any = await known_of(session, "own")
+        one: Any = await known_of(session, "own_add")
 
     assert (server["transport"], server["state"], server["footing"]) == ("native", "ready", "native")
     assert server["permissions"] == {"add": ["read"]}

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from bascule.catalog.library import Library
 from bascule.catalog.offers import ServerOffers
-from bascule.cli.offers import offers_shape, wanted
+from bascule.cli.offers import add_offers, wanted
+from bascule.cli.shapes.listings import ListShape
 from bascule.core.resource import ResourceSpec
 from support.command import bascule, configured
 from support.offers import command_of, offering
@@ -20,8 +21,11 @@ def test_only_what_was_asked_for_is_wanted():
 
 def test_a_resource_has_its_documented_shape():
     spec = ResourceSpec("notes", "resource", "sha256:0", uri="a://1", name="one", size=3)
-    shape = offers_shape(Library([ServerOffers("notes", {"a://1": spec}, problems=("odd",))]), BOTH)
+    shape: ListShape = {"servers": [], "tools": []}
+    add_offers(shape, Library([ServerOffers("notes", {"a://1": spec}, problems=("odd",))]), BOTH)
     assert shape == {
+        "servers": [],
+        "tools": [],
         "problems": ["notes: odd"],
         "resources": [
             {

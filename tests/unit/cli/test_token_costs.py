@@ -44,7 +44,7 @@ def test_what_agents_are_not_shown_costs_them_nothing():
 
 
 def test_the_json_shape_gets_fields_and_loses_none():
-    shape: dict[str, Any] = {
+    shape: Any = {
         "servers": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
         "tools": [{"server": spec.key.server, "tool": spec.key.tool} for spec in SPECS],
     }

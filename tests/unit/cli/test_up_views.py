@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from bascule.cli.up_rows import Row
-from bascule.cli.up_views import JsonView, LineView, TableView, clock, table_of, told_shape, told_text, view_for
+from bascule.cli.up_views import JsonView, LineView, TableView, clock, drawn, table_of, told_shape, told_text, view_for
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected
 
@@ -150,7 +151,7 @@ def test_lines_tell_of_edits_and_of_the_end(capsys: pytest.CaptureFixture[str]):
     assert [line.split()[1] for line in told[2:]] == ["stopping", "stopped"]
 
 
-def drawn(*rows: Row) -> list[str]:
+def table(*rows: Row) -> list[str]:
     console = Console(file=io.StringIO(), width=120)
     console.print(table_of(rows))
     assert isinstance(console.file, io.StringIO)
@@ -158,7 +159,7 @@ def drawn(*rows: Row) -> list[str]:
 
 
 def test_the_table_has_a_row_for_each_server_and_takes_words_as_they_are():
-    head, work, other = drawn(READY, Row("other", "http", "failed", "no [red]way[/red]\x1b[2J", None, 0, 0))
+    head, work, other = table(READY, Row("other", "http", "failed", "no [red]way[/red]\x1b[2J", None, 0, 0))
 
     assert head.split() == ["server", "transport", "state", "tools", "era", "since", "restarts", "reason"]
     assert work.split() == ["work", "stdio", "ready", "3", "2026-07-28", clock(0.0), "1"]
@@ -191,3 +192,18 @@ def test_people_at_a_terminal_get_the_table(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert isinstance(view_for(as_json=False), TableView)
     assert isinstance(view_for(as_json=True), JsonView)
+
+
+def test_on_a_narrow_terminal_each_stands_with_its_whole_name_and_its_reason_beneath():
+    rows = [
+        Row("a-rather-long-server-name", "stdio", "ready", "", "2026-07-28", 3, 0),
+        Row("dies", "stdio", "failed", "the server exited with code 1, and said nothing", None, 0, 0),
+    ]
+    out = io.StringIO()
+    Console(width=40, file=out).print(drawn(rows, 40))
+
+    assert out.getvalue().splitlines() == [
+        *("a-rather-long-server-name", "    ready  3 tools", "dies  failed  0 tools"),
+        *("    the server exited with code 1, and", "    said nothing"),
+    ]
+    assert isinstance(drawn(rows, 200), Table)

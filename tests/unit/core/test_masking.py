@@ -3,7 +3,7 @@
 import pytest
 
 from bascule.core.errors import ConnectFailed, PeerRefused
-from bascule.core.masking import MOST_LEARNED, Mask
+from bascule.core.masking import Mask
 from bascule.core.outcome import FailureKind, ToolFailure
 
 TOKEN = "ghx-0123456789abcdef"
@@ -34,10 +34,13 @@ def test_every_text_of_a_value_is_masked_keys_too():
 
 def test_an_error_is_told_without_the_secret_in_any_of_its_parts():
     error = PeerRefused(f"bad {TOKEN}", rpc_code=1, data={"token": TOKEN})
-    error.evidence = error.cause = f"saw {TOKEN}"
+    error.evidence = error.cause = error.fix = error.where = f"saw {TOKEN}"
     masked = Mask([TOKEN]).error(error)
     assert masked is error
-    assert TOKEN not in f"{masked} {masked.message} {masked.evidence} {masked.cause} {error.data} {masked!r}"
+    assert (
+        TOKEN
+        not in f"{masked} {masked.message} {masked.evidence} {masked.cause} {error.data} {masked!r} {masked.fix} {masked.where}"
+    )
 
 
 def test_a_tools_own_error_is_told_without_the_secret():
@@ -60,15 +63,24 @@ def test_a_secret_learned_later_is_hidden_from_then_on():
     assert mask.error(ConnectFailed("bad an-access-token")).message == "bad ***"
 
 
-def test_the_oldest_learned_are_forgotten_and_the_configured_never():
+def test_what_one_user_was_given_is_hidden_after_a_thousand_others_have_logged_in():
     mask = Mask([TOKEN])
-    for number in range(MOST_LEARNED + 1):
-        mask.learn(f"token-number-{number}-")
-    assert mask.text("token-number-0-") == "token-number-0-"
-    assert mask.text(f"{TOKEN} token-number-{MOST_LEARNED}- token-number-1-") == "*** *** ***"
+    for number in range(1000):
+        mask.learn(f"Bearer token-of-user-{number}-")
+
+    for number in range(1000):
+        assert mask.text(f"user {number}: token-of-user-{number}- is bad") == f"user {number}: *** is bad"
+    assert mask.text(f"{TOKEN} token-of-user-0- token-of-user-999-") == "*** *** ***"
 
 
-def test_what_another_mask_hid_is_hidden_as_long_as_the_next_one_lasts():
+def test_secrets_that_overlap_leave_nothing_of_either():
+    mask = Mask(["one-secret-and"])
+    mask.learn("and-another-one")
+
+    assert mask.text("<one-secret-and-another-one>") == "<***>"
+
+
+def test_what_another_mask_hid_is_hidden_by_all_that_come_after_it():
     first, second, third = Mask(["first-secret"]), Mask(["second-secret"]), Mask(["third-secret"])
     first.learn("learned-secret")
     second.succeed(first)
@@ -77,7 +89,9 @@ def test_what_another_mask_hid_is_hidden_as_long_as_the_next_one_lasts():
     assert second.text("first-secret learned-secret second-secret") == "*** *** ***"
     second.learn("learned-later")
     assert second.text("first-secret learned-later") == "*** ***"
-    assert third.text("first-secret second-secret third-secret") == "first-secret *** ***"
+    assert third.text("first-secret second-secret third-secret") == "*** *** ***"
+    first.learn("learned-by-the-first-while-it-ends")
+    assert third.text("learned-later learned-by-the-first-while-it-ends") == "*** ***"
 
 
 def test_a_code_of_the_tool_that_holds_a_secret_is_told_without_it():

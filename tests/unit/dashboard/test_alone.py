@@ -16,10 +16,10 @@ def test_where_the_port_is_taken_it_is_another_one():
 
 async def test_it_is_served_while_its_block_lasts():
     async with shown(*office()) as found, aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
-        async with alone(found.runtime, found.feed, 0, "only a part") as address:
+        async with alone(found.runtime, found.feed, 0) as address:
             async with http.get(address.opening) as answer:
                 assert answer.status == 200
-                assert "only a part" in await answer.text()
+                assert "notes" in await answer.text()
             async with http.get(address.plain, headers={"host": "evil.example"}) as answer:
                 assert answer.status == 421
             watching = await http.get(f"{address.plain}/events")

@@ -1,17 +1,10 @@
-"""Which calls are on a page, and what a number in an address is."""
+"""Which calls are on a page."""
 
 import pytest
 
-from bascule.dashboard.pages import number, side_by_side
+from bascule.dashboard.pages import side_by_side
 from bascule.dashboard.waterfall import WIDTH
 from support.dashboards import many_calls, office, shown
-
-
-@pytest.mark.parametrize(
-    ("text", "found"), [("12", 12), ("", None), ("-1", None), ("1e3", None), ("٣", None), ("9" * 30, None)]
-)
-def test_a_number_is_of_digits(text: str, found: int | None):
-    assert number(text) == found
 
 
 async def test_the_longest_call_of_a_page_has_the_longest_bar():

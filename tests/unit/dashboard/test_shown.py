@@ -3,7 +3,7 @@
 import pytest
 from markupsafe import Markup
 
-from bascule.dashboard.shapes import Drift
+from bascule.dashboard.server_shapes import Drift
 from bascule.dashboard.shown import (
     LONGEST_TEXT,
     clock,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bascule.dashboard.shapes import CallRow, StepView
-from bascule.dashboard.waterfall import LEAST, WIDTH, alone, placed, waterfall
+from bascule.dashboard.shapes import CallRow, StepView, UnderWay
+from bascule.dashboard.waterfall import LEAST, WIDTH, alone, growing, placed, waterfall
 
 
 def call(began: float, seconds: float, **steps: float) -> CallRow:
@@ -12,7 +12,21 @@ def call(began: float, seconds: float, **steps: float) -> CallRow:
         views.append(StepView(name, at, took))
         at += took
     return CallRow(
-        *(1, began, seconds, "id", "alice", "s-1", "notes_search", "notes", "tools/call", "open", "ok", "", ""),
+        *(
+            "f-1",
+            began + seconds,
+            seconds,
+            "id",
+            "alice",
+            "s-1",
+            "notes_search",
+            "notes",
+            "tools/call",
+            "open",
+            "ok",
+            "",
+            "",
+        ),
         steps=tuple(views),
     )
 
@@ -62,3 +76,13 @@ def test_a_longer_duration_is_further_along():
     places = [placed(value, 10.0) for value in (None, 0.001, 0.1, 10.0)]
     assert places == sorted(places)
     assert (places[0], places[-1]) == (0.0, WIDTH)
+
+
+def test_a_request_that_has_not_ended_has_twice_the_room_once_it_has_filled_it():
+    def at(seconds: float) -> list[tuple[str, float, float]]:
+        steps = (StepView("lease", 0.0, 1.0), StepView("send", 1.0, seconds - 1.0))
+        who = ("id", "alice", "s-1", "notes_search", "notes", "tools/call", "open", "send")
+        return [(bar.step, bar.x, bar.width) for bar in growing(UnderWay("1", 0.0, seconds, *who, steps))]
+
+    assert at(6.0) == [("lease", 0.0, 100.0), ("send", 100.0, 500.0)]
+    assert at(16.0) == [("lease", 0.0, 50.0), ("send", 50.0, 750.0)]

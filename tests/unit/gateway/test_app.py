@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from bascule.core.outcome import FailureKind
-from bascule.gateway import allowance, strangers
+from bascule.gateway import allowance, steady, strangers
 from support.gateways import AUTH, Served, ask, introduced, line_to, serving
 from support.kit_http import NEW, OLD, Line, bearer
 from support.runtime import TIMEOUTS, Events, a_tool, bad, calls_in, obeying
@@ -311,3 +312,28 @@ async def test_what_is_no_request_over_http_is_closed(served: Served):
         }
         answer = await line.send(headers=upgrade, ask="GET /mcp HTTP/1.1")
     assert answer.status in {403, 405}
+
+
+@pytest.mark.parametrize("new", [True, False])
+async def test_a_silent_call_says_in_time_that_it_goes_on(log: Path, new: bool, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(steady, "KEEP_ALIVE", 0.1)
+    async with serving(obeying(log)) as gateway, line_to(gateway.port) as line:
+        session = None if new else await introduced(line)
+        slow = {"name": "work_act", "arguments": {"sleep": 0.5}}
+        answer = await ask(line, "tools/call", slow, new=new, Mcp_Session_Id=session)
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
+        assert answer.body.startswith(steady.COMMENT)
+        assert json.loads(answer.text) == {"sleep": 0.5}
+        plain = await ask(line, "tools/call", slow, new=new, Mcp_Session_Id=session, Accept="application/json")
+        assert plain.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_the_official_client_takes_a_call_that_was_silent_for_long(
+    log: Path, mode: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(steady, "KEEP_ALIVE", 0.1)
+    async with serving(obeying(log)) as gateway, Client(f"http://127.0.0.1:{gateway.port}/mcp", mode=mode) as client:
+        async with fail_after(30, "a slow call"):
+            result = await client.call_tool("work_act", {"sleep": 0.5})
+        assert not result.is_error

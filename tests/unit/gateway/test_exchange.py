@@ -7,13 +7,18 @@ from typing import Any
 import pytest
 
 from bascule.core.principal import Principal
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.attention import Attention
+from bascule.gateway.bulk import Room
 from bascule.gateway.envelope import Asked
 from bascule.gateway.exchange import Exchange, respond
 from bascule.gateway.old_sessions import OldSession
+from bascule.gateway.steady import COMMENT
 from bascule.wire.jsonrpc import Message
 from bascule.wire.stamp import CAPABILITIES_KEY
+from support.virtual_time import in_virtual_time
+from support.waiting import fail_after
 
 
 async def test_an_answer_tells_its_length_and_its_kind():
@@ -138,3 +143,62 @@ async def test_a_client_that_is_let_go_hears_no_more():
     assert start["status"] == 200
     assert json.loads(body["body"])["result"] == {"resultType": "input_required"}
     exchange.give_up()
+
+
+async def test_a_large_request_whose_client_is_asked_makes_room_for_the_answer():
+    room, who, began = Room(10, 10), Allowance(), session()
+    held = await room.enter(10, who)
+    exchange = Exchange(Wire(), Asked("tools/call", {}, 1, bulk=held), streams=True, session=began)
+    asking = asyncio.ensure_future(exchange.ask("elicitation/create", {}))
+    await asyncio.sleep(0)
+    async with fail_after(10, "room for the answer"):
+        (await room.enter(10, who)).release()
+    (answer,) = began.asked.values()
+    answer.set_result(Message(id="x", result={}))
+    assert await asking == {}
+
+
+class Slow:
+    """Who answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+
+    async def serve(self, asked: Asked, client: object = None) -> dict[str, Any]:
+        await self.go.wait()
+        return {"done": True}
+
+
+async def waiting() -> dict[str, Any]:
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError
+
+
+def silent_for(seconds: float, *, new: bool, streams: bool) -> list[dict[str, Any]]:
+    async def silence() -> list[dict[str, Any]]:
+        wire, slow = Wire(), Slow()
+        exchange = Exchange(wire, Asked("tools/call", {}, 1, new=new), streams=streams)
+        serving = asyncio.ensure_future(exchange.serve(slow, Attention(waiting)))
+        await asyncio.sleep(seconds)
+        slow.go.set()
+        await serving
+        await asyncio.sleep(60)
+        return wire.events
+
+    return in_virtual_time(silence())
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_call_that_is_silent_for_long_is_answered_by_a_stream_that_says_it_is_still_there(new: bool):
+    start, *parts, last = silent_for(50, new=new, streams=True)
+    assert dict(start["headers"])[b"content-type"] == b"text/event-stream"
+    assert [part["body"] for part in parts] == [COMMENT] * 3
+    assert last["body"].startswith(b"event: message")
+    assert not last["more_body"]
+
+
+@pytest.mark.parametrize(("seconds", "streams"), [(14, True), (50, False)])
+def test_one_that_is_not_or_whose_client_takes_no_stream_is_answered_as_ever(seconds: float, streams: bool):
+    start, body = silent_for(seconds, new=True, streams=streams)
+    assert dict(start["headers"])[b"content-type"] == b"application/json"
+    assert json.loads(body["body"])["result"] == {"done": True}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bascule.gateway import hall, web_server
+from bascule.gateway import hall, outflow, web_server
 from bascule.gateway import http_connection as connection
-from bascule.gateway.http_connection import Connection
+from bascule.gateway.outflow import Outflow
 from support.gateways import Served, ask, line_to
 from support.gateways import serving as gateway_serving
 from support.raw_http import raw_to, request
@@ -152,7 +152,7 @@ async def test_a_short_one_is_thrown_away_and_the_connection_goes_on(served: Ser
 
 
 async def test_who_does_not_read_is_hung_up_on(served: Served, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connection, "READ_WITHIN", SOON)
+    monkeypatch.setattr(outflow, "READ_WITHIN", SOON)
     async with raw_to(served.port) as client:
         client.stop_reading()
         client.send(request(served.port, text="x" * 7_000_000))
@@ -163,15 +163,15 @@ async def test_who_does_not_read_is_hung_up_on(served: Served, monkeypatch: pyte
 async def test_who_reads_slowly_but_reads_gets_all_of_it(served: Served, monkeypatch: pytest.MonkeyPatch):
     looks: list[int] = []
 
-    look = Connection._look_at_reader  # pyright: ignore[reportPrivateUsage]
+    look = Outflow.look
 
-    def noted(self: Connection, before: int) -> None:
+    def noted(self: Outflow, before: int) -> None:
         looks.append(before)
         look(self, before)
 
-    monkeypatch.setattr(connection, "READ_WITHIN", 0.01)
-    monkeypatch.setattr(connection, "SLOWEST_READ", 0)
-    monkeypatch.setattr(Connection, "_look_at_reader", noted)
+    monkeypatch.setattr(outflow, "READ_WITHIN", 0.01)
+    monkeypatch.setattr(outflow, "SLOWEST_READ", 0)
+    monkeypatch.setattr(Outflow, "look", noted)
     async with raw_to(served.port) as client:
         client.stop_reading()
         client.send(request(served.port, head=b"Connection: close\r\n", text="x" * 7_000_000))

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from bascule.gateway.allowance import Allowance, TooMuch
-from bascule.gateway.intake import SMALL, Gone, Intake, NotTaken
+from bascule.gateway.allowance import Allowance
+from bascule.gateway.bulk import SMALL
+from bascule.gateway.intake import BULK, Gone, Intake, NotTaken
 from support.waiting import fail_after
 
 MiB = 1 << 20
@@ -40,11 +41,19 @@ class Dripping:
         return {"type": "http.request", "body": piece, "more_body": bool(self._events)}
 
 
+async def taken(intake: Intake, receive: Callable[[], Awaitable[dict[str, Any]]], length: str, who: Allowance) -> bytes:
+    """The body of a request that is answered at once."""
+    body, bulk = await intake.take(receive, length, who)
+    if bulk is not None:
+        bulk.release()
+    return bytes(body)
+
+
 @pytest.mark.parametrize("pieces", [(b"",), (b"abc",), (b"a", b"b", b"c"), (b"a" * SMALL, b"b" * SMALL)])
 async def test_a_body_comes_whole_however_it_is_cut(pieces: tuple[bytes, ...]):
     body = b"".join(pieces)
-    assert await Intake(MiB).take(sent(*pieces), str(len(body)), Allowance()) == body
-    assert await Intake(MiB).take(sent(*pieces), "", Allowance()) == body
+    assert await taken(Intake(MiB), sent(*pieces), str(len(body)), Allowance()) == body
+    assert await taken(Intake(MiB), sent(*pieces), "", Allowance()) == body
 
 
 @pytest.mark.parametrize("length", ["11", "99999999999999999", "", "-1", "abc", "9" * 30])
@@ -53,6 +62,15 @@ async def test_one_that_is_too_long_is_not_taken_whatever_it_announces(length: s
         with pytest.raises(NotTaken) as caught:
             await Intake(10).take(sent(*pieces), length, Allowance())
         assert caught.value.status == 413
+
+
+async def test_a_large_one_that_is_too_long_is_not_taken_either_and_has_nothing_of_the_room():
+    intake, who = Intake(MiB, room=MiB), Allowance()
+    for pieces in ((b"x" * (MiB + 1),), (b"x" * MiB, b"x")):
+        for length in ("", str(MiB)):
+            with pytest.raises(NotTaken):
+                await intake.take(sent(*pieces), length, who)
+            assert who.held == 0
 
 
 async def test_of_one_that_announces_too_much_not_a_byte_is_read():
@@ -65,56 +83,53 @@ async def test_of_one_that_announces_too_much_not_a_byte_is_read():
 
 @pytest.mark.parametrize("pieces", [(), (b"a",), (b"a" * SMALL, b"b")])
 async def test_a_client_that_hangs_up_has_sent_nothing(pieces: tuple[bytes, ...]):
-    intake = Intake(MiB)
+    intake, who = Intake(MiB), Allowance()
     with pytest.raises(Gone):
-        await intake.take(sent(*pieces, whole=False), str(MiB), Allowance())
-    assert await intake.take(sent(b"a", b"b"), str(MiB), Allowance()) == b"ab"
+        await intake.take(sent(*pieces, whole=False), str(MiB), who)
+    assert who.held == 0
+    assert await taken(intake, sent(b"a", b"b"), str(MiB), who) == b"ab"
 
 
-async def test_large_ones_wait_until_there_is_room_and_small_ones_do_not():
+@pytest.mark.parametrize("pieces", [(b"x" * MiB,), (b"x" * SMALL, b"x" * (MiB - SMALL))])
+@pytest.mark.parametrize("length", [str(MiB), ""])
+async def test_a_large_one_has_of_the_room_what_it_is_long_until_it_is_answered(pieces: tuple[bytes, ...], length: str):
+    intake, who = Intake(2 * MiB, room=4 * MiB), Allowance()
+    body, bulk = await intake.take(sent(*pieces), length, who)
+    assert bulk is not None
+    assert who.held == len(body) == MiB
+    bulk.release()
+    assert who.held == 0
+
+
+async def test_a_small_one_that_did_not_say_how_long_it_is_has_nothing_of_the_room():
+    intake, who = Intake(MiB), Allowance()
+    assert await intake.take(sent(b"a", b"b"), "", who) == (b"ab", None)
+    assert who.held == 0
+
+
+async def test_large_ones_wait_until_those_before_were_answered_and_small_ones_do_not():
     intake = Intake(MiB, room=MiB)
-    first, second = Dripping(MiB), Dripping(MiB)
+    first, second = sent(b"x", b"y" * (MiB - 1)), Dripping(MiB)
+    second.go.set()
     async with fail_after(10, "two large bodies"):
-        reading = [asyncio.ensure_future(intake.take(body, str(MiB), Allowance())) for body in (first, second)]
-        await first.started.wait()
+        body, bulk = await intake.take(first, str(MiB), Allowance())
+        waiting = asyncio.ensure_future(taken(intake, second, str(MiB), Allowance()))
         for _ in range(10):
             await asyncio.sleep(0)
         assert not second.started.is_set()
-        assert await intake.take(sent(b"a", b"b"), "2", Allowance()) == b"ab"
-        second.go.set()
-        first.go.set()
-        bodies = await asyncio.gather(*reading)
-    assert [len(body) for body in bodies] == [MiB, MiB]
+        assert await taken(intake, sent(b"a", b"b"), "2", Allowance()) == b"ab"
+        assert bulk is not None
+        bulk.release()
+        assert len(body) == len(await waiting) == MiB
 
 
-async def test_who_gives_up_waiting_for_room_takes_none():
-    intake = Intake(MiB, room=MiB)
-    holding, waiting, after = Dripping(MiB), Dripping(MiB), Dripping(MiB)
-    async with fail_after(10, "three large bodies"):
-        reading = asyncio.ensure_future(intake.take(holding, str(MiB), Allowance()))
-        given_up = asyncio.ensure_future(intake.take(waiting, str(MiB), Allowance()))
-        last = asyncio.ensure_future(intake.take(after, str(MiB), Allowance()))
-        await holding.started.wait()
-        given_up.cancel()
-        await asyncio.wait((given_up,))
-        after.go.set()
-        holding.go.set()
-        assert len(await reading) == MiB
-        assert len(await last) == MiB
+async def test_one_that_was_read_before_is_not_counted_twice():
+    intake, who = Intake(MiB, room=MiB), Allowance()
+    body, bulk = await intake.take(sent(b"x" * MiB), str(MiB), who)
 
+    async def again() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False, BULK: bulk}
 
-async def test_one_principal_has_a_share_of_the_room_and_no_more():
-    intake, greedy = Intake(MiB, room=8 * MiB), Allowance()
-    held = [Dripping(MiB), Dripping(MiB)]
-    async with fail_after(10, "three large bodies"):
-        reading = [asyncio.ensure_future(intake.take(body, str(MiB), greedy)) for body in held]
-        for body in held:
-            await body.started.wait()
-        with pytest.raises(TooMuch):
-            await intake.take(sent(b"a", b"b"), str(MiB), greedy)
-        assert await intake.take(sent(b"a", b"b"), "2", greedy) == b"ab"
-        assert await intake.take(sent(b"a", b"b"), str(MiB), Allowance()) == b"ab"
-        for body in held:
-            body.go.set()
-        await asyncio.gather(*reading)
-        assert await intake.take(sent(b"a", b"b"), str(MiB), greedy) == b"ab"
+    async with fail_after(10, "the body once more"):
+        assert await intake.take(again, str(MiB), who) == (body, bulk)
+    assert who.held == MiB

@@ -8,7 +8,9 @@ import pytest
 
 from bascule.core.jsonvalue import JsonObject
 from bascule.gateway import parking
+from bascule.gateway.allowance import Allowance
 from bascule.gateway.asking import NotAnswered
+from bascule.gateway.bulk import Bulk, Room
 from bascule.gateway.envelope import Asked
 from bascule.gateway.parking import MOST_PARKED, Parked, Parking
 from bascule.gateway.rejection import Rejected
@@ -40,17 +42,18 @@ class Visitor:
         self.given_up = True
 
 
-def asked(token: Any = None) -> Asked:
-    return Asked("tools/call", {"name": "work_act"}, 1, {} if token is None else {"progressToken": token}, new=True)
+def asked(token: Any = None, bulk: Bulk | None = None) -> Asked:
+    meta = {} if token is None else {"progressToken": token}
+    return Asked("tools/call", {"name": "work_act"}, 1, meta, new=True, bulk=bulk)
 
 
 class Scene:
     """A request that began, and what its server asks."""
 
-    def __init__(self, lot: Parking | None = None, token: Any = None) -> None:
+    def __init__(self, lot: Parking | None = None, token: Any = None, bulk: Bulk | None = None) -> None:
         self.lot = lot or Parking()
         self.client = Visitor()
-        self.parked = Parked(self.lot, asked(token), self.client, lambda name: f"ticket {name}")
+        self.parked = Parked(self.lot, asked(token, bulk), self.client, lambda name: f"ticket {name}")
 
     def ask(self, **params: Any) -> "asyncio.Task[Any]":
         return asyncio.ensure_future(self.parked.ask("elicitation/create", params))
@@ -202,3 +205,25 @@ async def test_one_that_was_never_asked_anything_leaves_nothing():
     scene.parked.end({})
     assert scene.parked.streams
     assert not scene.lot._inside
+
+
+async def test_a_large_one_makes_room_for_the_request_with_which_its_client_comes_back():
+    room, who = Room(10, 10), Allowance()
+    scene = Scene(bulk=await room.enter(10, who))
+    question = scene.ask(message="Who?")
+    await steps()
+    async with fail_after(10, "room for the same request once more"):
+        again = await room.enter(10, who)
+        going_on = scene.back(scene.client.got[0], **{"question-0": "me"})
+        assert await question == "me"
+    scene.parked.end({"content": []})
+    assert await going_on == {"content": []}
+    again.release()
+
+
+async def test_where_too_many_large_ones_wait_the_next_is_not_answered():
+    room = Room(10, 10)
+    held = await room.enter(10, Allowance())
+    assert held.set_aside()
+    with pytest.raises(NotAnswered, match="large"):
+        await Scene(bulk=await room.enter(10, Allowance())).parked.ask("elicitation/create", {})

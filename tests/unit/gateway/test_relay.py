@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from bascule.gateway.allowance import Allowance
+from bascule.gateway.bulk import Room
 from bascule.gateway.inner_address import InnerAddress, socket_in
 from bascule.gateway.membership import Membership
 from bascule.gateway.relay import Broken, Letter, Moved, Relay, Unreachable, carried
 from bascule.store.owners import Member
 from bascule.store.sqlite import SqliteStore
-from support.waiting import fail_after
+from support.waiting import fail_after, until
 
 LETTER = Letter("POST", [("mcp-method", "tools/call")], b"{}")
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nX-Own: 1\r\n\r\n{}"
@@ -150,3 +152,15 @@ def test_the_token_stays_here_and_what_came_twice_goes_along():
     ]
     assert carried(headers) == [("mcp-name", "a"), ("mcp-name", "b"), ("accept", "*/*")]
     assert carried([(b"mcp-name", b"\xff")]) is None
+
+
+async def test_a_large_letter_whose_answer_is_a_stream_makes_room_for_what_may_have_to_be_answered(tmp_path: Path):
+    room, who = Room(10, 10), Allowance()
+    held = await room.enter(10, who)
+    async with way(tmp_path, EVENTS + chunk(b"data: {}\n\n")) as (relay, member, _):
+        sent = Sent()
+        carrying = asyncio.ensure_future(relay.carry(Letter("POST", [], b"{}", held), member, sent))
+        await until(lambda: bool(sent))
+        (await room.enter(10, who)).release()
+        carrying.cancel()
+        await asyncio.wait((carrying,))

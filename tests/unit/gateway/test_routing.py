@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig, StdioTransport
+from bascule.config.upkeep import Limits
+from bascule.core.errors import StoreError
 from bascule.core.outcome import FailureKind
 from bascule.gateway.head import Head
 from bascule.gateway.relay import Letter
@@ -25,7 +27,9 @@ STATEFUL = ServerConfig("work", StdioTransport("x"))
 FREE = ServerConfig("free", StdioTransport("x"), stateless=True)
 SHARED = ServerConfig("all", StdioTransport("x"), stateless=True, lifetime="shared")
 BRIEF = ServerConfig("brief", StdioTransport("x"), lifetime="call")
-EVERY: Mapping[str, ServerConfig] = {each.name: each for each in (STATEFUL, FREE, SHARED, BRIEF)}
+COUNTED = ServerConfig("counted", StdioTransport("x"), stateless=True, limits=Limits(per_minute=5))
+WEIGHED = ServerConfig("weighed", StdioTransport("x"), lifetime="call", limits=Limits(bytes_per_minute=5))
+EVERY: Mapping[str, ServerConfig] = {each.name: each for each in (STATEFUL, FREE, SHARED, BRIEF, COUNTED, WEIGHED)}
 
 
 def head(method: str, name: str | None = None, version: str | None = NEW) -> Head:
@@ -39,6 +43,8 @@ def head(method: str, name: str | None = None, version: str | None = NEW) -> Hea
         (head("tools/call", "free_act"), False),
         (head("tools/call", "all_act"), False),
         (head("tools/call", "brief_act"), False),
+        (head("tools/call", "counted_act"), True),
+        (head("tools/call", "weighed_act"), True),
         (head("tools/call", "search_tools"), True),
         (head("tools/call", None), True),
         (head("tools/list"), True),
@@ -77,8 +83,8 @@ async def test_a_body_that_was_read_comes_again_and_then_what_comes():
     async def receive() -> dict[str, Any]:
         return {"type": "http.disconnect"}
 
-    again = replayed(b"{}", receive)
-    assert await again() == {"type": "http.request", "body": b"{}", "more_body": False}
+    again = replayed(Letter("POST", [], b"{}"), receive)
+    assert await again() == {"type": "http.request", "body": b"{}", "more_body": False, "bulk": None}
     assert (await again())["type"] == "http.disconnect"
 
 
@@ -175,3 +181,18 @@ async def test_who_cannot_be_served_by_anybody_now_is_told_when_to_come_again(
             answer = await ask(line, "tools/call", {"name": "work_act"}, Authorization=ALICE)
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
         assert answer.message["error"]["code"] == -32603
+
+
+async def test_a_call_that_nobody_can_count_now_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bascule.gateway.routing.PAUSES", (0.0, 0.0))
+    log = tmp_path / "log"
+    async with member(obeying(log, stateless=True, limits=Limits(per_minute=5))) as one, line_to(one.port) as line:
+        await ask(line, "server/discover", Authorization=ALICE)
+
+        async def unknown(*_: object) -> str:
+            raise StoreError("the store cannot be asked")
+
+        monkeypatch.setattr(one.runtime.owners, "claim", unknown)
+        answer = await ask(line, "tools/call", {"name": "work_act"}, Authorization=ALICE)
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert not log.exists() or not calls_in(log)

@@ -6,6 +6,7 @@ from bascule.config import AuthSettings
 from bascule.config.gateway import GatewaySettings
 from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
+from bascule.gateway import serving
 from bascule.gateway.serving import Door, check_door, gateway_of, listen
 from support.kit_http import AUTH, free_port
 from support.runtime import running
@@ -68,3 +69,10 @@ def test_a_port_that_is_taken_is_told():
             listen(at)
     with listen(Door(GatewaySettings("127.0.0.1", free_port()))) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"
+
+
+def test_that_nothing_here_reads_http_is_told_before_anything_is_started(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(serving, "NEEDS", "no_such_package_anywhere")
+    with pytest.raises(ConfigError, match="no_such_package_anywhere") as told:
+        listen(Door(GatewaySettings("127.0.0.1", free_port())))
+    assert "bascule[gateway]" in told.value.fix

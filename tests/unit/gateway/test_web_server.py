@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.gateway.exchange import respond
 from bascule.gateway.readiness import Readiness
-from bascule.gateway.web_server import Parting, WebServer
+from bascule.gateway.web_server import WebServer
 from support.kit_http import line_to
 from support.waiting import fail_after, until
 
@@ -32,7 +32,7 @@ async def served(app: App) -> AsyncGenerator[tuple[WebServer, int, asyncio.Task[
     readiness = Readiness()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        server = WebServer(Parting(app, readiness), readiness)
+        server = WebServer(app, readiness)
         started = asyncio.Event()
         serving = asyncio.create_task(server.serve(listening, on_started=started.set))
         async with fail_after(10, "a web server"):
@@ -61,7 +61,7 @@ async def test_who_retires_takes_no_new_connection_and_leaves_those_of_others_al
     app = App()
     with socket.create_server(("127.0.0.1", 0)) as shared:
         readiness = Readiness()
-        server, started = WebServer(Parting(app, readiness), readiness), asyncio.Event()
+        server, started = WebServer(app, readiness), asyncio.Event()
         async with fail_after(10, "a web server that retires"):
             serving = asyncio.create_task(server.serve(shared.dup(), on_started=started.set))
             await started.wait()

@@ -150,9 +150,10 @@ async def test_what_cannot_be_headers_is_told_and_none_of_it_is_sent(tmp_path: P
     assert (headers.header(), headers.others) == (None, {})
 
 
-async def test_its_last_words_are_told_without_what_it_printed(tmp_path: Path):
+@pytest.mark.parametrize("printed", ["{'A': 'hunter2-hunter2'}", "{'headers': [{'A': 'hunter2-hunter2'}]}"])
+async def test_its_last_words_are_told_without_what_it_printed(tmp_path: Path, printed: str):
     mask = Mask()
-    code = "print(json.dumps({'A': 'hunter2-hunter2'})); print('bad: hunter2-hunter2', file=sys.stderr); sys.exit(1)"
+    code = f"print(json.dumps({printed})); print('bad: hunter2-hunter2', file=sys.stderr); sys.exit(1)"
     headers, _ = made(tmp_path, code, mask)
     with pytest.raises(ConnectFailed) as caught:
         await headers.prepare()

@@ -90,7 +90,8 @@ class McpRunStopped(McpError, VisibilityExpansionRequired):
         # Both families begin here: neither's own beginning knows of the other.
         Exception.__init__(self, failure.message)
         self.message = failure.message
-        self.where, self.evidence, self.cause, self.fix = tool_name, failure.evidence, "", failure.fix
+        ended = stopped(failure)
+        self.where, self.evidence, self.cause, self.fix = tool_name, ended.evidence, ended.cause, ended.fix
         self.section_path, self.dataclass_type, self.placeholder = (), None, None
         self.failure = failure
         self.server_name = failure.server
@@ -131,4 +132,5 @@ def _made(failure: ToolFailure, about: str, config: ServerConfig, timeout: float
         case _:
             code = failure.tool_code
             rpc = None if code is None else {"code": code, "message": message, "data": failure.cause}
-            return McpToolError(message, server_name=config.name, tool_name=about, rpc_error=rpc, fix=fix)
+            words = f"these are the words of {config.name}; `bascule logs {config.name}` shows what it said beside them"
+            return McpToolError(message, server_name=config.name, tool_name=about, rpc_error=rpc, fix=fix or words)

@@ -79,12 +79,35 @@
     told.set(section, said);
     const state = kept(section);
     const known = new Set([...section.querySelectorAll("a.call")].map((each) => each.id));
-    for (const each of known.size ? fresh.querySelectorAll("a.call") : []) {
-      if (!known.has(each.id)) each.classList.add("new");
+    for (const each of fresh.querySelectorAll("a.call")) {
+      told.set(each.parentElement, each.outerHTML);
+      if (known.size && !known.has(each.id)) each.classList.add("new");
     }
-    section.replaceChildren(...document.adoptNode(fresh).childNodes);
+    put(section, document.adoptNode(fresh));
     restore(state);
     toTheEnd(section);
+  }
+
+  // What is the same stays where it is: hundreds of rows that are made anew for the sake of one make scrolling stutter.
+  function put(section, fresh) {
+    const old = [...section.children], made = [...fresh.children];
+    const alike = old.length === made.length && old.every((each, at) =>
+      each.tagName === made[at].tagName && each.className === made[at].className);
+    if (!alike) { section.replaceChildren(...fresh.childNodes); return; }
+    old.forEach(function (each, at) {
+      if (each.matches("ol.calls:not(.going)")) putRows(each, made[at]);
+      else if (!each.isEqualNode(made[at])) each.replaceWith(made[at]);
+    });
+  }
+
+  function putRows(list, fresh) {
+    const old = new Map([...list.children].map((row) => [told.get(row), row]));
+    const wanted = [...fresh.children].map((row) => old.get(told.get(row)) || row);
+    const stay = new Set(wanted);
+    for (const row of [...list.children]) if (!stay.has(row)) row.remove();
+    wanted.forEach(function (row, at) {
+      if (list.children[at] !== row) list.insertBefore(row, list.children[at] || null);
+    });
   }
 
   function toTheEnd(within) {
@@ -261,14 +284,38 @@
     }
   }, 1000);
 
-  // What takes long here is counted, for whoever wants to know whether it stays smooth.
-  window.basculeLongTasks = 0;
-  try {
-    new PerformanceObserver(function (list) { window.basculeLongTasks += list.getEntries().length; })
-      .observe({ type: "longtask", buffered: true });
-  } catch { /* not every browser counts them */ }
+  // ---- calls that have not ended yet go on while one looks
+
+  const seen = new WeakMap(); // when each was put on the page, and how long it had taken by then
+  const across = 1000, shortest = 3;
+
+  function took(seconds) {
+    if (seconds < 100) return seconds.toFixed(1) + " s";
+    return seconds < 6000 ? Math.round(seconds / 60) + " min" : (seconds / 3600).toFixed(1) + " h";
+  }
+
+  function grow() {
+    const now = performance.now();
+    for (const row of document.querySelectorAll(".going .call")) {
+      if (!seen.has(row)) seen.set(row, { since: now, seconds: Number(row.dataset.seconds) });
+      const first = seen.get(row);
+      const seconds = first.seconds + (now - first.since) / 1000;
+      row.querySelector(".took").textContent = took(seconds);
+      let scale = 10;
+      while (seconds > scale) scale *= 2;
+      for (const bar of row.querySelectorAll("rect")) {
+        const start = Number(bar.dataset.start);
+        const length = bar.dataset.took === undefined ? seconds - start : Number(bar.dataset.took);
+        bar.setAttribute("x", (across * start / scale).toFixed(1));
+        bar.setAttribute("width", Math.max(shortest, across * length / scale).toFixed(1));
+      }
+    }
+  }
+
+  setInterval(function () { if (!document.hidden) grow(); }, 200);
 
   for (const section of document.querySelectorAll("[data-live]")) told.set(section, section.innerHTML);
+  for (const each of document.querySelectorAll("a.call")) told.set(each.parentElement, each.outerHTML);
   toTheEnd(document);
   open();
 })();

@@ -109,13 +109,24 @@ class Feed:
             if self.watchers:
                 self.watchers.stir()
 
-    def recent(self) -> Iterator[CallNote]:
-        """The calls that are kept, newest first."""
+    def recent(self, wanted: Callable[[CallNote], bool] | None = None) -> Iterator[CallNote]:
+        """The calls that are kept, newest first; of these, the ones that are wanted. Who chooses sees them as they
+        came, and shows nothing of that."""
         self.take_in()
-        return map(self._cleaned, reversed(self._ring))
+        return map(self._cleaned, filter(wanted, reversed(self._ring)))
+
+    def count(self, wanted: Callable[[CallNote], bool]) -> int:
+        self.take_in()
+        return sum(map(wanted, self._ring))
 
     def call(self, seq: int) -> CallNote | None:
-        return next((note for note in self.recent() if note.seq == seq), None)
+        return next(self.recent(lambda note: note.seq == seq), None)
+
+    def shown_name(self, name: str, server: str, method: str) -> str:
+        """What may be shown of how a caller named what a request is about."""
+        if not server:
+            return self._aliases.of(name)
+        return name if method == TOOL_CALL else self._aliases.subject(method, name)
 
     @property
     def kept(self) -> int:
@@ -191,12 +202,10 @@ class Feed:
         aliases, called = self._aliases, note.method == TOOL_CALL
         spec = self.find_spec(note.principal, note.name) if called and self.find_spec is not None else None
         note.arguments = aliases.shapes(note.arguments, spec)
+        note.name = self.shown_name(note.name, note.server, note.method)
         if not note.server:
-            note.name = aliases.of(note.name)
             # That there is no such tool, or prompt, repeats its name.
             note.message = note.fix = ""
-        elif not called:
-            note.name = aliases.subject(note.method, note.name)
         return note
 
     def _session(self, principal: Principal) -> SessionNote:

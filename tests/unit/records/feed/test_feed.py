@@ -101,3 +101,16 @@ def test_each_event_moves_its_topic_and_others_nothing():
     feed.note(ConfigApplied((), ("work",), (), (), (), 2.0))
     assert feed.servers.of("work").code == ""
     assert [note.host for note in feed.hosts] == ["x.example"]
+
+
+def test_of_how_a_caller_names_what_is_not_known_only_an_alias_is_shown():
+    feed = told()
+    assert feed.shown_name("work_act", "work", "tools/call") == "work_act"
+    assert feed.shown_name("my password", "", "tools/call").startswith("#")
+    assert "secret" not in feed.shown_name("file:///secret", "work", "resources/read")
+
+
+def test_calls_are_chosen_and_counted_by_what_is_wanted_of_them():
+    feed = told(*[invoked(), invoked(who=Principal("bob", "s-1"))] * 3)
+    assert [note.seq for note in feed.recent(lambda note: note.principal == ALICE)] == [5, 3, 1]
+    assert feed.count(lambda note: note.principal == ALICE) == 3
