@@ -12,6 +12,7 @@ from bascule.gateway.asking import NotAnswered
 from bascule.gateway.attention import Attention
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
+from bascule.gateway.http_request import HttpRequest
 from bascule.gateway.old_sessions import OldSession
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.steady import COMMENT, EVENT_HEADERS, Send, Steady, event
@@ -169,6 +170,8 @@ def _answer(message: Message) -> Any:
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: list[tuple[bytes, bytes]] | None = None) -> None:
     """A whole answer."""
+    if body and headers is None and isinstance(send, HttpRequest) and send.answer(status, body):
+        return
     length = (b"content-length", str(len(body)).encode())
     kind = JSON_HEADERS if body else []
     await send({"type": "http.response.start", "status": status, "headers": [*kind, length, *(headers or [])]})

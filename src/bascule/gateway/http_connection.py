@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
@@ -208,12 +209,12 @@ class Connection(asyncio.Protocol):
         request = HttpRequest(self, self._scope(version), keep_alive=alive, expects=self._expects)
         self._request = request
         house = self._house
-        task = self._loop.create_task(house.app(request.scope, request.receive, request.send))
+        task = self._loop.create_task(house.app(request.scope, request.receive, request))
         house.tasks.add(task)
         task.add_done_callback(request.ended)
 
     def _scope(self, version: str) -> dict[str, Any]:
-        path, raw, query = self._path()
+        path, raw, query = _parts_of(self._url)
         return {
             "type": "http",
             "asgi": ASGI,
@@ -228,12 +229,6 @@ class Connection(asyncio.Protocol):
             "client": self._client,
             "server": self._server,
         }
-
-    def _path(self) -> tuple[str, bytes, bytes]:
-        parsed = httptools.parse_url(self._url)
-        raw: bytes = parsed.path or b"/"
-        path = raw.decode("ascii")
-        return unquote(path) if "%" in path else path, raw, parsed.query or b""
 
     def on_body(self, body: bytes) -> None:
         request = self._request
@@ -303,7 +298,8 @@ class Connection(asyncio.Protocol):
         if not request.keep_alive:
             self._transport.close()
             return
-        self.read_on()
+        if self._reading_paused:
+            self.read_on()
         # The rest of a body is not wanted any more, and not waited for as long as the next request.
         self._lateness.expect(HEAD_WITHIN if self._stage is Stage.BODY else self._house.kept_open)
 
@@ -347,6 +343,15 @@ class Connection(asyncio.Protocol):
             )
             self._transport.write(STATUS_LINES[status] + head % len(body) + body)
             self._transport.close()
+
+
+@lru_cache(maxsize=16)
+def _parts_of(url: bytes) -> tuple[str, bytes, bytes]:
+    """Its path, as it is meant and as it came, and its query. Clients ask for the same one again and again."""
+    parsed = httptools.parse_url(url)
+    raw: bytes = parsed.path or b"/"
+    path = raw.decode("ascii")
+    return unquote(path) if "%" in path else path, raw, parsed.query or b""
 
 
 def _address(info: Any) -> Any:

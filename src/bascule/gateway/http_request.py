@@ -24,6 +24,7 @@ BODILESS = frozenset({204, 304})
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE = b"connection: close\r\n"
+JSON_HEAD = b"content-type: application/json\r\ncontent-length: %d\r\n"
 
 _BAD_NAME = re.compile(rb"[\x00-\x20\x7f()<>@,;:\\\[\]={}\"/?]")
 _BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -57,7 +58,7 @@ class Line(Protocol):
 
 
 class HttpRequest:
-    """One of them, from the end of its head on. Of `receive` and `send`, an app may use each from several tasks."""
+    """One of them, from the end of its head on; called, it sends. An app may receive and send from several tasks."""
 
     __slots__ = (
         "_body",
@@ -156,8 +157,8 @@ class HttpRequest:
         waiting.clear()
         await waiting.wait()
 
-    async def send(self, event: dict[str, Any]) -> None:
-        """Waits for a client that reads slowly."""
+    async def __call__(self, event: dict[str, Any]) -> None:
+        """As an app sends. Waits for a client that reads slowly."""
         if self._line.outflow.paused:
             await self._line.outflow.drained()
         if self.gone:
@@ -168,6 +169,23 @@ class HttpRequest:
             raise RuntimeError("the answer was whole already")
         else:
             self._go_on(event.get("body", b""), more=event.get("more_body", False))
+
+    def answer(self, status: int, body: bytes) -> bool:
+        """Send a whole answer of JSON in one step, as nearly all are. False, with nothing done, where there is more to
+        it: a client that reads slowly or is gone, one that wants no body, an answer that has begun."""
+        line = self._line
+        if self.begun or self.gone or self.is_head or line.outflow.paused:
+            return False
+        self.begun = self.complete = True
+        self._expects = False
+        if line.parting:
+            self.keep_alive = False
+        last = b"\r\n" if self.keep_alive else CLOSE + b"\r\n"
+        head = STATUS_LINES[status] + _date_line(int(time.time())) + JSON_HEAD % len(body)
+        line.write(head + last + body)
+        self._tell()
+        line.answered(self)
+        return True
 
     def _begin(self, status: int, headers: Any) -> None:
         self.begun = True

@@ -53,7 +53,7 @@ class HouseRules:
             return TurnedAway(403, "a development principal is for this machine alone")
         if len(knock.hosts) != 1 or not self._is_ours(knock.hosts[0], knock.server):
             return TurnedAway(421, "no server of this name is here")
-        if not all(self._may_ask(origin, knock) for origin in knock.origins):
+        if knock.origins and not all(self._may_ask(origin, knock) for origin in knock.origins):
             return TurnedAway(403, "a web page of another origin may not ask here")
         return None
 

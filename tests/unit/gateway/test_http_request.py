@@ -1,6 +1,7 @@
 """One request, as an app meets it: what it receives, and what becomes of what it sends."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -66,9 +67,9 @@ LENGTH = (b"content-length", b"5")
 
 async def test_an_answer_of_a_known_length_is_one_write(line: Line):
     request = asked(line)
-    await request.send(start((b"content-type", b"text/plain"), LENGTH))
+    await request(start((b"content-type", b"text/plain"), LENGTH))
     assert line.written == []
-    await request.send(part(b"hello"))
+    await request(part(b"hello"))
     [written] = line.written
     head, _, body = written.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\ndate: ")
@@ -76,30 +77,60 @@ async def test_an_answer_of_a_known_length_is_one_write(line: Line):
     assert (body, line.whole) == (b"hello", 1)
 
 
+JSON = (b"content-type", b"application/json")
+
+
+@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize("parting", [True, False])
+async def test_a_whole_answer_in_one_step_is_what_two_events_make_of_it(line: Line, alive: bool, parting: bool):
+    line.parting = parting
+    at_once, in_two = asked(line, alive=alive), asked(line, alive=alive)
+    assert at_once.answer(404, b"hello")
+    await in_two(start(JSON, LENGTH, status=404))
+    await in_two(part(b"hello"))
+    first, second = (re.sub(rb"date: [^\r]+", b"date", written) for written in line.written)
+    assert first == second
+    assert (at_once.keep_alive, at_once.begun, at_once.complete, line.whole) == (in_two.keep_alive, True, True, 2)
+    assert (await at_once.receive())["type"] == "http.disconnect"
+    with pytest.raises(RuntimeError, match="whole already"):
+        await at_once(part(b"more"))
+
+
+async def test_one_that_cannot_be_given_in_one_step_is_not_given_at_all(line: Line):
+    gone, begun, slow = asked(line), asked(line), asked(line)
+    gone.lose()
+    await begun(start(LENGTH))
+    line.outflow.paused = True
+    assert not any(request.answer(200, b"hello") for request in (gone, begun, slow, asked(line, "HEAD")))
+    line.outflow.paused = False
+    assert not any(request.answer(200, b"hello") for request in (gone, begun, asked(line, "HEAD")))
+    assert (line.written, line.whole) == ([], 0)
+
+
 async def test_one_in_parts_goes_out_as_they_come(line: Line):
     request = asked(line)
-    await request.send(start(LENGTH))
-    await request.send(part(b"he", more=True))
+    await request(start(LENGTH))
+    await request(part(b"he", more=True))
     assert line.written[0].endswith(b"\r\n\r\nhe")
     assert line.whole == 0
-    await request.send(part(b"llo"))
+    await request(part(b"llo"))
     assert (line.written[1], line.whole) == (b"llo", 1)
 
 
 async def test_a_stream_begins_before_there_is_anything_in_it_and_its_parts_are_chunks(line: Line):
     request = asked(line)
-    await request.send(start())
+    await request(start())
     assert line.written[0].endswith(b"transfer-encoding: chunked\r\n\r\n")
-    await request.send(part(b"x" * 17, more=True))
-    await request.send(part(b"", more=True))
-    await request.send(part(b"y"))
+    await request(part(b"x" * 17, more=True))
+    await request(part(b"", more=True))
+    await request(part(b"y"))
     assert line.written[1:] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"1\r\ny\r\n0\r\n\r\n"]
 
 
 async def test_an_older_client_reads_a_stream_until_the_end_of_the_connection(line: Line):
     request = asked(line, version="1.0", alive=False)
-    await request.send(start())
-    await request.send(part(b"all of it"))
+    await request(start())
+    await request(part(b"all of it"))
     head, body = line.written
     assert b"chunked" not in head
     assert head.endswith(b"connection: close\r\n\r\n")
@@ -109,8 +140,8 @@ async def test_an_older_client_reads_a_stream_until_the_end_of_the_connection(li
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
 async def test_an_answer_without_a_body_has_none(line: Line, method: str, status: int):
     request = asked(line, method)
-    await request.send(start(status=status))
-    await request.send(part(b"hello" if method == "HEAD" else b""))
+    await request(start(status=status))
+    await request(part(b"hello" if method == "HEAD" else b""))
     assert b"".join(line.written).endswith(b"\r\n\r\n")
     assert b"chunked" not in b"".join(line.written)
     assert line.whole == 1
@@ -118,20 +149,20 @@ async def test_an_answer_without_a_body_has_none(line: Line, method: str, status
 
 async def test_the_answer_to_head_says_how_long_that_to_get_would_be(line: Line):
     request = asked(line, "HEAD")
-    await request.send(start(LENGTH))
-    await request.send(part(b"hello"))
+    await request(start(LENGTH))
+    await request(part(b"hello"))
     assert b"".join(line.written).endswith(b"content-length: 5\r\n\r\n")
 
 
 @pytest.mark.parametrize("bodies", [[b"hello!"], [b"hell"], [b"hel", b"lo!"]])
 async def test_an_answer_that_is_not_as_long_as_it_says_is_not_sent_as_one(line: Line, bodies: list[bytes]):
     request = asked(line)
-    await request.send(start(LENGTH))
+    await request(start(LENGTH))
     *first, last = bodies
     for body in first:
-        await request.send(part(body, more=True))
+        await request(part(body, more=True))
     with pytest.raises(RuntimeError, match="length"):
-        await request.send(part(last))
+        await request(part(last))
     assert line.whole == 0
 
 
@@ -149,24 +180,24 @@ async def test_an_answer_that_is_not_as_long_as_it_says_is_not_sent_as_one(line:
 async def test_a_header_that_would_end_before_its_end_is_not_sent(line: Line, header: tuple[bytes, bytes]):
     request = asked(line)
     with pytest.raises(RuntimeError, match="header"):
-        await request.send(start(header))
+        await request(start(header))
     assert line.written == []
 
 
 async def test_nothing_follows_a_whole_answer(line: Line):
     request = asked(line)
-    await request.send(start(LENGTH))
-    await request.send(part(b"hello"))
+    await request(start(LENGTH))
+    await request(part(b"hello"))
     with pytest.raises(RuntimeError, match="whole"):
-        await request.send(part(b"more"))
+        await request(part(b"more"))
 
 
 @pytest.mark.parametrize("why", ["the app", "the server", "the client"])
 async def test_a_client_is_told_once_that_its_connection_is_closed(line: Line, why: str):
     line.parting = why == "the server"
     request = asked(line, alive=why != "the client")
-    await request.send(start(LENGTH, *([(b"connection", b"close")] if why == "the app" else [])))
-    await request.send(part(b"hello"))
+    await request(start(LENGTH, *([(b"connection", b"close")] if why == "the app" else [])))
+    await request(part(b"hello"))
     assert line.written[0].count(b"connection: close\r\n") == 1
     assert not request.keep_alive
 
@@ -174,7 +205,7 @@ async def test_a_client_is_told_once_that_its_connection_is_closed(line: Line, w
 async def test_a_client_that_reads_slowly_is_waited_for(line: Line):
     request = asked(line)
     line.outflow.paused = True
-    sending = asyncio.ensure_future(request.send(start()))
+    sending = asyncio.ensure_future(request(start()))
     await asyncio.sleep(0)
     assert line.written == []
     line.outflow.read.set()
@@ -185,8 +216,8 @@ async def test_a_client_that_reads_slowly_is_waited_for(line: Line):
 async def test_to_one_that_is_gone_nothing_is_sent(line: Line):
     request = asked(line)
     request.lose()
-    await request.send(start(LENGTH))
-    await request.send(part(b"hello"))
+    await request(start(LENGTH))
+    await request(part(b"hello"))
     assert line.written == []
 
 
@@ -232,8 +263,8 @@ async def test_whoever_still_listens_when_the_answer_is_whole_hears_of_the_end(l
     await request.receive()
     waiting = asyncio.ensure_future(request.receive())
     await asyncio.sleep(0)
-    await request.send(start(LENGTH))
-    await request.send(part(b"hello"))
+    await request(start(LENGTH))
+    await request(part(b"hello"))
     async with fail_after(10, "the end"):
         assert (await waiting)["type"] == "http.disconnect"
 
@@ -256,7 +287,7 @@ async def test_who_waits_to_be_told_to_send_its_body_is_told_when_somebody_reads
 
 async def test_and_not_once_its_answer_has_begun(line: Line):
     request = HttpRequest(line, {"method": "POST", "http_version": "1.1"}, keep_alive=True, expects=True)
-    await request.send(start(LENGTH))
-    await request.send(part(b"hello"))
+    await request(start(LENGTH))
+    await request(part(b"hello"))
     assert (await request.receive())["type"] == "http.disconnect"
     assert not any(b"100 Continue" in written for written in line.written)

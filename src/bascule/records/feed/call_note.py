@@ -1,6 +1,6 @@
 """What is kept of one request that has ended: who, what, when, and how it went. No value and nobody's words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -76,7 +76,7 @@ def note_of(event: ToolInvoked | RequestEnded, seq: int) -> CallNote:
         # Numbers by name, with which the collector has nothing to do; as they are, they would be eight objects for it.
         dict(event.steps.items()),
         event.arguments,
-        () if isinstance(outcome, ToolFailure) else tuple(shapes_of(outcome.raw)),
+        () if isinstance(outcome, ToolFailure) else shapes_of(outcome.raw),
         findings=len(event.findings),
         local=event.local,
         remote=event.remote,
@@ -89,17 +89,19 @@ def note_of(event: ToolInvoked | RequestEnded, seq: int) -> CallNote:
     return note
 
 
-def shapes_of(raw: Mapping[str, Any]) -> Iterator[str]:
+def shapes_of(raw: Mapping[str, Any]) -> tuple[str, ...]:
     """Each block of a reply by its shape. How long it is on the wire nobody has counted; how long its text is, is known
     without looking at it."""
     blocks = raw.get("content") or raw.get("contents") or raw.get("messages")
+    shapes: list[str] = []
     if is_array(blocks):
-        yield from map(_block, blocks[:MOST_BLOCKS])
+        shapes += map(_block, blocks[:MOST_BLOCKS])
         if len(blocks) > MOST_BLOCKS:
-            yield f"… {len(blocks) - MOST_BLOCKS} more"
+            shapes.append(f"… {len(blocks) - MOST_BLOCKS} more")
     structured = raw.get("structuredContent")
     if structured is not None:
-        yield f"structured: {_container(structured)}"
+        shapes.append(f"structured: {_container(structured)}")
+    return tuple(shapes)
 
 
 def _block(block: Any) -> str:
