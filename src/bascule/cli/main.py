@@ -9,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from bascule.cli.collector import loading
 from bascule.cli.completion_scripts import HIDDEN
 from bascule.cli.grammar import Parser, WrongWords
 from bascule.cli.help_command import show as show_help
@@ -90,10 +91,11 @@ def _module_of(options: argparse.Namespace) -> str:
 
 def run(options: argparse.Namespace) -> int:
     """Run one command. What goes wrong is told once, in full, and never as a traceback."""
-    from bascule.cli import exit_codes  # noqa: PLC0415 -- only now is it known that it is needed
-    from bascule.core.errors import BasculeError  # noqa: PLC0415
+    with loading():
+        from bascule.cli import exit_codes  # noqa: PLC0415 -- only now is it known that it is needed
+        from bascule.core.errors import BasculeError  # noqa: PLC0415
 
-    command = import_module(_module_of(options))
+        command = import_module(_module_of(options))
     try:
         # A command that serves says in its own way what it says.
         with _progress(options), getattr(command, "words", nullcontext)(options):

@@ -1,7 +1,25 @@
-"""The collector, in a program that serves for long."""
+"""The collector, in a program that loads, and in one that serves for long."""
 
 import subprocess
 import sys
+
+LOADED = """
+import gc
+from bascule.cli import collector
+
+runs = []
+gc.callbacks.append(lambda phase, info: runs.append(phase))
+with collector.loading():
+    lasting = [[] for _ in range(10_000)]
+assert not runs
+assert gc.isenabled()
+assert gc.get_freeze_count() > 10_000
+try:
+    with collector.loading():
+        raise ImportError("no such module")
+except ImportError:
+    print(gc.isenabled())
+"""
 
 SHOWN = """
 import gc
@@ -23,6 +41,11 @@ for _ in range(3 * collector.YOUNG):
     Circle()
 print(Circle.left > collector.YOUNG)
 """
+
+
+def test_nothing_is_looked_for_while_modules_are_loaded_and_what_they_make_is_left_alone():
+    told = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=60, check=True)
+    assert told.stdout == "True\n"
 
 
 def test_what_lasts_is_not_looked_through_and_what_nobody_knows_is_still_found():
