@@ -4,10 +4,8 @@ READY := .venv/.ready
 SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
 WORKERS := 3
-# Tests that start programs wait more than they work, so more of them fit side by side.
+# Tests that start programs wait more than they work, so more of them fit side by side. Of too many each waits for the others.
 WAITERS := 4
-# Those of behaviour wait most, and none of them kills what another has started.
-VISITORS := 6
 # Each worker has a stretch of the tests, and takes from another's when it is done: what a file sets up is set up once, and
 # those that wait run beside those that work.
 SPREAD := --dist worksteal
@@ -53,7 +51,7 @@ test: tidy ## everything: format, lint, types, layers, all tests, branch coverag
 	@nice -n 19 $(BIN)/basedpyright >build/types 2>&1 & types=$$!; \
 	status=0; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest -n $(WORKERS) $(SPREAD) $(COVERED) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest -n $(VISITORS) $(SPREAD) $(BEHAVIOUR) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest -n $(WAITERS) $(SPREAD) $(BEHAVIOUR) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(WATCHED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-4 $(BIN)/python -m pytest $(ALONE) || status=$$?; \
 	$(BIN)/coverage combine --quiet; \

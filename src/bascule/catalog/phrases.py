@@ -20,8 +20,9 @@ class Phrase:
     needs: tuple[tuple[str, ...], ...]
     """Of each of these, one must be in the text. Spares most texts the search; without spaces, since a line may end
     there."""
-    begins: re.Pattern[str]
-    whole: re.Pattern[str]
+    begins: str
+    whole: str
+    """Expressions, made ready when a text is searched: few texts are, and every command would wait for it."""
 
     def may_be_in(self, text: str) -> bool:
         for words in self.needs:
@@ -34,10 +35,11 @@ class Phrase:
 
     def find(self, text: str) -> re.Match[str] | None:
         """The phrase, or the beginning at which the search was given up."""
-        for count, beginning in enumerate(self.begins.finditer(text)):
+        whole = re.compile(self.whole)
+        for count, beginning in enumerate(re.finditer(self.begins, text)):
             if count == MAX_BEGINNINGS:
                 return beginning
-            found = self.whole.match(text, beginning.start())
+            found = whole.match(text, beginning.start())
             if found is not None:
                 return found
         return None
@@ -46,7 +48,7 @@ class Phrase:
 def _phrase(says: str, needs: tuple[tuple[str, ...], ...], begins: str, rest: str = "") -> Phrase:
     """In the expressions a space stands for any short white space, `…` for a few words of the same sentence."""
     begins, rest = (part.replace(" ", r"\s{1,6}").replace("…", r"[^.!?]{0,48}?") for part in (begins, rest))
-    return Phrase(says, needs, re.compile(begins), re.compile(begins + rest))
+    return Phrase(says, needs, begins, begins + rest)
 
 
 PHRASES = (
