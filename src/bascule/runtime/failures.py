@@ -170,8 +170,9 @@ def _over_http(refused: PeerRefused | None) -> str:
 
 def broken(mistake: BaseException, server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
     """What the event tells of a call that ended by a mistake of ours. Its text may hold anything, so it is left out."""
-    message = f"a mistake in Bascule: {type(mistake).__name__}"
-    return ToolFailure(FailureKind.FATAL, BasculeError.code, message, server, tool, lane, steps)
+    message = f"nobody foresaw this: {type(mistake).__name__}"
+    fix = "look at the exception that came out of the call; if its traceback ends in Bascule's own code, tell us"
+    return ToolFailure(FailureKind.FATAL, BasculeError.code, message, server, tool, lane, steps, fix=fix)
 
 
 def aborted(server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:

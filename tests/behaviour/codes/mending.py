@@ -75,6 +75,13 @@ async def well(folder: Path, *words: str, **env: str) -> Ran:
     return ran
 
 
+@mended(command.the_output_has_no_room)
+async def it_goes_where_there_is_room(folder: Path, said: str) -> None:
+    follow(said, "see to what the machine says")
+    await well(folder, "--version")
+    assert "BSC-401" in (await bascule(folder, "explain")).out
+
+
 @mended(command.a_key_is_misspelt)
 async def the_lines_are_corrected(folder: Path, said: str) -> None:
     follow(said, "correct what is listed")
@@ -281,6 +288,13 @@ async def the_folder_is_made(folder: Path, said: str) -> None:
 async def the_state_lies_elsewhere(folder: Path, said: str) -> None:
     follow(said, "set BASCULE_HOME to another folder")
     await well(folder, "call", "work_act", BASCULE_HOME=str(folder / "another"))
+
+
+@mended(program.a_call_gets_what_its_types_forbid)
+async def it_gets_a_number(folder: Path, said: str) -> None:
+    follow(said, "look at the exception that came out of the call")
+    async with at_work(obeying(folder / "log")) as session:
+        good(await session.call("work_act", timeout=5))
 
 
 @mended(program.one_call_too_many_is_made)

@@ -30,6 +30,15 @@ FATAL = {
 }
 
 
+@raises("BSC-000")
+async def a_call_gets_what_its_types_forbid(folder: Path) -> str:
+    events = Events()
+    async with at_work(obeying(folder / "log"), events=events) as session:
+        with pytest.raises(TypeError):
+            await session.call("work_act", timeout="soon")  # pyright: ignore[reportArgumentType] -- that is the mistake
+    return failed(events.call.outcome)
+
+
 @raises("BSC-301")
 async def one_call_too_many_is_made(folder: Path) -> str:
     async with at_work(obeying(folder / "log", limits=Limits(per_minute=1))) as session:
