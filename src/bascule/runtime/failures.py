@@ -176,7 +176,7 @@ def broken(mistake: BaseException, server: str, tool: str, lane: Lane, steps: Ma
 
 
 def aborted(server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
-    fix = "if it was not meant to stop: whoever called cancelled it, or has a time limit shorter than its `timeout`"
+    fix = "if it was not meant to stop: let whoever called wait longer than its `timeout`"
     message = "the caller stopped waiting"
     return ToolFailure(FailureKind.ABORTED, ABORTED, message, server, tool, lane, steps, fix=fix)
 

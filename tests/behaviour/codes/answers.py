@@ -16,7 +16,7 @@ from bascule.config.load import load_file
 from bascule.core.sensitivity import DataSensitivity
 from behaviour.codes.command import GREET
 from behaviour.codes.door import MiB
-from behaviour.codes.program import FATAL, LABELLED, SILENT, largest_file
+from behaviour.codes.program import FATAL, LABELLED, SILENT, audit_log, largest_file
 from support.gateways import AUTH, Served, ask, introduced, serving
 from support.kit_http import PREFIX, Answered, bearer, line_to
 from support.login_server import guarded_server
@@ -190,8 +190,7 @@ async def the_disk_of_the_audit_log_is_full(folder: Path, new: bool) -> Answered
         session = served.runtime.session("alice", "s-1")
         for _ in range(400):
             good(await session.call("work_act"))
-        log = max(Path(os.environ["BASCULE_HOME"], "audit").iterdir(), key=lambda path: path.stat().st_size)
-        with largest_file(log.stat().st_size):
+        with largest_file(audit_log().stat().st_size):
             return await call(asking)
 
 

@@ -75,9 +75,12 @@ async def the_disk_of_the_audit_log_is_full(folder: Path) -> str:
         for _ in range(400):
             good(await session.call("work_act"))
         # A limit on the size of files is a full disk of this one process. The log is by now the largest there is.
-        log = max(Path(os.environ["BASCULE_HOME"], "audit").iterdir(), key=lambda path: path.stat().st_size)
-        with largest_file(log.stat().st_size):
+        with largest_file(audit_log().stat().st_size):
             return failed(await session.call("work_act"))
+
+
+def audit_log() -> Path:
+    return max(Path(os.environ["BASCULE_HOME"], "audit").iterdir(), key=lambda path: path.stat().st_size)
 
 
 @contextmanager
