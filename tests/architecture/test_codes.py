@@ -57,6 +57,18 @@ def test_the_catalogue_names_every_code_and_no_other():
     assert {code for code, _ in codes()} == {*CODES}
 
 
+def test_a_family_of_errors_is_never_raised_itself():
+    """It has no code, so nobody could look it up."""
+    families, made = {"PeerError", "McpError"}, set[str]()
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                made.add(node.func.id)
+
+    assert "ConnectFailed" in made, "what is raised is no longer found"
+    assert made & families == set()
+
+
 def test_a_code_is_written_out_only_where_it_is_borne_and_in_the_catalogue():
     """Elsewhere the class is named: a code that is written twice can be changed once."""
     borne = {SOURCE / place.partition(":")[0] for _, place in codes()}

@@ -18,6 +18,7 @@ DRAWERS = {"utils", "util", "helpers", "helper", "base", "common", "misc"}
 VAGUE_ENDINGS = ("Manager", "Handler")
 
 BROAD_CATCHES = {
+    "cli/main.py:main": "the command's outermost: whatever it is, a person is told it with its code, and not by a traceback",
     "core/transaction.py:_problem_of": "a user's participant: the others must be kept or undone all the same",
     "gateway/app.py:_answer": "the gateway's outermost: one request's fault must not take the others with it",
     "kit/loading.py:_run": "an author's file: whatever it raises is told as the reason why there is no server",
@@ -29,7 +30,7 @@ BROAD_CATCHES = {
     "transports/memory.py:_serve": "a server object's own code; whatever it raises is that server's death",
 }
 """Where everything may be caught, as `room/module.py:function`, each with its reason: a supervisor's loop, a
-rule that must refuse when it breaks, the gateway's outermost handler, and around a user's sinks and callbacks."""
+rule that must refuse when it breaks, the outermost of the gateway and of the command, and around a user's sinks and callbacks."""
 
 UNSPOKEN = {
     "a promise instead of work": re.compile(r"\b(TODO|FIXME|XXX|HACK|WIP)\b"),

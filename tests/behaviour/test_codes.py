@@ -17,14 +17,6 @@ FILLED_BY = (command, door, program)
 
 CASES = [(code, number, scenario) for code, all_ in raises.by_code.items() for number, scenario in enumerate(all_)]
 
-NEVER_SHOWN = {
-    "BSC-000": "a mistake of ours, of which none is known",
-    "BSC-400": "a family: only its members are raised",
-    "BSC-710": "a family: only its members are raised",
-    "BSC-721": "whoever could be told has hung up",
-    "BSC-900": "the runtime decides again, and nobody learns of it",
-}
-
 ELSEWHERE = Path(__file__).with_name("weakincentives") / "test_codes.py"
 NEWER_PYTHON = {*re.findall(r'^    "(BSC-\d+)": \w+,$', ELSEWHERE.read_text("utf-8"), re.MULTILINE)}
 """Of the bridge that this Python cannot import. They are raised there, and their pages held against it."""
@@ -55,9 +47,8 @@ async def test_a_code_is_raised_and_reads_as_its_page_shows(
         assert code in OWN_WORDS or (fix and len(fix[1].split()) > 3 and not EMPTY.fullmatch(fix[1])), text
 
 
-def test_every_code_has_a_scenario_or_a_reason_for_none():
-    assert {*raises.by_code} | {*NEVER_SHOWN} | NEWER_PYTHON == {*CODES}
-    assert not {*raises.by_code} & {*NEVER_SHOWN}
+def test_every_code_is_raised():
+    assert {*raises.by_code} | NEWER_PYTHON == {*CODES}
 
 
 def test_a_page_shows_as_many_texts_as_there_are_scenarios():

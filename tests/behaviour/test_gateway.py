@@ -26,7 +26,7 @@ CLOCK = {"command": str(Path(sys.executable).parent / "mcp-server-time")}
 
 @asynccontextmanager
 async def served(
-    folder: Path, *words: str, servers: dict[str, Any] | None = None, **gateway: Any
+    folder: Path, *words: str, servers: dict[str, Any] | None = None, known_as: str = "", **gateway: Any
 ) -> AsyncGenerator[int]:
     """`bascule serve` while it runs. Gives its port, and ends it as Ctrl-C does."""
     port = free_port()
@@ -37,7 +37,7 @@ async def served(
     ):
         assert process.stdout is not None
         told = json.loads(await process.stdout.readline())
-        assert told["url"] == f"http://127.0.0.1:{port}/mcp"
+        assert told["url"] == (known_as or f"http://127.0.0.1:{port}/mcp")
         yield port
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0
@@ -71,6 +71,15 @@ async def test_a_caller_is_who_its_token_says_and_the_token_stays_here(tmp_path:
     audited = await bascule(tmp_path, "audit", "show", "--user", "alice", "--json")
     kinds = {record["kind"]: record for record in json.loads(audited.out)["records"]}
     assert kinds["ended"]["tool"] == "act", kinds
+
+
+@pytest.mark.requirement("GTW-2")
+async def test_a_gateway_is_known_as_the_address_that_it_is_given(tmp_path: Path):
+    words = ("--host", "127.0.0.1", "--url", "https://tools.example/mcp")
+    async with served(tmp_path, *words, auth=AUTH, known_as="https://tools.example/mcp") as port, line_to(port) as line:
+        nobody = await ask(line, "tools/list", Host="tools.example")
+    assert nobody.status == 401
+    assert 'resource_metadata="https://tools.example/' in nobody.headers["www-authenticate"]
 
 
 @pytest.mark.requirement("GTW-2")

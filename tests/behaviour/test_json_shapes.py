@@ -23,6 +23,7 @@ from support.inside import (
 )
 from support.kit_http import free_port
 from support.offers import command_of, offering
+from support.pages import every_block
 from support.runtime import a_tool
 from support.servers import argv
 from support.shapes import misfit, record_misfit
@@ -217,6 +218,11 @@ async def test_what_serves_says_where_in_its_shape(folder: Path, name: str):
         await asyncio.wait_for(process.communicate(), 30)
 
     assert misfit(printed, *PRINTED[name].shapes) == ""
+
+
+def test_what_a_page_shows_of_the_doctor_is_of_its_shape():
+    (shown,) = (block for block in every_block() if block.page == "doctor.md" and block.language == "json")
+    assert misfit(json.loads(shown.text), *PRINTED["doctor"].shapes) == ""
 
 
 def test_a_field_too_many_too_few_or_of_another_type_is_found():

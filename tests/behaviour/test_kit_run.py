@@ -12,6 +12,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from bascule import Runtime, ToolResult
+from support.command import environment, started
+from support.kit_http import free_port
+from support.pages import every_block
 from support.waiting import fail_after
 
 SERVER = Path(__file__).parent.parent / "servers" / "kit_who.py"
@@ -56,6 +59,31 @@ async def test_a_server_of_ones_own_is_started_by_its_name_and_used_by_another(t
     finally:
         process.send_signal(signal.SIGTERM)
         await process.communicate()
+
+
+async def test_the_token_of_the_page_lets_somebody_in_where_nobody_gets_in_without(tmp_path: Path):
+    """What is typed on the page of commands, but for the port."""
+    (line,) = (
+        line
+        for block in every_block()
+        if block.page == "reference/cli.md"
+        for line in block.text.splitlines()
+        if "curl" in line
+    )
+    port, statuses = str(free_port()), list[str]()
+    env = environment(tmp_path, {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})
+    config_at(tmp_path, int(port))
+    async with fail_after(60, "a server of one's own"), started(tmp_path, "run", "records") as process:
+        assert process.stderr is not None
+        while b"Uvicorn running" not in (said := await process.stderr.readline()):
+            assert said, "it ended"
+        for typed in (line, line.replace("Authorization", "X-Nothing")):
+            told = f"{typed.replace('8000', port)} -s -o said -w '%{{http_code}}'"
+            asking = await asyncio.create_subprocess_exec("bash", "-c", told, cwd=tmp_path, env=env, stdout=-1)
+            statuses.append((await asking.communicate())[0].decode())
+
+    # A bare GET is no request of MCP, but who makes it was let in.
+    assert statuses == ["400", "401"]
 
 
 @pytest.mark.requirement("CFG-7", "TRN-5")

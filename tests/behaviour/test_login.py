@@ -11,7 +11,10 @@ import pytest
 from bascule import Runtime, ToolFailure, ToolResult
 from bascule.config import OAuthSettings, ServerConfig, StreamableHttpTransport
 from bascule.core.errors import LoginFailed
+from support.command import bascule, configured, started
+from support.guarded import guarded
 from support.login_server import Browser, Guarded, guarded_server
+from support.pages import every_block
 from support.runtime import obeying
 from support.waiting import fail_after
 
@@ -65,6 +68,44 @@ async def test_a_login_leads_from_nothing_to_a_governed_call():
     assert isinstance(elsewhere, ToolResult), "a login is a person's, not an agent session's"
     assert isinstance(stranger, ToolFailure)
     assert guarded.notes == ["hello", "again"]
+
+
+PAGE = [block for block in every_block() if block.page == "login.md"]
+
+
+async def test_the_commands_of_its_page_lead_in_and_out_again(tmp_path: Path):
+    (shown,) = (block for block in PAGE if block.language == "sh")
+    logging_in_, listing, logging_out = [words[1:] for words in shown.commands]
+    async with fail_after(60), guarded_server() as guarded:
+        configured(tmp_path, notes={"url": guarded.url})
+        async with started(tmp_path, *logging_in_) as process:
+            assert process.stderr is not None
+            while not (line := await process.stderr.readline()).startswith(b"  http"):
+                assert line, "no address was printed"
+            await Browser().visit(line.decode().strip())
+            await process.communicate()
+        inside = await bascule(tmp_path, *listing)
+        out = await bascule(tmp_path, *logging_out)
+        outside = await bascule(tmp_path, *listing)
+
+    assert (process.returncode, inside.code, out.code) == (0, 0, 0)
+    assert "notes_write" in inside.out
+    assert "BSC-406" in outside.out
+
+
+async def test_the_headers_that_a_program_prints_as_shown_are_sent(tmp_path: Path):
+    (shown,) = (block for block in PAGE if block.language == "json")
+    (tmp_path / "printed").write_text(shown.text.replace("…", "t-1"))
+    got = list[str]()
+
+    def guard(authorization: str) -> str | None:
+        got.append(authorization)
+        return None
+
+    async with fail_after(60), guarded(guard=guard) as url:
+        configured(tmp_path, notes={"url": url, "headers_command": ["cat", str(tmp_path / "printed")]})
+        assert (await bascule(tmp_path, "list")).code == 0
+    assert {*got} == {"Bearer t-1"}
 
 
 async def test_a_client_that_was_registered_beforehand_is_used():

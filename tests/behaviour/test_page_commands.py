@@ -13,22 +13,39 @@ from support.command import BASCULE, configured, entry, environment
 from support.offers import command_of, offering
 from support.pages import Block, every_block
 from support.runtime import a_tool
+from support.tests import is_there
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("UX-5")
 
-PAGES = ("lock.md", "snippets.md", "importing.md", "adding.md", "reference/cli.md", "reference/json.md")
-"""What has no tests of its own that type it. Others have: the README, get-started, hands-on, sessions, the bridges, …"""
+PAGES = (
+    *("lock.md", "snippets.md", "importing.md", "adding.md", "reference/cli.md", "reference/json.md"),
+    *("gateway.md", "login.md", "demo.md"),
+)
+"""Whose commands are typed here. `test_page_blocks.py` says who types those of the others."""
 
 NOT_TYPED = {
-    r"bascule (up|serve|run|sandbox serve)\b": "runs until it is stopped; test_readme.py and test_json_shapes.py start it",
-    r"bascule logs .* --follow": "the same; test_logs.py",
-    r"bascule login\b": "needs a login server; tests/integration/test_login.py has one",
-    r"bascule demo\b": "test_demo.py plays it, several times",
-    r"curl ": "needs the server that the command before it would have served",
-    r"eval |bascule completion fish >": "test_completion.py, in the real shells",
+    r"bascule up$": "behaviour/test_readme.py::test_every_command_shown_that_has_no_end_works_until_it_is_stopped",
+    r"bascule up --json": "behaviour/test_json_shapes.py::test_what_up_prints_is_just_what_its_shapes_declare",
+    r"bascule serve$": "behaviour/test_gateway.py::test_a_caller_is_who_its_token_says_and_the_token_stays_here",
+    r"bascule serve --dev$": "behaviour/test_readme.py::test_the_gateway_that_a_command_shown_is_answers",
+    r"bascule serve --demo": "behaviour/test_demo.py::test_the_gateway_for_show_has_agents_at_work_and_leaves_nothing",
+    r"bascule serve --stdio": "behaviour/test_readme.py::test_what_a_command_shown_speaks_is_mcp",
+    r"bascule serve --host": "behaviour/test_gateway.py::test_a_gateway_is_known_as_the_address_that_it_is_given",
+    r"bascule serve --internal-url": "behaviour/test_gateway_several.py::test_gateways_on_two_machines_forward_to_the_owner",
+    r"bascule sandbox serve$": "behaviour/test_sandbox_server.py::test_once_private_the_same_tools_go_on_without_a_route",
+    r"bascule sandbox serve --unboxed": "behaviour/test_readme.py::test_what_a_command_shown_speaks_is_mcp",
+    r"bascule run records$": "behaviour/test_kit_run.py::"
+    "test_a_server_of_ones_own_is_started_by_its_name_and_used_by_another",
+    r"bascule run records --socket": "behaviour/test_kit_run.py::"
+    "test_a_server_of_ones_own_is_served_at_a_socket_file_and_at_no_port",
+    r"curl ": "behaviour/test_kit_run.py::test_the_token_of_the_page_lets_somebody_in_where_nobody_gets_in_without",
+    r"bascule logs .* --follow": "unit/cli/test_logs_command.py::test_a_log_can_be_followed",
+    r"bascule login\b": "behaviour/test_login.py::test_the_commands_of_its_page_lead_in_and_out_again",
+    r"bascule demo": "behaviour/test_demo.py::test_its_page_shows_what_it_prints",
+    r"eval |bascule completion fish >": "behaviour/test_completion.py::test_what_the_page_does_for_good_holds_in_the_next_shell",
 }
-"""What begins so is not typed here, each with the reason."""
+"""What begins so runs until it is stopped, or needs somebody else. Who starts it, with all that it needs."""
 
 ENDS = {
     r"bascule approve( files(/read(_text_file)?)?)?": 2,
@@ -101,6 +118,7 @@ def test_every_page_named_here_has_commands_and_every_reason_is_needed():
 
     assert {block.page for block in BLOCKS} == {*PAGES}
     assert [pattern for pattern in NOT_TYPED if not any(re.match(pattern, line) for line in every)] == []
+    assert [test for test in NOT_TYPED.values() if not is_there(test)] == []
     assert [pattern for pattern in ENDS if not any(re.fullmatch(pattern, line) for line in every)] == []
 
 
@@ -127,8 +145,8 @@ async def prepared(block: Block, project: Path, env: dict[str, str]) -> None:
         await shell("bascule list", project, env)
     if "bascule sessions" in asked:
         await shell("bascule sessions raise --user alice --session s-1 --to confidential", project, env)
-    if "bascule logout" in asked:
-        configured(project, github={"url": "http://127.0.0.1:1/mcp"})
+    if (away := re.search(r"bascule logout (\w+)", asked)) is not None:
+        configured(project, **{away[1]: {"url": "http://127.0.0.1:1/mcp"}})
     if "bascule read" in asked:
         notes = {"command": "python", "args": ["-m", "bascule.demo.notes"]}
         configured(project, notes=notes, files=command_of(offering(project, name="files", uris=("a://1",))))

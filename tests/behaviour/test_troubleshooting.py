@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from behaviour.codes import command, door, everyday, program
+from behaviour.codes import command, door, everyday, mending_programs, program
 from behaviour.codes.mending import mends
 from behaviour.test_fixes import named_in
 from support.shown import Scenario
@@ -14,6 +14,8 @@ from support.shown import Scenario
 pytestmark = pytest.mark.requirement("UX-3")
 
 PAGE = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
+
+FILLED_BY = mending_programs
 
 LEAST = 20
 """Rows that the page has at least."""

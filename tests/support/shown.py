@@ -50,6 +50,7 @@ SAME: tuple[tuple[str, str], ...] = (
     (r"(127\.0\.0\.1|localhost):\d{4,5}", r"\1:8000"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?", "2026-10-02 10:11:12"),
     (r"operator \w+", "operator ada"),
+    (r"(bascule/\w+/\w+\.py):\d+", r"\1:12"),
     (r"\b[0-9a-f]{32,}\b", "0123456789abcdef"),
 )
 """What differs from one time to the next, and what stands for it in the pages."""

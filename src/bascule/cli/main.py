@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -25,10 +25,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Not left to the end of the process, where nobody can tell that the reader has gone.
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has seen enough.
+        _print_no_more()
         return 1
+    except KeyboardInterrupt:
+        # Before the command had begun: what it began it ends itself.
+        print("aborted", file=sys.stderr)
+        return 130
+    except Exception as mistake:  # noqa: BLE001 -- the outermost: a person is told what to do, and not only a script by a code
+        return _tell_unforeseen(mistake, as_json="--json" in (sys.argv if argv is None else argv))
     return code
+
+
+def _print_no_more() -> None:
+    """Python would complain once more when it flushes at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _tell_unforeseen(mistake: Exception, *, as_json: bool) -> int:
+    from bascule.cli import exit_codes  # noqa: PLC0415 -- only where something went wrong
+    from bascule.cli.unforeseen import unforeseen  # noqa: PLC0415
+
+    error = unforeseen(mistake)
+    try:
+        _tell(error, as_json=as_json)
+        sys.stdout.flush()
+    except OSError:
+        # That our output cannot be written may be what went wrong.
+        _print_no_more()
+    return exit_codes.of_error(error)
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -77,9 +103,9 @@ def _tell(error: "BasculeError", *, as_json: bool) -> None:
     from bascule.cli.explain import as_json as shape_of  # noqa: PLC0415 -- only where something went wrong
     from bascule.cli.explain import explain, json_line  # noqa: PLC0415
 
+    print(explain(error), file=sys.stderr)
     if as_json:
         print(json_line({"ok": False, "error": shape_of(error)}))
-    print(explain(error), file=sys.stderr)
 
 
 def _module_of(options: argparse.Namespace) -> str:

@@ -1,6 +1,6 @@
-"""The error tree, drawn by whose fault it is. Every class has its own code, and carries what a person needs to act.
+"""The error tree, drawn by whose fault it is. What somebody can meet has its code, and carries what they need to act.
 
-BasculeError
+BasculeError               BSC-000  nobody foresaw it
 ├── ConfigError            BSC-100  the operator's: the config is wrong
 ├── UsageError             BSC-200  the caller's
 │   ├── UnknownTool        BSC-201
@@ -13,7 +13,7 @@ BasculeError
 │   ├── OutcomeWithheld    BSC-303
 │   ├── NotWrittenDown     BSC-304
 │   └── NotIdentified      BSC-305
-├── PeerError              BSC-400  the server's, or the way to it
+├── PeerError              a family: the server's fault, or that of the way to it
 │   ├── ConnectFailed      BSC-401
 │   │   ├── LoginNeeded    BSC-406
 │   │   │   └── LoginFailed  BSC-407
@@ -30,7 +30,7 @@ BasculeError
 │   ├── PathRefused        BSC-611
 │   └── NoRoom             BSC-612
 ├── StoreError             BSC-650  ours: what must be kept could not be read or written
-└── PermitLost             BSC-900  never leaves the runtime: decide again
+└── PermitLost             a sign between our own rooms, which never leaves the runtime: decide again
 
 `RunStopped` (BSC-700), which ends the run of an agent framework, stands with the reactions.
 """
@@ -43,6 +43,7 @@ class BasculeError(Exception):
     """A failure told as a person needs it: what, where, the evidence, the likely cause, the fix."""
 
     code: ClassVar[str] = "BSC-000"
+    """Of what has none of its own, too. Nobody is meant to meet that; who does has met a mistake of ours."""
 
     def __init__(self, message: str, *, where: str = "", evidence: str = "", cause: str = "", fix: str = "") -> None:
         super().__init__(message)
@@ -159,7 +160,6 @@ class NotIdentified(Refused):
 class PeerError(BasculeError):
     """The server, or the way to it, failed. `sent` is False only if the request surely never left us."""
 
-    code = "BSC-400"
     sent: bool = True
 
 
@@ -291,5 +291,3 @@ class StoreError(BasculeError):
 
 class PermitLost(BasculeError):
     """The agent session changed between the decision and the write; nothing was written. The runtime decides again."""
-
-    code = "BSC-900"

@@ -20,7 +20,7 @@ from bascule.gateway.listening import Listening, SessionStream
 from bascule.gateway.old_sessions import OldSession, OldSessions
 from bascule.gateway.outlet import DEFAULT_LEVEL
 from bascule.gateway.readiness import Readiness
-from bascule.gateway.rejection import INVALID_REQUEST, Rejected, not_served, retry_after, too_much
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected, not_served, retry_after, too_much, unforeseen
 from bascule.gateway.remarks import level_of
 from bascule.gateway.routing import Request, Routing
 from bascule.gateway.signs import Signs
@@ -30,7 +30,7 @@ from bascule.gateway.wishes import WISHES, Wishes, opened
 from bascule.identity.house_rules import HouseRules, Knock, TurnedAway
 from bascule.links.following import LISTEN
 from bascule.wire.jsonrpc import Message, write_error, write_result
-from bascule.wire.stamp import HEADER_MISMATCH, INTERNAL_ERROR, OLD_VERSIONS
+from bascule.wire.stamp import HEADER_MISMATCH, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
 
@@ -98,7 +98,7 @@ class Gateway:
             pass
         except Exception:  # noqa: BLE001 -- the outermost: whatever went wrong here must not take the gateway with it
             _log.exception("a request could not be answered")
-            await respond(send, 500, write_error(None, INTERNAL_ERROR, "an error of the gateway; its log says more"))
+            await respond(send, 500, unforeseen())
 
     def _kept_out(self, scope: Scope, head: Head, receive: Receive, send: Send) -> Awaitable[None] | None:
         """What answers it without a look at whose agent session it is for, if anything does."""

@@ -15,11 +15,11 @@ from bascule.gateway.asking import NotAnswered
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.outlet import Tell
-from bascule.gateway.rejection import INVALID_REQUEST, Rejected
+from bascule.gateway.rejection import INVALID_REQUEST, Rejected, unforeseen
 from bascule.gateway.turn import Turn
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.wire.framing import as_line
-from bascule.wire.jsonrpc import Message, write_error, write_notification, write_request, write_result
+from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
 from bascule.wire.long_lines import LongLines, TooLong
 from bascule.wire.stamp import INTERNAL_ERROR
 
@@ -202,7 +202,7 @@ class Connection:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a request could not be answered", exc_info=error)
             if turn is None or not turn.answered:
-                self._put(write_error(_plain(key), INTERNAL_ERROR, "an error of the gateway; its log says more"))
+                self._put(unforeseen(_plain(key)))
         self._go_on()
 
     # What a request needs

@@ -19,9 +19,8 @@ from bascule.gateway.http_request import STATUS_LINES, HttpRequest
 from bascule.gateway.intake import SLOWEST
 from bascule.gateway.lateness import Lateness
 from bascule.gateway.outflow import Outflow
-from bascule.gateway.rejection import INVALID_REQUEST
+from bascule.gateway.rejection import INVALID_REQUEST, unforeseen
 from bascule.wire.jsonrpc import write_error
-from bascule.wire.stamp import INTERNAL_ERROR
 
 _log = logging.getLogger("bascule.gateway")
 
@@ -311,7 +310,7 @@ class Connection(asyncio.Protocol):
             _log.error("a request could not be answered", exc_info=error)
         if not request.complete and not request.gone:
             # There will be no answer any more.
-            self._refuse(500, "an error of the gateway; its log says more", INTERNAL_ERROR)
+            self._end_with(500, unforeseen())
 
     def pause_writing(self) -> None:
         self.outflow.pause()
@@ -327,7 +326,10 @@ class Connection(asyncio.Protocol):
         elif not self._serving:
             self.hang_up()
 
-    def _refuse(self, status: int, words: str, code: int = INVALID_REQUEST) -> None:
+    def _refuse(self, status: int, words: str) -> None:
+        self._end_with(status, write_error(None, INVALID_REQUEST, words))
+
+    def _end_with(self, status: int, body: bytes) -> None:
         """Answer without the app, where nothing of an answer was sent, and hang up."""
         self._deaf = True
         request = self._request if self._serving else None
@@ -337,7 +339,6 @@ class Connection(asyncio.Protocol):
         if request is not None:
             request.lose()
         if not self._transport.is_closing():
-            body = write_error(None, code, words)
             head = (
                 b"content-type: application/json\r\ncontent-length: %d\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
             )

@@ -29,10 +29,8 @@ class NotTaken(BasculeError):
         self.status = status
 
 
-class Gone(BasculeError):
-    """The client hung up before its request was whole."""
-
-    code = "BSC-721"
+class Gone(Exception):
+    """The client hung up before its request was whole. Nobody is there to be told, so this is no error with a code."""
 
 
 class Intake:
@@ -111,5 +109,5 @@ def _announced(length: str) -> int | None:
 async def _next(receive: Receive) -> MutableMapping[str, Any]:
     event = await receive()
     if event["type"] == "http.disconnect":
-        raise Gone("the client hung up")
+        raise Gone
     return event

@@ -9,6 +9,7 @@ from bascule.gateway.allowance import TooMuch
 from bascule.wire.jsonrpc import write_error
 from bascule.wire.stamp import (
     HEADER_MISMATCH,
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     MISSING_CAPABILITY,
@@ -58,6 +59,12 @@ def not_served(error: BasculeError) -> bytes:
     """What a client is told that was turned away at the door: what is wrong, its code, and how to mend it."""
     told = f"{error.message}; {error.fix}" if error.fix else error.message
     return write_error(None, INVALID_REQUEST, told, {"code": error.code})
+
+
+def unforeseen(request_id: Any = None) -> bytes:
+    """What a client is told where something broke in here. What it was may hold anything, and is for the log alone."""
+    words = "an error of the gateway; its log says more"
+    return write_error(request_id, INTERNAL_ERROR, words, {"code": BasculeError.code})
 
 
 def retry_after(error: TooMuch) -> list[tuple[bytes, bytes]]:

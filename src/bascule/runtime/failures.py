@@ -170,12 +170,13 @@ def _over_http(refused: PeerRefused | None) -> str:
 
 def broken(mistake: BaseException, server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
     """What the event tells of a call that ended by a mistake of ours. Its text may hold anything, so it is left out."""
-    message = f"a mistake in Bascule: {type(mistake).__name__}"
-    return ToolFailure(FailureKind.FATAL, BasculeError.code, message, server, tool, lane, steps)
+    message = f"nobody foresaw this: {type(mistake).__name__}"
+    fix = "look at the exception that came out of the call; if its traceback ends in Bascule's own code, tell us"
+    return ToolFailure(FailureKind.FATAL, BasculeError.code, message, server, tool, lane, steps, fix=fix)
 
 
 def aborted(server: str, tool: str, lane: Lane, steps: Mapping[str, float]) -> ToolFailure:
-    fix = "if it was not meant to stop: whoever called cancelled it, or has a time limit shorter than its `timeout`"
+    fix = "if it was not meant to stop: let whoever called wait longer than its `timeout`"
     message = "the caller stopped waiting"
     return ToolFailure(FailureKind.ABORTED, ABORTED, message, server, tool, lane, steps, fix=fix)
 

@@ -16,7 +16,7 @@ from bascule.config.load import load_file
 from bascule.core.sensitivity import DataSensitivity
 from behaviour.codes.command import GREET
 from behaviour.codes.door import MiB
-from behaviour.codes.program import FATAL, LABELLED, SILENT, largest_file
+from behaviour.codes.program import FATAL, LABELLED, SILENT, audit_log, largest_file
 from support.gateways import AUTH, Served, ask, introduced, serving
 from support.kit_http import PREFIX, Answered, bearer, line_to
 from support.login_server import guarded_server
@@ -30,22 +30,17 @@ Answering = Callable[[Path, bool], Awaitable[Answered]]
 """Makes a client fail in a folder of its own, in the new era or in the old one, and gives what it is answered."""
 
 NOT_MET = {
-    "BSC-000": "No such mistake is known, so nothing can be shown.",
-    "BSC-400": "What its members give.",
     "BSC-407": "Nothing: only who runs `bascule login` meets it.",
     "BSC-610": "Nothing: a workspace is used by a program or by a tool, which tells of it in its own words.",
     "BSC-611": "Nothing: a workspace is used by a program or by a tool, which tells of it in its own words.",
     "BSC-612": "Nothing: a workspace is used by a program or by a tool, which tells of it in its own words.",
     "BSC-650": "Nothing: a gateway that cannot keep what it must does not start.",
     "BSC-703": "Nothing: the client has gone.",
-    "BSC-710": "Nothing: it is of a bridge, which is used by programs.",
     "BSC-711": "Nothing: it is of a bridge, which is used by programs.",
     "BSC-712": "Nothing: it is of a bridge, which is used by programs.",
     "BSC-713": "Nothing: it is of a bridge, which is used by programs.",
     "BSC-714": "Nothing: it is of a bridge, which is used by programs.",
     "BSC-715": "Nothing: it is of a bridge, which is used by programs.",
-    "BSC-721": "Nothing: the client has gone.",
-    "BSC-900": "Nothing: the runtime decides again.",
 }
 """Codes that no client of a gateway is told, and why."""
 
@@ -87,6 +82,14 @@ async def call(asking: Ask, arguments: Any = None, tool: str = "work_act") -> An
 
 def replying(folder: Path, **answer: Any) -> ServerConfig:
     return scripted(folder, {"tools/call": [answer]})
+
+
+@answers("BSC-000")
+async def a_runtime_has_ended_under_its_gateway(folder: Path, new: bool) -> Answered:
+    """What no client can bring about: it is done from behind."""
+    async with serving(obeying(folder / "log")) as served, client(served, new=new) as asking:
+        await served.runtime.close()
+        return await asking("tools/list")
 
 
 @answers("BSC-100")
@@ -187,8 +190,7 @@ async def the_disk_of_the_audit_log_is_full(folder: Path, new: bool) -> Answered
         session = served.runtime.session("alice", "s-1")
         for _ in range(400):
             good(await session.call("work_act"))
-        log = max(Path(os.environ["BASCULE_HOME"], "audit").iterdir(), key=lambda path: path.stat().st_size)
-        with largest_file(log.stat().st_size):
+        with largest_file(audit_log().stat().st_size):
             return await call(asking)
 
 

@@ -1,5 +1,6 @@
 """Errors that somebody meets at the command line."""
 
+import asyncio
 import json
 import re
 from itertools import takewhile
@@ -8,7 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from behaviour.codes.table import raises
-from support.command import bascule, configured, entry, started
+from support.command import BASCULE, bascule, configured, entry, environment, started
 from support.login_server import Browser, guarded_server
 from support.runtime import a_tool
 from support.scenarios import log_of, write_yaml
@@ -40,6 +41,18 @@ def scripted(folder: Path, **answers: Any) -> None:
     scenario = folder / "scenario.json"
     scenario.write_text(json.dumps({method.replace("_", "/"): [answer] for method, answer in answers.items()}))
     configured(folder, work=entry("scripted", scenario, log_of(folder)))
+
+
+@raises("BSC-000")
+async def the_output_has_no_room(folder: Path) -> str:
+    """What stands for a full disk: a device that takes nothing."""
+    with Path("/dev/full").open("w") as full:
+        process = await asyncio.create_subprocess_exec(
+            *(BASCULE, "explain"), cwd=folder, env=environment(folder), stdout=full, stderr=asyncio.subprocess.PIPE
+        )
+        _, err = await process.communicate()
+    assert process.returncode == 1
+    return part(err.decode())
 
 
 @raises("BSC-100")

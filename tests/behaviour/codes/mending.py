@@ -1,26 +1,17 @@
 """What each error names as its fix, done as it says; and then what had failed goes well."""
 
-import asyncio
 import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bascule.bridges.plain import MCPToolGateway
-from bascule.config import Limits, Timeouts
-from bascule.core.sensitivity import DataSensitivity
-from bascule.workspace import Workspace
-from behaviour.codes import command, door, program
+from behaviour.codes import command
 from behaviour.codes.command import ADA, scripted, working
-from behaviour.codes.program import FATAL, LABELLED, SILENT
 from support.command import Ran, bascule, configured, entry, started
-from support.gateways import AUTH, ask, serving
 from support.http_servers import asgi_server
-from support.kit_http import bearer, line_to
 from support.login_server import Browser, guarded_server
-from support.offers import DONE, ELICIT, life, offering, required
-from support.runtime import Arrived, a_tool, at_work, good, obeying, running, twinned
+from support.offers import life
 from support.scenarios import log_of, write_yaml
 from support.servers import SERVERS
 from support.shown import Scenario
@@ -44,15 +35,6 @@ for line in sys.stdin:
 
 mends: dict[Scenario, Mend] = {}
 
-NOT_FOLLOWED: dict[Scenario, str] = {
-    program.the_disk_of_the_audit_log_is_full: "tests/chaos/test_audit_room.py makes room on a real disk, and goes on",
-    program.private_data_comes_while_a_call_is_under_way: "to find out whether something was done is for who called",
-    program.a_path_leads_out: "another path is another wish",
-    program.nobody_waits_any_more: "whoever called has gone",
-    command.a_tool_says_no: "what to do is for the tool to say",
-}
-"""Fixes that no test can follow, and why."""
-
 
 def mended(scenario: Scenario) -> Callable[[Mend], Mend]:
     def add(mend: Mend) -> Mend:
@@ -73,6 +55,13 @@ async def well(folder: Path, *words: str, **env: str) -> Ran:
     assert ran.code == 0, ran
     assert "BSC-" not in ran.out + ran.err, ran
     return ran
+
+
+@mended(command.the_output_has_no_room)
+async def it_goes_where_there_is_room(folder: Path, said: str) -> None:
+    follow(said, "see to what the machine says")
+    await well(folder, "--version")
+    assert "BSC-401" in (await bascule(folder, "explain")).out
 
 
 @mended(command.a_key_is_misspelt)
@@ -281,104 +270,3 @@ async def the_folder_is_made(folder: Path, said: str) -> None:
 async def the_state_lies_elsewhere(folder: Path, said: str) -> None:
     follow(said, "set BASCULE_HOME to another folder")
     await well(folder, "call", "work_act", BASCULE_HOME=str(folder / "another"))
-
-
-@mended(program.one_call_too_many_is_made)
-async def the_limit_is_raised(folder: Path, said: str) -> None:
-    follow(said, "raise `limits.per_minute`")
-    async with at_work(obeying(folder / "log", limits=Limits(per_minute=2))) as session:
-        for _ in range(2):
-            good(await session.call("work_act"))
-
-
-@mended(program.a_twin_is_of_another_version)
-async def the_twin_is_brought_to_the_same_version(folder: Path, said: str) -> None:
-    follow(said, "to the same version as the server itself")
-    server = obeying(folder / "open", a_tool("act"), a_tool("look"))
-    async with running(twinned(server, obeying(folder / "twin", a_tool("act"), a_tool("look")))) as runtime:
-        session = runtime.session("alice", "s-2")
-        await session.add_private_dataset("payroll", DataSensitivity.CONFIDENTIAL)
-        good(await session.call("work_act"))
-
-
-@mended(program.how_private_a_result_is_cannot_be_kept)
-async def the_folder_is_writable_again(folder: Path, said: str) -> None:
-    follow(said, "writable")
-    async with running(obeying(folder / "log", trust=frozenset({"labels"}))) as runtime:
-        good(await runtime.session("alice", "s-2").call("work_act", {"result": LABELLED}))
-
-
-@mended(program.every_link_is_taken)
-async def more_links_may_be_open(folder: Path, said: str) -> None:
-    follow(said, "raise `links.max`")
-    limits = Timeouts(connect=15, reconnect=0.5, probe=10, close=0.5)
-    async with running(obeying(folder / "log", timeouts=limits), links_max=2) as runtime:
-        arrived = Arrived()
-        busy = asyncio.create_task(runtime.session("ada", "s").call("work_act", SILENT, on_progress=arrived))
-        await arrived.wait()
-        good(await runtime.session("bob", "s").call("work_act"))
-        busy.cancel()
-        await asyncio.gather(busy, return_exceptions=True)
-
-
-@mended(program.a_file_is_not_there)
-async def the_folder_is_listed(folder: Path, said: str) -> None:
-    follow(said, "list the folder")
-    with Workspace.of(program.ADA, folder) as workspace:
-        workspace.write_text("plans.txt", "all of them")
-        (entry_,) = workspace.list("/workspace")
-        assert workspace.read_text(entry_.name) == "all of them"
-
-
-@mended(program.the_quota_is_used_up)
-async def the_quota_is_raised(folder: Path, said: str) -> None:
-    follow(said, "raise `workspace.quota`")
-    with Workspace.of(program.ADA, folder, quota=81920) as workspace:
-        workspace.write_text("big.txt", "x" * 20_000)
-
-
-@mended(program.a_tool_ends_the_run)
-async def its_word_is_not_trusted(folder: Path, said: str) -> None:
-    follow(said, "without `fatal` in the `trust` of work it would end no run")
-
-    def run() -> object:
-        with MCPToolGateway([obeying(folder / "log")]) as tools:
-            return tools.call("work_act", {"result": FATAL})
-
-    assert "closed" in str(await asyncio.to_thread(run))
-
-
-@mended(door.no_token_is_shown)
-@mended(door.a_token_is_too_old)
-async def a_good_token_is_shown(folder: Path, said: str) -> None:
-    assert "with a token" in said or "get a new token" in said
-    async with serving(obeying(folder / "log"), auth=AUTH) as gateway, line_to(gateway.port) as client:
-        assert (await ask(client, "tools/list", Authorization=bearer("ada"))).status == 200
-
-
-@mended(door.a_server_asks_first)
-async def it_is_answered(folder: Path, said: str) -> None:
-    follow(said, "answer each of `inputRequests`", "`requestState`")
-    server = offering(folder, scenario={"tools/call": [required("s-1", how=ELICIT), DONE]})
-    able = {"_meta": {f"{door.PREFIX}/clientCapabilities": {"elicitation": {"form": {}}}}}
-    asked = {"name": "work_act", "arguments": {}, **able}
-    async with serving(server) as gateway, line_to(gateway.port) as client:
-        first = (await ask(client, "tools/call", asked)).message["result"]
-        answer = {"how": {"action": "accept", "content": {"n": 3}}}
-        more = {"inputResponses": answer, "requestState": first["requestState"]}
-        assert (await ask(client, "tools/call", {**asked, **more})).text == "done"
-
-
-@mended(door.bodies_are_begun_and_never_ended)
-async def less_is_asked_for_at_once(folder: Path, said: str) -> None:
-    follow(said, "ask for less at once")
-    async with serving(obeying(folder / "log")) as gateway, line_to(gateway.port) as client:
-        assert (await ask(client, "tools/list")).status == 200
-
-
-@mended(door.a_message_is_too_long)
-async def longer_messages_are_taken(folder: Path, said: str) -> None:
-    follow(said, "raise `messages.max`")
-    async with serving(obeying(folder / "log"), message_max=1_000_000) as gateway, line_to(gateway.port) as client:
-        call = {"name": "work_act", "arguments": {"text": "x" * 200_000}}
-        assert (await ask(client, "tools/call", call)).status == 200

@@ -30,6 +30,15 @@ FATAL = {
 }
 
 
+@raises("BSC-000")
+async def a_call_gets_what_its_types_forbid(folder: Path) -> str:
+    events = Events()
+    async with at_work(obeying(folder / "log"), events=events) as session:
+        with pytest.raises(TypeError):
+            await session.call("work_act", timeout="soon")  # pyright: ignore[reportArgumentType] -- that is the mistake
+    return failed(events.call.outcome)
+
+
 @raises("BSC-301")
 async def one_call_too_many_is_made(folder: Path) -> str:
     async with at_work(obeying(folder / "log", limits=Limits(per_minute=1))) as session:
@@ -66,9 +75,12 @@ async def the_disk_of_the_audit_log_is_full(folder: Path) -> str:
         for _ in range(400):
             good(await session.call("work_act"))
         # A limit on the size of files is a full disk of this one process. The log is by now the largest there is.
-        log = max(Path(os.environ["BASCULE_HOME"], "audit").iterdir(), key=lambda path: path.stat().st_size)
-        with largest_file(log.stat().st_size):
+        with largest_file(audit_log().stat().st_size):
             return failed(await session.call("work_act"))
+
+
+def audit_log() -> Path:
+    return max(Path(os.environ["BASCULE_HOME"], "audit").iterdir(), key=lambda path: path.stat().st_size)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def test_a_limit_is_denied_for_a_while_and_any_other_refusal_for_good():
 
 def test_a_mistake_of_ours_is_told_by_its_kind_alone():
     failure = broken(ZeroDivisionError("with private data in it"), "s", "t", Lane.OPEN, {})
-    assert (failure.kind, failure.message) == (FailureKind.FATAL, "a mistake in Bascule: ZeroDivisionError")
+    assert (failure.kind, failure.message) == (FailureKind.FATAL, "nobody foresaw this: ZeroDivisionError")
 
 
 def test_a_server_that_waits_for_a_login_is_unavailable():

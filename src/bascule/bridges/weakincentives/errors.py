@@ -1,6 +1,6 @@
 """What goes wrong at this door, told in the words of weakincentives.
 
-McpError                BSC-710
+McpError                a family: catch it for all of them
 ├── McpConnectionError  BSC-711  a server that cannot be reached, or is not connected
 ├── McpToolError        BSC-712  a call that failed
 ├── McpTimeoutError     BSC-713  a server that took too long
@@ -22,7 +22,6 @@ from bascule.core.reaction import Reaction, reaction, stopped, told
 class McpError(BasculeError):
     """Something about MCP servers and their tools. `failure` is what the runtime tells of it, where that was asked."""
 
-    code = "BSC-710"
     failure: ToolFailure | None = None
 
 

@@ -10,7 +10,7 @@ from weakincentives.prompt import Tool, ToolContext
 from weakincentives.runtime.session import Session
 from weakincentives.serde import parse
 
-from bascule.bridges.weakincentives.errors import McpError, McpRunStopped, McpSchemaError
+from bascule.bridges.weakincentives.errors import McpRunStopped, McpSchemaError, McpToolError
 from bascule.bridges.weakincentives.events import McpToolInvoked
 from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
 from bascule.bridges.weakincentives.naming import cut_description
@@ -59,8 +59,10 @@ class GovernedTool:
     def __call__(self, params: Fitted | None, *, context: ToolContext) -> McpToolResult:
         self._stops.check(context)
         if context.session is not self._session:
-            raise McpError(
+            raise McpToolError(
                 "this section is of another session, on whose behalf its calls are made",
+                server_name=self._spec.key.server,
+                tool_name=self._spec.name,
                 fix="give the prompt a section of its own session: section.clone(session=session)",
             )
         arguments = arguments_of(params)

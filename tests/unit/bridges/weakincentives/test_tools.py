@@ -9,7 +9,7 @@ from weakincentives.errors import DeadlineExceededError
 from weakincentives.prompt import ToolContext
 from weakincentives.runtime import Session
 
-from bascule.bridges.weakincentives.errors import McpError, McpRunStopped, McpSchemaError
+from bascule.bridges.weakincentives.errors import McpRunStopped, McpSchemaError, McpToolError
 from bascule.bridges.weakincentives.results import McpToolOutput
 from bascule.bridges.weakincentives.tools import GovernedTool, Stops, bridged
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure
@@ -112,7 +112,7 @@ def test_a_run_that_was_ended_makes_no_further_call():
 def test_it_acts_for_no_other_session():
     tool, calling = governed(answered(), Session())
 
-    with pytest.raises(McpError, match="another session"):
+    with pytest.raises(McpToolError, match="another session"):
         tool(None, context=a_context(Session()))
     assert calling.asked == []
 
