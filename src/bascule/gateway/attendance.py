@@ -49,6 +49,11 @@ class Attendance:
             self._outlet = opened(session)
         return await self._desk.serve(asked, client)
 
+    def send_away(self, server: str, theirs: str) -> str:
+        """A server sends the person of a client of the old era to an address. Gives the id by which it hears of it."""
+        # One that has not introduced itself offers nothing, so that nobody asks.
+        return theirs if self._outlet is None else self._outlet.send_away(server, theirs)
+
     def begin_telling(self, tell: Tell) -> None:
         """The client of the old era that has introduced itself is ready to hear of news."""
         if self._outlet is not None and self._telling is None:

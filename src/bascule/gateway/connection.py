@@ -47,6 +47,8 @@ class Attends(Protocol):
         """The result. Raises `Rejected`."""
         ...
 
+    def send_away(self, server: str, theirs: str) -> str: ...
+
     def begin_telling(self, tell: Tell) -> None: ...
 
     def end_streams(self) -> None: ...
@@ -225,6 +227,9 @@ class Connection:
             raise
         finally:
             del self._asked[name]
+
+    def send_away(self, server: str, theirs: str) -> str:
+        return self._attends.send_away(server, theirs)
 
     async def put_aside(self, turn: Turn, result: JsonObject) -> None:
         """Answer a request that goes on. Its id is free then, and its client need not wait for its end."""

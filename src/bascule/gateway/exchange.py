@@ -110,6 +110,10 @@ class Exchange:
         finally:
             del session.asked[name]
 
+    def send_away(self, server: str, theirs: str) -> str:
+        # Without a session it offers nothing, so that nobody asks.
+        return theirs if self._session is None else self._session.outlet.send_away(server, theirs)
+
     async def let_go(self, result: JsonObject) -> None:
         assert self._attention is not None
         self._attention.let_go()

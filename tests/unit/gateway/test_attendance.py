@@ -45,6 +45,7 @@ async def test_a_client_of_the_old_era_is_told_from_its_introduction_on(tmp_path
         await serve("logging/setLevel", level="debug")
         assert (attendance.capabilities, attendance.level(asked("tools/call"))) == ({"roots": {}}, "debug")
         assert attendance._outlet is not None
+        assert attendance.send_away("it", "1") != "1"
         attendance._outlet.changed("tools")
         await settled()
         assert heard == []

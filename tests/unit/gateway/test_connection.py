@@ -33,6 +33,9 @@ class SlowDesk:
     def level(self, asked: Asked) -> str:
         return asked.params.get("level", "")
 
+    def send_away(self, server: str, theirs: str) -> str:
+        return f"{server} {theirs}"
+
     def begin_telling(self, tell: Tell) -> None:
         self.telling = True
 
