@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from bascule.core.answer import (
     Accept,
     Cancel,
@@ -20,6 +22,7 @@ from bascule.core.answer import (
 )
 from bascule.core.jsonvalue import JsonObject, as_object, as_text, is_array, is_object
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
+from bascule.wire.jsonrpc import Message
 from bascule.wire.task import speaks_tasks
 
 _log = logging.getLogger("bascule.gateway")
@@ -35,6 +38,18 @@ given it."""
 
 class NotAnswered(Exception):
     """A client that answered with an error, or that could not be asked."""
+
+
+def answered(message: Message) -> Any:
+    """What a client answered to a request of ours. Raises `NotAnswered` for an error."""
+    if message.error is not msgspec.UNSET:
+        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
+    return message.result
+
+
+def taken_back(name: str) -> JsonObject:
+    """What a client is told of a request of ours that is of no use any more."""
+    return {"requestId": name, "reason": "nobody waits for it"}
 
 
 class Asker:

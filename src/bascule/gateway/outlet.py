@@ -9,6 +9,7 @@ from typing import Any
 
 from bascule.core.ear import reaches
 from bascule.core.jsonvalue import JsonObject
+from bascule.gateway.asking import Ask, NotAnswered
 from bascule.links.tidings import FINISHED, KINDS, REMARK, UPDATED, Kind
 from bascule.wire.stamp import SUBSCRIPTION_KEY
 
@@ -46,6 +47,7 @@ class Outlet:
         self.resources: dict[str, Callable[[], None]] = {}
         """The resources that a client of the old era has subscribed to, each with how to give it up."""
         self.delivering = False
+        self._ask: Ask | None = None
         self._kinds = frozenset(kinds)
         self._meta: JsonObject = {} if subscription is None else {"_meta": {SUBSCRIPTION_KEY: subscription}}
         self._changed: dict[Kind, None] = {}
@@ -123,9 +125,17 @@ class Outlet:
     def closed(self) -> bool:
         return self._over.is_set()
 
-    async def deliver(self, tell: Tell) -> None:
-        """Tell the client what there is to tell, until `close`. One at a time may do this."""
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """Put a question to the client that belongs to none of its requests. Raises `NotAnswered`."""
+        if self._ask is None:
+            raise NotAnswered("it has no stream of its own")
+        return await self._ask(method, params)
+
+    async def deliver(self, tell: Tell, ask: Ask | None = None) -> None:
+        """Tell the client what there is to tell, until `close`. One at a time may do this. `ask` puts questions to it
+        meanwhile."""
         self.delivering = True
+        self._ask = ask
         pause = SHORTEST_PAUSE
         try:
             while not self.closed:
@@ -140,6 +150,7 @@ class Outlet:
                 pause = min(2 * pause, LONGEST_PAUSE) if self._news.is_set() else SHORTEST_PAUSE
         finally:
             self.delivering = False
+            self._ask = None
             self._remarks.clear()
 
     def _take(self) -> Iterator[tuple[str, JsonObject]]:

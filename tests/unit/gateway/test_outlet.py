@@ -1,6 +1,9 @@
 import asyncio
 from typing import Any
 
+import pytest
+
+from bascule.gateway.asking import NotAnswered
 from bascule.gateway.outlet import LONGEST_PAUSE, MOST_AWAY, MOST_REMARKS, MOST_UPDATES, Outlet
 from support.virtual_time import in_virtual_time
 from support.waiting import fail_after, until
@@ -163,3 +166,21 @@ async def test_of_addresses_at_which_nobody_ever_finishes_the_oldest_are_forgott
         outlet.send_away("work", str(number))
     assert not outlet.finished("work", "0")
     assert all(outlet.finished("work", str(number)) for number in range(1, MOST_AWAY + 1))
+
+
+# What it is asked beside its requests
+
+
+async def test_a_client_can_be_asked_for_as_long_as_it_is_told():
+    async def ask(method: str, _params: Any) -> str:
+        return f"asked {method}"
+
+    outlet = Outlet()
+    with pytest.raises(NotAnswered):
+        await outlet.ask("roots/list", {})
+    delivering = asyncio.ensure_future(outlet.deliver(Told().tell, ask))
+    await until(lambda: outlet.delivering)
+    assert await outlet.ask("roots/list", {}) == "asked roots/list"
+    await ended(outlet, delivering)
+    with pytest.raises(NotAnswered):
+        await outlet.ask("roots/list", {})
