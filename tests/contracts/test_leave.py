@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
 
 import pytest
 import pytest_asyncio
@@ -10,6 +11,7 @@ from bascule.core.errors import ConnectFailed, LaneClosed, PermitLost
 from bascule.core.request import Request
 from bascule.links.link import Link
 from bascule.links.state import LinkState
+from bascule.runtime.roots import ROOTS_CHANGED
 from contracts.harness import NATIVE_CELLS, SDK_CELLS, Cell, Peer, a_call, link_to, peer_of
 from support.handed_over import HandedOver, handed_over
 from support.streams import Leave
@@ -72,6 +74,22 @@ async def test_without_leave_nothing_is_handed_over_and_with_it_again_the_link_w
         assert await works(link)
         assert counted.size > 0
     assert "marked forbidden" not in peer.notes.notes
+
+
+async def test_a_notice_whose_permit_is_gone_is_not_handed_over(peer: Peer, counted: HandedOver):
+    permit = Leave(given=False)
+    async with fail_after(90, "the life of a link"), link_to(peer) as link:
+        assert await works(link)
+        counted.pieces.clear()
+        with suppress(PermitLost):
+            await link.notify(ROOTS_CHANGED, permit)
+        await until(lambda: permit.refusals > 0)
+        assert counted.pieces == []
+        if peer.cell.era == "old":
+            permit.given = True
+            await link.notify(ROOTS_CHANGED, permit)
+            await until(lambda: counted.size > 0)
+        assert await works(link)
 
 
 async def test_without_leave_a_link_ends_without_a_farewell(peer: Peer, counted: HandedOver):

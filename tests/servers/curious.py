@@ -70,15 +70,21 @@ async def everything(
     return f"{chosen.colour}, {line.content.text}, {len(found.roots)}"
 
 
-async def visit(ctx: Context) -> str | InputRequiredResult:
+async def visit(ctx: Context, name: str = "agreement-1") -> str | InputRequiredResult:
     """Sends a person to an address."""
     if ctx.protocol_version is not None and ctx.protocol_version < "2026-07-28":
-        return (await ctx.elicit_url("Agree, please.", ADDRESS, "agreement-1")).action
+        return (await ctx.elicit_url("Agree, please.", ADDRESS, name)).action
     if ctx.input_responses is None:
         question = ElicitRequest(params=ElicitRequestURLParams(message="Agree, please.", url=ADDRESS))
         return InputRequiredResult(input_requests={"agree": question})
     answer: Any = ctx.input_responses["agree"]
     return answer.action
+
+
+async def finish(ctx: Context, name: str = "agreement-1") -> str:
+    """Says that they have finished there, which only the old era has a word for."""
+    await ctx.request_context.session.send_elicit_complete(name)
+    return "said"
 
 
 async def _coloured(ctx: Any, words: str) -> str | InputRequiredResult:
@@ -108,7 +114,7 @@ async def picture(name: str, ctx: Context) -> str | InputRequiredResult:
 
 def sdk() -> Any:
     server = MCPServer("curious")
-    for tool in (paint, write, look, everything, visit):
+    for tool in (paint, write, look, everything, visit, finish):
         server.add_tool(tool)
     server.prompt()(describe)
     server.resource("picture://{name}")(picture)

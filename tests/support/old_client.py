@@ -37,6 +37,13 @@ class OldClient:
             yield self._messages(reply)
             reply.close()
 
+    @asynccontextmanager
+    async def listen(self) -> AsyncGenerator[AsyncIterator[Any]]:
+        """The messages that come on the stream of its own."""
+        async with self._http.get(self._url, headers=self.headers) as reply:
+            yield self._messages(reply)
+            reply.close()
+
     async def answer(self, question: Any, result: Any = None, **other: Any) -> int:
         """The HTTP status of an answer to a question."""
         message = {"jsonrpc": "2.0", "id": question["id"], **(other or {"result": result})}

@@ -26,9 +26,10 @@ from bascule.gateway.routing import Request, Routing
 from bascule.gateway.signs import Signs
 from bascule.gateway.strangers import address_of
 from bascule.gateway.streams import Streams
-from bascule.gateway.wishes import WISHES, Wishes, opened
+from bascule.gateway.wishes import WISHES, Wishes, note_roots, opened
 from bascule.identity.house_rules import HouseRules, Knock, TurnedAway
 from bascule.links.following import LISTEN
+from bascule.runtime.roots import ROOTS_CHANGED
 from bascule.wire.jsonrpc import Message, write_error, write_result
 from bascule.wire.stamp import HEADER_MISMATCH, OLD_VERSIONS
 
@@ -166,8 +167,8 @@ class Gateway:
         try:
             if not head.accepts()[1]:
                 raise Rejected(INVALID_REQUEST, "this is a stream of text/event-stream", status=406)
-            outlet = self._session(desk, head).outlet
-            stream = SessionStream(self.streams, outlet, partial(self._callers.lasts, head.authorization))
+            session = self._session(desk, head)
+            stream = SessionStream(self.streams, session, partial(self._callers.lasts, head.authorization))
             await stream.serve(desk.session, receive, send)
         except Rejected as rejected:
             await respond(send, rejected.status, rejected.body(None))
@@ -224,7 +225,7 @@ class Gateway:
             raise Rejected(INVALID_REQUEST, f"the protocol version {head.version[:40]!r} is not spoken here")
         session = self._session(desk, head) if head.session is not None else None
         if asked.id is None:
-            self._note(asked, session)
+            self._note(asked, session, desk)
             return await respond(send, 202)
         attention = Attention(receive)
         outlet = session.outlet if session is not None else None
@@ -255,9 +256,14 @@ class Gateway:
         if answer is not None and not answer.done():
             answer.set_result(message)
 
-    def _note(self, asked: Asked, session: OldSession | None) -> None:
-        """A notification. Only one says something that matters here: that an answer is no longer wanted."""
-        if asked.method == "notifications/cancelled" and session is not None:
+    def _note(self, asked: Asked, session: OldSession | None, desk: Desk) -> None:
+        """A notification. Two say something that matters here: that an answer is no longer wanted, and that there are
+        other roots."""
+        if session is None:
+            return
+        if asked.method == ROOTS_CHANGED:
+            note_roots(desk.session, session.capabilities, session.outlet)
+        elif asked.method == "notifications/cancelled":
             attention = session.running.get(asked.params.get("requestId"))
             if attention is not None:
                 attention.give_up()

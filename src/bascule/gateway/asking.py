@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from bascule.core.answer import (
     Accept,
     Cancel,
@@ -20,6 +22,7 @@ from bascule.core.answer import (
 )
 from bascule.core.jsonvalue import JsonObject, as_object, as_text, is_array, is_object
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
+from bascule.wire.jsonrpc import Message
 from bascule.wire.task import speaks_tasks
 
 _log = logging.getLogger("bascule.gateway")
@@ -28,22 +31,41 @@ Ask = Callable[[str, JsonObject], Awaitable[Any]]
 """Puts a question to a client, and gives its answer as it came. Raises `NotAnswered`."""
 
 
+SendAway = Callable[[str, str], str]
+"""Gives the id by which a client will hear that a person has finished at an address: for a server, and the id that has
+given it."""
+
+
 class NotAnswered(Exception):
     """A client that answered with an error, or that could not be asked."""
+
+
+def answered(message: Message) -> Any:
+    """What a client answered to a request of ours. Raises `NotAnswered` for an error."""
+    if message.error is not msgspec.UNSET:
+        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
+    return message.result
+
+
+def taken_back(name: str) -> JsonObject:
+    """What a client is told of a request of ours that is of no use any more."""
+    return {"requestId": name, "reason": "nobody waits for it"}
 
 
 class Asker:
     """One client, asked in the words of its era. What it answers is checked by whoever wanted to know."""
 
-    def __init__(self, ask: Ask, *, new: bool) -> None:
+    def __init__(self, ask: Ask, send_away: SendAway | None = None) -> None:
+        """`send_away` is of clients of the old era, and of no others."""
         self._ask = ask
-        self._new = new
+        self._send_away = send_away
 
     async def elicit(self, question: Elicitation) -> ElicitAnswer:
         params = {key: value for key, value in question.raw.items() if key not in _OTHER_ERAS}
-        if not self._new and question.mode == "url":
+        if self._send_away is not None and question.mode == "url":
+            theirs = as_text(question.raw.get("elicitationId"))
             # The old era wants one, and servers of the new one have none.
-            params["elicitationId"] = as_text(question.raw.get("elicitationId")) or secrets.token_urlsafe(16)
+            params["elicitationId"] = self._send_away(question.server, theirs) if theirs else secrets.token_urlsafe(16)
         return accepted(await self._answer(ELICIT, params))
 
     async def sample(self, question: Sampling) -> Sampled | None:
@@ -66,10 +88,15 @@ _OTHER_ERAS = frozenset({"elicitationId", "task", "_meta"})
 
 
 def respondent_of(
-    offered: Mapping[str, Any], ask: Ask, *, new: bool, passes_on: bool = False, continued: Continued | None = None
+    offered: Mapping[str, Any],
+    ask: Ask,
+    send_away: SendAway | None = None,
+    *,
+    passes_on: bool = False,
+    continued: Continued | None = None,
 ) -> Respondent:
-    """A client as a respondent. What it does not offer it is never asked."""
-    asker = Asker(ask, new=new)
+    """A client as a respondent; with `send_away`, one of the old era. What it does not offer it is never asked."""
+    asker = Asker(ask, send_away)
     elicitation, sampling = offered.get("elicitation"), offered.get("sampling")
     modes = as_object(elicitation)
     return Respondent(
@@ -80,7 +107,7 @@ def respondent_of(
         forms="form" in modes or "url" not in modes,
         addresses="url" in modes,
         tools="tools" in as_object(sampling),
-        tasks=new and speaks_tasks(offered),
+        tasks=send_away is None and speaks_tasks(offered),
         passes_on=passes_on,
         continued=continued,
     )
@@ -92,7 +119,7 @@ def given(answer: Any) -> Respondent:
     async def ask(_method: str, _params: JsonObject) -> Any:
         return answer
 
-    asker = Asker(ask, new=True)
+    asker = Asker(ask)
     return Respondent(asker.elicit, asker.sample, asker.roots, tools=True)
 
 

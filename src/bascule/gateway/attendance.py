@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.gateway.asking import Ask
 from bascule.gateway.client import Client
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked
@@ -14,7 +15,7 @@ from bascule.gateway.listening import Listening
 from bascule.gateway.outlet import DEFAULT_LEVEL, Outlet, Tell
 from bascule.gateway.remarks import level_of
 from bascule.gateway.streams import Streams
-from bascule.gateway.wishes import WISHES, Wishes, opened
+from bascule.gateway.wishes import WISHES, Wishes, note_roots, opened
 from bascule.links.following import LISTEN
 
 
@@ -49,10 +50,20 @@ class Attendance:
             self._outlet = opened(session)
         return await self._desk.serve(asked, client)
 
-    def begin_telling(self, tell: Tell) -> None:
+    def send_away(self, server: str, theirs: str) -> str:
+        """A server sends the person of a client of the old era to an address. Gives the id by which it hears of it."""
+        # One that has not introduced itself offers nothing, so that nobody asks.
+        return theirs if self._outlet is None else self._outlet.send_away(server, theirs)
+
+    def begin_telling(self, tell: Tell, ask: Ask) -> None:
         """The client of the old era that has introduced itself is ready to hear of news."""
         if self._outlet is not None and self._telling is None:
-            self._telling = asyncio.ensure_future(self._outlet.deliver(tell))
+            self._telling = asyncio.ensure_future(self._outlet.deliver(tell, ask))
+
+    def roots_changed(self) -> None:
+        """A client of the old era says that it has other roots."""
+        if self._outlet is not None:
+            note_roots(self._desk.session, self.capabilities, self._outlet)
 
     def end_streams(self) -> None:
         """End the requests by which a client of the new era listens: they have no other end."""

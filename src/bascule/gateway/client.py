@@ -43,6 +43,11 @@ class Client(Hearer, Protocol):
         `NotAnswered`."""
         ...
 
+    def send_away(self, server: str, theirs: str) -> str:
+        """A server sends its person to an address. Gives the id under which it will hear of it, in the old era alone:
+        `theirs` is the server's own."""
+        ...
+
     async def let_go(self, result: JsonObject) -> None:
         """Answer its request although that is still served. What comes of it is fetched by another one."""
         ...

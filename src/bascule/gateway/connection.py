@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject, as_object
-from bascule.gateway.asking import NotAnswered
+from bascule.core.jsonvalue import JsonObject
+from bascule.gateway.asking import Ask, answered, taken_back
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.outlet import Tell
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected, unforeseen
 from bascule.gateway.turn import Turn
+from bascule.runtime.roots import ROOTS_CHANGED
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.wire.framing import as_line
 from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
@@ -47,7 +48,11 @@ class Attends(Protocol):
         """The result. Raises `Rejected`."""
         ...
 
-    def begin_telling(self, tell: Tell) -> None: ...
+    def send_away(self, server: str, theirs: str) -> str: ...
+
+    def begin_telling(self, tell: Tell, ask: Ask) -> None: ...
+
+    def roots_changed(self) -> None: ...
 
     def end_streams(self) -> None: ...
 
@@ -150,10 +155,12 @@ class Connection:
         self._idle.clear()
 
     def _note(self, asked: Asked) -> None:
-        """A notification. Two say something that matters here: that an answer is no longer wanted, and that a client
-        of the old era is ready to hear of what happens between its requests."""
+        """A notification. Three say something that matters here: that an answer is no longer wanted, that a client of
+        the old era is ready to hear of what happens between its requests, and that it has other roots."""
         if asked.method == "notifications/initialized":
-            return self._attends.begin_telling(self.tell)
+            return self._attends.begin_telling(self.tell, self.ask)
+        if asked.method == ROOTS_CHANGED:
+            return self._attends.roots_changed()
         unwanted = _plain(asked.params.get("requestId"))
         if asked.method != "notifications/cancelled" or unwanted is None:
             return None
@@ -217,14 +224,16 @@ class Connection:
         self._asked[name] = answer = asyncio.get_running_loop().create_future()
         try:
             await self._say(write_request(name, method, params))
-            return _answer_of(await answer)
+            return answered(await answer)
         except asyncio.CancelledError:
             # It is of no use any more, so nobody needs to think about it.
-            taken_back = {"requestId": name, "reason": "nobody waits for it"}
-            self._put(write_notification("notifications/cancelled", taken_back))
+            self._put(write_notification("notifications/cancelled", taken_back(name)))
             raise
         finally:
             del self._asked[name]
+
+    def send_away(self, server: str, theirs: str) -> str:
+        return self._attends.send_away(server, theirs)
 
     async def put_aside(self, turn: Turn, result: JsonObject) -> None:
         """Answer a request that goes on. Its id is free then, and its client need not wait for its end."""
@@ -306,12 +315,6 @@ def _checked(message: Message) -> Asked:
     if asked.new and asked.id is not None:
         check_new(asked, None)
     return asked
-
-
-def _answer_of(message: Message) -> Any:
-    if message.error is not msgspec.UNSET:
-        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
-    return message.result
 
 
 def _is_reply(message: Message) -> bool:

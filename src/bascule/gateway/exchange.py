@@ -1,7 +1,6 @@
 """One request and its answer over HTTP: JSON, or, where there is something to say before it, a stream of events."""
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
@@ -16,7 +15,7 @@ from bascule.gateway.http_request import HttpRequest
 from bascule.gateway.old_sessions import OldSession
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.steady import COMMENT, EVENT_HEADERS, Send, Steady, event
-from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
+from bascule.wire.jsonrpc import write_notification, write_result
 from bascule.wire.stamp import CAPABILITIES_KEY
 
 JSON_HEADERS = [(b"content-type", b"application/json")]
@@ -31,9 +30,6 @@ class Serves(Protocol):
 
 
 NOTHING: Mapping[str, Any] = {}
-
-FAREWELL = 1.0
-"""Seconds in which a client is told that a question was taken back. One that does not read is not waited for."""
 
 
 class Exchange:
@@ -93,23 +89,18 @@ class Exchange:
         await self._say(write_notification(method, params))
 
     async def ask(self, method: str, params: JsonObject) -> Any:
-        """By a request on the stream, under an id that nobody can guess: the answer comes with another request."""
+        """By a request on the stream of its own request."""
         session = self._session
         if session is None or not self.streams or self._ended:
             raise NotAnswered("it cannot be reached")
         if self._asked.bulk is not None:
             # Where it cannot be: an answer that is not large needs no room.
             self._asked.bulk.set_aside()
-        name = secrets.token_urlsafe(16)
-        session.asked[name] = answer = asyncio.get_running_loop().create_future()
-        try:
-            await self._say(write_request(name, method, params))
-            return _answer(await answer)
-        except asyncio.CancelledError:
-            await self._take_back(name)
-            raise
-        finally:
-            del session.asked[name]
+        return await session.ask(self._say, method, params)
+
+    def send_away(self, server: str, theirs: str) -> str:
+        # Without a session it offers nothing, so that nobody asks.
+        return theirs if self._session is None else self._session.outlet.send_away(server, theirs)
 
     async def let_go(self, result: JsonObject) -> None:
         assert self._attention is not None
@@ -119,14 +110,6 @@ class Exchange:
     def give_up(self) -> None:
         if self._attention is not None:
             self._attention.give_up()
-
-    async def _take_back(self, name: str) -> None:
-        """The question is of no use any more, so nobody needs to think about it."""
-        try:
-            async with asyncio.timeout(FAREWELL):
-                await self.tell("notifications/cancelled", {"requestId": name, "reason": "nobody waits for it"})
-        except TimeoutError:
-            pass
 
     async def _say(self, message: bytes) -> None:
         if self._steady is None and not self._ended:
@@ -160,12 +143,6 @@ class Exchange:
 
     async def _event(self, data: bytes, *, more: bool) -> None:
         await self._send({"type": "http.response.body", "body": event(data), "more_body": more})
-
-
-def _answer(message: Message) -> Any:
-    if message.error is not msgspec.UNSET:
-        raise NotAnswered(str(as_object(message.error).get("message"))[:200])
-    return message.result
 
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: list[tuple[bytes, bytes]] | None = None) -> None:

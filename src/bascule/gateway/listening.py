@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -10,7 +11,8 @@ from bascule.core.jsonvalue import JsonObject, is_array, is_object
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
-from bascule.gateway.outlet import Outlet
+from bascule.gateway.old_sessions import OldSession, Say
+from bascule.gateway.outlet import Outlet, Tell
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
 from bascule.gateway.steady import COMMENT, EVENT_HEADERS, Send, Steady, event
 from bascule.gateway.streams import Lasts, Streams
@@ -108,9 +110,10 @@ def read_wanted(params: JsonObject) -> Wanted:
 class SessionStream:
     """The stream on which a session of the old era is told of news. There is one at a time."""
 
-    def __init__(self, streams: Streams, outlet: Outlet, lasts: Lasts | None = None) -> None:
+    def __init__(self, streams: Streams, session: OldSession, lasts: Lasts | None = None) -> None:
         self._streams = streams
-        self._outlet = outlet
+        self._session = session
+        self._outlet = session.outlet
         self._lasts = lasts
 
     async def serve(self, session: AgentSession, receive: Receive, send: Send) -> None:
@@ -127,15 +130,23 @@ class SessionStream:
                     await steady({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
                     # The head alone would wait in some proxies for the first that follows it.
                     await steady({"type": "http.response.body", "body": COMMENT, "more_body": True})
-                    await self._outlet.deliver(_telling(steady))
+                    await self._outlet.deliver(_telling(steady), partial(self._session.ask, _saying(steady)))
                 await steady({"type": "http.response.body", "body": b""})
             finally:
                 steady.stop()
 
 
-def _telling(send: Steady) -> Any:
+def _saying(send: Steady) -> Say:
+    async def say(message: bytes) -> None:
+        await send({"type": "http.response.body", "body": event(message), "more_body": True})
+
+    return say
+
+
+def _telling(send: Steady) -> Tell:
+    say = _saying(send)
+
     async def tell(method: str, params: JsonObject) -> None:
-        data = event(write_notification(method, params))
-        await send({"type": "http.response.body", "body": data, "more_body": True})
+        await say(write_notification(method, params))
 
     return tell

@@ -2,23 +2,32 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
+from bascule.gateway.asking import answered, taken_back
 from bascule.gateway.attention import Attention
 from bascule.gateway.outlet import Outlet
 from bascule.gateway.session_seal import SessionSeal
-from bascule.wire.jsonrpc import Message
+from bascule.wire.jsonrpc import Message, write_notification, write_request
 
 MOST_SESSIONS = 10_000
 """Sessions that are remembered. The one that was used longest ago is forgotten first; its client begins anew."""
 
 IDLE = 3600.0
 """Seconds after which a session that nobody uses is forgotten."""
+
+
+FAREWELL = 1.0
+"""Seconds in which a client is told that a question was taken back. One that does not read is not waited for."""
+
+Say = Callable[[bytes], Awaitable[None]]
+"""Sends a message on one stream of a session. Waits for a client that reads slowly."""
 
 
 class OldSession(msgspec.Struct):
@@ -35,6 +44,23 @@ class OldSession(msgspec.Struct):
     """Requests under way, by the ids the client gave them."""
     outlet: Outlet = msgspec.field(default_factory=Outlet)
     """Where its client is told of news."""
+
+    async def ask(self, say: Say, method: str, params: JsonObject) -> Any:
+        """Put a question to its client by a request, under an id that nobody can guess: the answer comes with another
+        request. Raises `NotAnswered`."""
+        name = secrets.token_urlsafe(16)
+        self.asked[name] = answer = asyncio.get_running_loop().create_future()
+        try:
+            await say(write_request(name, method, params))
+            return answered(await answer)
+        except asyncio.CancelledError:
+            # It is of no use any more, so nobody needs to think about it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL):
+                    await say(write_notification("notifications/cancelled", taken_back(name)))
+            raise
+        finally:
+            del self.asked[name]
 
 
 class OldSessions:

@@ -1,6 +1,7 @@
 """What a client has still to be told of what happens between its requests, over whatever connection it came."""
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import suppress
@@ -8,7 +9,8 @@ from typing import Any
 
 from bascule.core.ear import reaches
 from bascule.core.jsonvalue import JsonObject
-from bascule.links.tidings import KINDS, REMARK, UPDATED, Kind
+from bascule.gateway.asking import Ask, NotAnswered
+from bascule.links.tidings import FINISHED, KINDS, REMARK, UPDATED, Kind
 from bascule.wire.stamp import SUBSCRIPTION_KEY
 
 Tell = Callable[[str, JsonObject], Awaitable[None]]
@@ -24,13 +26,17 @@ itself."""
 MOST_REMARKS = 64
 """Remarks that wait to be told. Of more, the newest are kept."""
 
+MOST_AWAY = 64
+"""Addresses to which a person was sent and is not known to have finished at. Of more, the oldest are forgotten."""
+
 SHORTEST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 """Seconds between two tellings. They double for as long as there is always more to tell: a burst is told as one."""
 
 
 class Outlet:
-    """One client's news: which lists have changed, which resources, what servers remark. Everything is put here in the
+    """One client's news: which lists have changed, which resources, what servers remark, where a person has finished.
+    Everything is put here in the
     step in which it happens, and told as the client reads; what happens meanwhile is told as one. It never grows."""
 
     def __init__(self, *, kinds: Collection[Kind] = KINDS, subscription: Any = None) -> None:
@@ -41,12 +47,16 @@ class Outlet:
         self.resources: dict[str, Callable[[], None]] = {}
         """The resources that a client of the old era has subscribed to, each with how to give it up."""
         self.delivering = False
+        self._ask: Ask | None = None
         self._kinds = frozenset(kinds)
         self._meta: JsonObject = {} if subscription is None else {"_meta": {SUBSCRIPTION_KEY: subscription}}
         self._changed: dict[Kind, None] = {}
         self._updated: dict[str, None] = {}
         self._remarks: deque[JsonObject] = deque(maxlen=MOST_REMARKS)
         self._missed = 0
+        self._away: dict[tuple[str, str], str] = {}
+        """Where a person was sent to, by the server and its own id: the id by which the client knows of it."""
+        self._finished: deque[str] = deque(maxlen=MOST_AWAY)
         self._news = asyncio.Event()
         self._over = asyncio.Event()
         self._on_close: list[Callable[[], None]] = []
@@ -76,11 +86,28 @@ class Outlet:
             self._remarks.append(params)
             self._news.set()
 
+    def finished(self, server: str, theirs: str) -> bool:
+        """A person has finished at an address, if the client was asked to send them there."""
+        ours = self._away.pop((server, theirs), None)
+        if ours is not None:
+            self._finished.append(ours)
+            self._news.set()
+        return ours is not None
+
     def ended(self) -> None:
         """Nothing is done for this agent session any more."""
         self.close()
 
     # The client's side.
+
+    def send_away(self, server: str, theirs: str) -> str:
+        """A person is sent to an address. Gives the id under which the client hears of it: two servers may have the
+        same one."""
+        ours = self._away.pop((server, theirs), None) or secrets.token_urlsafe(16)
+        if len(self._away) >= MOST_AWAY:
+            del self._away[next(iter(self._away))]
+        self._away[server, theirs] = ours
+        return ours
 
     def on_close(self, do: Callable[[], None]) -> None:
         """Have this done once nothing is told any more."""
@@ -98,9 +125,17 @@ class Outlet:
     def closed(self) -> bool:
         return self._over.is_set()
 
-    async def deliver(self, tell: Tell) -> None:
-        """Tell the client what there is to tell, until `close`. One at a time may do this."""
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """Put a question to the client that belongs to none of its requests. Raises `NotAnswered`."""
+        if self._ask is None:
+            raise NotAnswered("it has no stream of its own")
+        return await self._ask(method, params)
+
+    async def deliver(self, tell: Tell, ask: Ask | None = None) -> None:
+        """Tell the client what there is to tell, until `close`. One at a time may do this. `ask` puts questions to it
+        meanwhile."""
         self.delivering = True
+        self._ask = ask
         pause = SHORTEST_PAUSE
         try:
             while not self.closed:
@@ -115,6 +150,7 @@ class Outlet:
                 pause = min(2 * pause, LONGEST_PAUSE) if self._news.is_set() else SHORTEST_PAUSE
         finally:
             self.delivering = False
+            self._ask = None
             self._remarks.clear()
 
     def _take(self) -> Iterator[tuple[str, JsonObject]]:
@@ -122,6 +158,8 @@ class Outlet:
         self._news.clear()
         changed, self._changed = self._changed, {}
         updated, self._updated = self._updated, {}
+        finished = [*self._finished]
+        self._finished.clear()
         remarks, missed = [*self._remarks], self._missed
         self._remarks.clear()
         self._missed = 0
@@ -129,6 +167,8 @@ class Outlet:
             yield f"notifications/{kind}/list_changed", {**self._meta}
         for uri in updated:
             yield UPDATED, {"uri": uri, **self._meta}
+        for ours in finished:
+            yield FINISHED, {"elicitationId": ours}
         if missed:
             yield REMARK, left_out(missed)
         for params in remarks:

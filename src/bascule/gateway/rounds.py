@@ -43,7 +43,7 @@ class Rounds:
     async def serve(self, asked: Asked, client: Client, carry: Carry) -> Served:
         """Serve a request whose client can be asked something, or that goes on with answers. Raises `Rejected`."""
         if not asked.new:
-            return await carry(asked, client, respondent_of(client.capabilities, client.ask, new=False))
+            return await carry(asked, client, respondent_of(client.capabilities, client.ask, client.send_away))
         state, answers = asked.params.get("requestState"), _answers(asked.params.get("inputResponses"))
         if state is None:
             served = await self._begin(asked, client, carry)
@@ -60,7 +60,7 @@ class Rounds:
 
     async def _begin(self, asked: Asked, client: Client, carry: Carry, continued: Continued | None = None) -> Served:
         parked = Parked(self._parking, asked, client, partial(self._ticket, asked))
-        respondent = respondent_of(client.capabilities, parked.ask, new=True, passes_on=True, continued=continued)
+        respondent = respondent_of(client.capabilities, parked.ask, passes_on=True, continued=continued)
         try:
             served = await carry(asked, parked, respondent)
         except Rejected as rejected:

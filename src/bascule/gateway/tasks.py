@@ -73,7 +73,7 @@ class Tasks:
             missing: JsonObject = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
             raise Rejected(MISSING_CAPABILITY, "Missing required client capability", data=missing)
         ref = self._known(asked.params.get("taskId"))
-        respondent = respondent_of(capabilities, _nobody, new=True)
+        respondent = respondent_of(capabilities, _nobody)
         outcome = await self._session.follow(asked.method, ref, answers, respondent)
         if isinstance(outcome, ToolFailure):
             raise failed_request(outcome, new=True)

@@ -21,6 +21,8 @@ class Line(Protocol):
 
     def ask(self, method: str, params: JsonObject) -> Awaitable[Any]: ...
 
+    def send_away(self, server: str, theirs: str) -> str: ...
+
     def put_aside(self, turn: "Turn", result: JsonObject) -> Awaitable[None]: ...
 
     def take_back(self, turn: "Turn") -> None: ...
@@ -52,6 +54,9 @@ class Turn:
         if self.asked.new:
             raise NotAnswered("clients of the new era are asked by answers to their requests")
         return await self._line.ask(method, params)
+
+    def send_away(self, server: str, theirs: str) -> str:
+        return self._line.send_away(server, theirs)
 
     async def let_go(self, result: JsonObject) -> None:
         self.answered = True

@@ -1,11 +1,15 @@
-"""What a client of the old era says that it wants to hear: which resources, and how much of what servers remark."""
+"""What a client of the old era says beside its requests to servers: which resources it wants to hear of, how much of
+what servers remark, and that it has other roots."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import Any
 
+from bascule.core.answer import Respondent
 from bascule.core.ear import LEVELS
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.gateway.answers import failed_request
+from bascule.gateway.asking import Asker
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
 from bascule.gateway.listening import MOST_RESOURCES
@@ -24,6 +28,12 @@ def opened(session: AgentSession) -> Outlet:
     session.listen(outlet)
     outlet.on_close(partial(session.leave, outlet))
     return outlet
+
+
+def note_roots(session: AgentSession, offered: Mapping[str, Any], outlet: Outlet) -> None:
+    """A client of the old era says that it has other roots. Servers may ask for them by the stream of its own."""
+    if is_object(offered.get("roots")):
+        session.roots_changed(Respondent(on_roots=Asker(outlet.ask).roots))
 
 
 class Wishes:

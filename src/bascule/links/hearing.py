@@ -18,6 +18,11 @@ class Hears(Protocol):
         """The server remarks something: in the course of the request for which somebody listens, if `ear` is given."""
         ...
 
+    def finished(self, key: LinkKey, theirs: str) -> bool:
+        """The server says that a person has finished at an address to which it sent them under this id of its own.
+        Whether anybody knows of it."""
+        ...
+
     def level(self, key: LinkKey) -> str:
         """The lowest level at which anybody wants to hear remarks on this link. Empty, if nobody has said."""
         ...
@@ -29,6 +34,9 @@ class Unheard:
     def updated(self, key: LinkKey, uri: str) -> None: ...
 
     def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None: ...
+
+    def finished(self, key: LinkKey, theirs: str) -> bool:  # noqa: ARG002
+        return False
 
     def level(self, key: LinkKey) -> str:  # noqa: ARG002
         return ""

@@ -19,14 +19,14 @@ from bascule.core.errors import (
 )
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.masking import Mask
-from bascule.core.request import Leave, Request
+from bascule.core.request import Leave, Permit, Request
 from bascule.links.gate import StartGate
 from bascule.links.hearing import UNHEARD, Hears
 from bascule.links.heart import Heart
 from bascule.links.key import LinkKey
 from bascule.links.negotiation import ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.reception import OnQuestion
-from bascule.links.state import USABLE, Condition, LinkState, failed
+from bascule.links.state import USABLE, Condition, LinkState, failed, in_use
 from bascule.links.terms import Agreement, Era, Learned, Terms
 from bascule.links.tidings import SUBSCRIBING, Kind, Tidings
 from bascule.links.ways import neither_way
@@ -37,7 +37,6 @@ Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
 OnChange = Callable[["Link", Kind], None]
 """Told what a server says has changed, on which link. Must not block."""
-
 
 TRIES_FOR_LEAVE = 3
 """How often a link is opened that found in the middle of it that nothing may be written now."""
@@ -182,9 +181,14 @@ class Link:
             )
         )
 
+    async def notify(self, method: str, permit: Permit | None) -> None:
+        """Say something that has no answer, on a link that was ready once, under its own leave and this permit."""
+        assert self._dispatcher is not None
+        await self._dispatcher.notify(method, permit=permit)
+
     def restate(self, shortcoming: str) -> None:
         """Take in what is wrong with the server's tools since they were listed anew, or no longer is."""
-        condition = _in_use(shortcoming)
+        condition = in_use(shortcoming)
         if self._in_use and condition != self.condition:
             self._become(condition)
 
@@ -260,7 +264,7 @@ class Link:
             return self._closed()
         if isinstance(error, BasculeError):
             return failed(self._plan.mask.error(self._not_opened(error)))
-        self._become(_in_use(opening.result()))
+        self._become(in_use(opening.result()))
         self._opened.set_result(None)
         self.ready_at = asyncio.get_running_loop().time()
         assert self._dispatcher is not None
@@ -394,7 +398,3 @@ class Link:
             self._opened.set_exception(error)
             # Nobody may be waiting: a link can be opened ahead of need.
             self._opened.exception()
-
-
-def _in_use(shortcoming: str) -> Condition:
-    return Condition(LinkState.DEGRADED if shortcoming else LinkState.READY, shortcoming)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from bascule.core.jsonvalue import JsonObject
+from bascule.core.request import Permit
 from bascule.links.key import LinkKey
 from bascule.transports.dispatcher import Response
 
@@ -15,6 +16,10 @@ class AskedOn(Protocol):
 
     @property
     def key(self) -> LinkKey: ...
+
+    async def notify(self, method: str, permit: Permit | None) -> None:
+        """Say something to the server. Raises `PeerError`s, or `PermitLost`."""
+        ...
 
 
 OnQuestion = Callable[[AskedOn, str, JsonObject], Awaitable[Response]]

@@ -33,3 +33,7 @@ class Condition(msgspec.Struct, frozen=True):
 def failed(error: BasculeError) -> Condition:
     state = LinkState.NEEDS_AUTH if isinstance(error, LoginNeeded) else LinkState.FAILED
     return Condition(state, error.message, error)
+
+
+def in_use(shortcoming: str) -> Condition:
+    return Condition(LinkState.DEGRADED if shortcoming else LinkState.READY, shortcoming)

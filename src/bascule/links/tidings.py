@@ -22,6 +22,7 @@ Kind = Literal["tools", "resources", "prompts"]
 """What a server lists, and says has changed."""
 
 REMARK = "notifications/message"
+FINISHED = "notifications/elicitation/complete"
 SET_LEVEL = "logging/setLevel"
 SUBSCRIBE = "resources/subscribe"
 UNSUBSCRIBE = "resources/unsubscribe"
@@ -125,8 +126,11 @@ class Tidings:
         elif method == ACKNOWLEDGED and self._unacknowledged:
             self._unacknowledged = False
             self._acknowledged()
-        else:
+        elif method != FINISHED or not self._finished(params.get("elicitationId")):
             self._dispatcher.counters.notices_dropped += 1
+
+    def _finished(self, theirs: object) -> bool:
+        return isinstance(theirs, str) and self._hears.finished(self._key, theirs)
 
     def _acknowledged(self) -> None:
         if not self._begun:

@@ -12,14 +12,12 @@ from bascule.core.jsonvalue import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
-from bascule.core.tool import ToolKey
 from bascule.links.link import Link
 from bascule.links.reception import AskedOn, Reception
-from bascule.policy.decide import decide
-from bascule.policy.verdict import Allow
 from bascule.records.recorder import Recorder
-from bascule.runtime.questions import answers
+from bascule.runtime.questions import ROOTS, answers
 from bascule.runtime.respondent import LONGEST_WAIT, answer
+from bascule.runtime.roots import RootsNews
 from bascule.runtime.standing import Standing
 from bascule.runtime.under_way import Errand, UnderWay
 from bascule.transports.dispatcher import Response
@@ -32,7 +30,7 @@ INVALID_REQUEST = -32600
 
 StandingOf = Callable[[Principal], Standing | None]
 
-EVERYTHING: JsonObject = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+EVERYTHING: JsonObject = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
 """What servers of the old era are offered where each request brings its own respondent: they are told once, before it
 is known who will be there. Tools for models are left out: hardly a client takes them, and a server might insist."""
 
@@ -55,6 +53,7 @@ class Answering:
         self._standing_of = standing_of
         self._for_clients = for_clients
         self._under_way = UnderWay()
+        self.roots = RootsNews()
 
     @property
     def reception(self) -> Reception:
@@ -78,22 +77,23 @@ class Answering:
         """Answer a request that a server of the old era made on a link."""
         key, question = link.key, Question(method, params)
         standing = self._standing_of(key.principal)
-        errand = self._under_way.find(link, question)
+        errand = self._under_way.find(link, question) or self.roots.find(link, question)
         respondent = self._respondent if errand is None else errand.respondent
         if standing is None or not answers(respondent, question):
             raise self._not_offered(method)
-        permit = standing.ratchet.permit()
-        subject = standing.subject(method, ToolKey(key.server, method), method)
-        verdict = decide(standing.facts(subject, of_tools=False))
-        if not isinstance(verdict, Allow) or verdict.lane is not key.lane:
+        permit = standing.permit_on(key, method)
+        if permit is None:
             # Nothing may be written there any more, not even that nothing may be written.
             raise PermitLost(f"{key.server} may not be answered on the {key.lane} lane")
         try:
-            return Response(await self._put_during(errand, standing, key.server, key.lane, question), permit)
+            answered = await self._put_during(errand, standing, key.server, key.lane, question)
         except ProtocolViolation as error:
             raise PeerRefused(error.message, rpc_code=INVALID_PARAMS) from error
         except BasculeError as error:
             raise PeerRefused(error.message, rpc_code=INTERNAL_ERROR) from error
+        if method == ROOTS and errand is not None:
+            self.roots.told(link)
+        return Response(answered, permit)
 
     async def _put_during(
         self, errand: Errand | None, standing: Standing, server: str, lane: Lane, question: Question

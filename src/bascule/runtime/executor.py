@@ -67,7 +67,7 @@ class Executor:
         self._record = recorder.record
         self._audit = recorder.audit
         self._clock = clock
-        self._answering = answering
+        self.answering = answering
         self._terms = terms
         self._raising = terms.raising
         self._lease = terms.raising.fence.lease
@@ -147,7 +147,7 @@ class Executor:
             target = await operation.find(standing, call)
         prepared = self._check(operation, target, call, trail)
         if trail.respondent is not None and trail.respondent.continued is not None:
-            prepared = await go_on(self._answering, standing, prepared, trail)
+            prepared = await go_on(self.answering, standing, prepared, trail)
         if self.wrapping is not None and operation.wrapped and (wrapper := self.wrapping.around(target.spec)):
             # What it asks for comes this way in its turn. Of what may not be had at all, it does not hear.
             self._terms.refuse(standing, target.spec)
@@ -170,7 +170,7 @@ class Executor:
                 if trail.preset is not None:
                     return await limited_outcome(standing, outcome, trail.preset)
                 return outcome
-            prepared = await next_round(self._answering, standing, operation, prepared, trail)
+            prepared = await next_round(self.answering, standing, operation, prepared, trail)
 
     async def _reply(
         self,
@@ -216,7 +216,7 @@ class Executor:
         respondent = trail.respondent
         if respondent is None:
             return link.send(request)
-        return self._answering.attend(link, request, respondent, tasks=operation.tasks)
+        return self.answering.attend(link, request, respondent, tasks=operation.tasks)
 
     def _at_hand(
         self, standing: Standing, operation: AnyOperation, spec: Governed, trail: Trail

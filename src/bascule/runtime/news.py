@@ -45,6 +45,11 @@ class Listener(Protocol):
         """A server remarked something, outside of any request that is known."""
         ...
 
+    def finished(self, server: str, theirs: str) -> bool:
+        """A server says that a person has finished at an address. Whether they were asked to go there through this
+        listener, under that id of the server's."""
+        ...
+
     def ended(self) -> None:
         """An operator has ended the agent session."""
         ...
@@ -245,6 +250,12 @@ class News:
                 each.hear(key.server, shown)
         for listener in circle.listeners if not ears else ():
             listener.remarked(shown)
+
+    def finished(self, key: LinkKey, theirs: str) -> bool:
+        """To whom the person was sent there through, and to nobody else. On links that are shared nobody is."""
+        circle = None if _shared(key) else self._circles.get(key.principal)
+        told = [] if circle is None else [each.finished(key.server, theirs) for each in circle.listeners]
+        return any(told)
 
     def level(self, key: LinkKey) -> str:
         return most_talkative(

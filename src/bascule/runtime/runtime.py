@@ -240,6 +240,7 @@ class Runtime:
             await self._roster.close()
             if self._executor is not None:
                 await self._executor.undoing.close()
+                await self._executor.answering.roots.close()
             self._config, self._reloading = self.config, None
             self._roster = self._executor = None
             self._sessions.clear()

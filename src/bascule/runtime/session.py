@@ -308,6 +308,10 @@ class AgentSession:
         does."""
         await self._roster.news.tune(self.principal, level)
 
+    def roots_changed(self, respondent: Respondent) -> None:
+        """Have the servers that were told of roots know that a client has others now. It answers where they ask."""
+        self._executor.answering.roots.changed(self._standing, respondent)
+
     @contextmanager
     def heard_by(self, ear: Ear) -> Generator[None]:
         """Have somebody hear what servers remark in the course of what is asked within."""

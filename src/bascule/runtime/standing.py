@@ -34,11 +34,13 @@ from bascule.core.tool import ToolKey, ToolStatus
 from bascule.core.trace import TraceContext
 from bascule.core.transaction import Participant
 from bascule.links.key import LinkKey
+from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
 from bascule.policy.footing import Footing
 from bascule.policy.permissions import permissions_of_request
 from bascule.policy.repeat import may_repeat
+from bascule.policy.verdict import Allow
 from bascule.runtime.lanes import footing, lane_of
 from bascule.runtime.learning import ruled_level, unread_level
 from bascule.runtime.meter import Meter
@@ -213,6 +215,12 @@ class Standing:
             if config is None
             else Subject(key, name, permissions_of_request(method, config.permissions))
         )
+
+    def permit_on(self, key: LinkKey, method: str) -> Permit | None:
+        """Leave to say something to a server that is no request of a client's, if the rules give it on that link."""
+        permit = self.ratchet.permit()
+        verdict = decide(self.facts(self.subject(method, ToolKey(key.server, method), method), of_tools=False))
+        return permit if isinstance(verdict, Allow) and verdict.lane is key.lane else None
 
     def link_key(self, server: str, lane: Lane) -> LinkKey:
         """Made once for each server and epoch: a key hashes slowly the first time, and every call looks one up."""

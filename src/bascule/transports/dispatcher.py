@@ -66,7 +66,7 @@ class Dispatcher(Protocol):
         """Send, and await the result under the request's deadline. Raises `PeerError`s, or `PermitLost`."""
         ...
 
-    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+    async def notify(self, method: str, params: JsonObject | None = None, permit: Permit | None = None) -> None:
         """Send without awaiting anything. Raises `PermitLost` where it is known by then that nothing was written."""
         ...
 

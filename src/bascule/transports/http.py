@@ -131,14 +131,14 @@ class HttpDispatcher:
                 del self._inbound.relays[request_id]
                 exchange.relay.stop()
 
-    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+    async def notify(self, method: str, params: JsonObject | None = None, permit: Permit | None = None) -> None:
         version = self._endpoint.version
         headers: dict[str, str] = {}
         if version is not None and is_new_era(version):
             if method == "notifications/cancelled":
                 return  # in this era, closing the response says so, and that has happened
             headers[VERSION_HEADER] = version
-        request = Request(method, params, NOTIFY_TIMEOUT, phase="notify", headers=headers)
+        request = Request(method, params, NOTIFY_TIMEOUT, phase="notify", permit=permit, headers=headers)
         await self._post(request, write_notification(method, params))
 
     def adopt(self, version: str) -> None:

@@ -143,10 +143,10 @@ class MessageDispatcher:
             self._pending.pop(request_id, None)
         return take_result(message, phase=request.phase)
 
-    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+    async def notify(self, method: str, params: JsonObject | None = None, permit: Permit | None = None) -> None:
         if self._outbox is None or self.lost.done():
             raise self._gone(sent=False)
-        notice = Outgoing(self._frame(write_notification(method, params)))
+        notice = Outgoing(self._frame(write_notification(method, params)), permit)
         self._outbox.put(notice)
         if notice.dropped:
             raise no_leave(method)

@@ -88,12 +88,12 @@ class SseDispatcher(MessageDispatcher):
         await self._connected()
         return await super().send(request)
 
-    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+    async def notify(self, method: str, params: JsonObject | None = None, permit: Permit | None = None) -> None:
         """Returns when the server has accepted it: what is posted next could otherwise overtake it."""
         await self._connected()
         if self._outbox is None or self.lost.done():
             raise self._gone(sent=False)
-        request = Request(method, params, NOTIFY_TIMEOUT, phase="notify")
+        request = Request(method, params, NOTIFY_TIMEOUT, phase="notify", permit=permit)
         await self._postbox.send(write_notification(method, params), request)
 
     def lose(self, reason: PeerError) -> None:

@@ -7,6 +7,7 @@ import pytest
 from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Root, RootsAsked, Sampled, Sampling
 from bascule.core.jsonvalue import JsonObject
 from bascule.gateway.asking import Asker, NotAnswered, accepted, given, listed, respondent_of, sampled
+from bascule.gateway.outlet import Outlet
 from support.links import ALICE
 
 FORM: JsonObject = {"message": "Who?", "requestedSchema": {"type": "object"}}
@@ -41,29 +42,34 @@ class Questions:
     ],
 )
 def test_servers_are_told_no_more_than_a_client_states(stated: JsonObject, offered: JsonObject):
-    assert respondent_of(stated, Questions(), new=True).capabilities == offered
+    assert respondent_of(stated, Questions()).capabilities == offered
 
 
 async def test_each_era_is_asked_in_its_own_words():
     old, new = Questions({"action": "accept"}), Questions({"action": "accept"})
     raw = {**ADDRESS, "task": {"ttl": 5}, "_meta": {"progressToken": 1}}
-    for ask, era in ((old, False), (new, True)):
-        await Asker(ask, new=era).elicit(Elicitation("it", ALICE, "Go.", "url", url="https://a.test", raw=raw))
+    for ask, send_away in ((old, Outlet().send_away), (new, None)):
+        await Asker(ask, send_away).elicit(Elicitation("it", ALICE, "Go.", "url", url="https://a.test", raw=raw))
     assert new.asked == [("elicitation/create", ADDRESS)]
     ((_, params),) = old.asked
     assert len(params.pop("elicitationId")) > 10
     assert params == ADDRESS
 
 
-async def test_an_address_keeps_the_id_that_its_server_gave_it():
-    ask = Questions()
+async def test_an_address_has_an_id_of_ours_for_that_of_its_server():
+    ask, away = Questions(), list[tuple[str, str]]()
+
+    def send_away(server: str, theirs: str) -> str:
+        away.append((server, theirs))
+        return "ours"
+
     raw = {**ADDRESS, "elicitationId": "e-1"}
-    await Asker(ask, new=False).elicit(Elicitation("it", ALICE, "Go.", "url", url="https://a.test", raw=raw))
-    assert ask.asked[0][1]["elicitationId"] == "e-1"
+    await Asker(ask, send_away).elicit(Elicitation("it", ALICE, "Go.", "url", url="https://a.test", raw=raw))
+    assert (ask.asked[0][1]["elicitationId"], away) == ("ours", [("it", "e-1")])
 
 
 async def test_a_client_that_answers_with_an_error_has_said_nothing():
-    asker = Asker(Questions(NotAnswered("no")), new=True)
+    asker = Asker(Questions(NotAnswered("no")))
     assert await asker.elicit(Elicitation("it", ALICE, "Who?", raw=FORM)) == Decline()
     assert await asker.sample(Sampling("it", ALICE, {"messages": []})) is None
     assert await asker.roots(RootsAsked("it", ALICE)) is None

@@ -37,7 +37,7 @@ async def test_a_client_of_the_old_era_is_told_from_its_introduction_on(tmp_path
             one = asked(method, **params)
             return await attendance.serve(one, Turn(Noting(), 1, one))
 
-        attendance.begin_telling(tell)
+        attendance.begin_telling(tell, Noting().ask)
         with pytest.raises(Rejected):
             await serve("logging/setLevel", level="debug")
         assert attendance.level(asked("tools/call")) == "info"
@@ -45,10 +45,11 @@ async def test_a_client_of_the_old_era_is_told_from_its_introduction_on(tmp_path
         await serve("logging/setLevel", level="debug")
         assert (attendance.capabilities, attendance.level(asked("tools/call"))) == ({"roots": {}}, "debug")
         assert attendance._outlet is not None
+        assert attendance.send_away("it", "1") != "1"
         attendance._outlet.changed("tools")
         await settled()
         assert heard == []
-        attendance.begin_telling(tell)
+        attendance.begin_telling(tell, Noting().ask)
         await settled()
         assert heard == ["notifications/tools/list_changed"]
         await serve("initialize")

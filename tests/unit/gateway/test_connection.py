@@ -10,6 +10,7 @@ import pytest
 
 from bascule.core.jsonvalue import JsonObject
 from bascule.gateway import connection as module
+from bascule.gateway.asking import Ask
 from bascule.gateway.client import Client
 from bascule.gateway.connection import Connection
 from bascule.gateway.envelope import Asked
@@ -29,12 +30,19 @@ class SlowDesk:
         self.chatted = 0
         self.capabilities: dict[str, Any] = {}
         self.telling = self.ended = False
+        self.other_roots = 0
 
     def level(self, asked: Asked) -> str:
         return asked.params.get("level", "")
 
-    def begin_telling(self, tell: Tell) -> None:
+    def send_away(self, server: str, theirs: str) -> str:
+        return f"{server} {theirs}"
+
+    def begin_telling(self, tell: Tell, ask: Ask) -> None:
         self.telling = True
+
+    def roots_changed(self) -> None:
+        self.other_roots += 1
 
     def end_streams(self) -> None:
         self.ended = True
@@ -287,3 +295,9 @@ async def test_a_client_that_is_ready_to_hear_of_news_says_so():
         assert not desk.telling
         connection.feed(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
         assert desk.telling
+
+
+async def test_a_client_that_has_other_roots_says_so():
+    async with connected() as (connection, desk, _):
+        connection.feed(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}\n')
+        assert desk.other_roots == 1

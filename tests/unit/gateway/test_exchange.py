@@ -202,3 +202,9 @@ def test_one_that_is_not_or_whose_client_takes_no_stream_is_answered_as_ever(sec
     start, body = silent_for(seconds, new=True, streams=streams)
     assert dict(start["headers"])[b"content-type"] == b"application/json"
     assert json.loads(body["body"])["result"] == {"done": True}
+
+
+def test_where_a_person_is_sent_is_known_to_the_session_from_then_on():
+    kept = session()
+    assert old(Wire(), kept).send_away("it", "1") != "1"
+    assert kept.outlet.finished("it", "1")

@@ -1,7 +1,10 @@
 import asyncio
 from typing import Any
 
-from bascule.gateway.outlet import LONGEST_PAUSE, MOST_REMARKS, MOST_UPDATES, Outlet
+import pytest
+
+from bascule.gateway.asking import NotAnswered
+from bascule.gateway.outlet import LONGEST_PAUSE, MOST_AWAY, MOST_REMARKS, MOST_UPDATES, Outlet
 from support.virtual_time import in_virtual_time
 from support.waiting import fail_after, until
 
@@ -135,3 +138,49 @@ async def test_its_end_is_told_once_and_gives_up_what_was_subscribed_to():
     assert over == ["notes://1", "closed"]
     async with fail_after(5, "delivering from what is closed"):
         await outlet.deliver(Told().tell)
+
+
+# Where a person has finished
+
+FINISHED = "notifications/elicitation/complete"
+
+
+async def test_that_a_person_has_finished_is_told_once_under_the_id_that_the_client_was_given():
+    outlet, told = Outlet(), Told()
+    mine, yours = outlet.send_away("work", "e-1"), outlet.send_away("other", "e-1")
+    assert outlet.send_away("work", "e-1") == mine != yours
+    assert [outlet.finished("work", "e-1"), outlet.finished("work", "e-1"), outlet.finished("work", "e-2")] == [
+        True,
+        False,
+        False,
+    ]
+    delivering = asyncio.ensure_future(outlet.deliver(told.tell))
+    await until(lambda: bool(told))
+    await ended(outlet, delivering)
+    assert told == [(FINISHED, {"elicitationId": mine})]
+
+
+async def test_of_addresses_at_which_nobody_ever_finishes_the_oldest_are_forgotten():
+    outlet = Outlet()
+    for number in range(MOST_AWAY + 1):
+        outlet.send_away("work", str(number))
+    assert not outlet.finished("work", "0")
+    assert all(outlet.finished("work", str(number)) for number in range(1, MOST_AWAY + 1))
+
+
+# What it is asked beside its requests
+
+
+async def test_a_client_can_be_asked_for_as_long_as_it_is_told():
+    async def ask(method: str, _params: Any) -> str:
+        return f"asked {method}"
+
+    outlet = Outlet()
+    with pytest.raises(NotAnswered):
+        await outlet.ask("roots/list", {})
+    delivering = asyncio.ensure_future(outlet.deliver(Told().tell, ask))
+    await until(lambda: outlet.delivering)
+    assert await outlet.ask("roots/list", {}) == "asked roots/list"
+    await ended(outlet, delivering)
+    with pytest.raises(NotAnswered):
+        await outlet.ask("roots/list", {})

@@ -35,6 +35,9 @@ class Visitor:
     async def ask(self, method: str, params: JsonObject) -> Any:
         raise AssertionError
 
+    def send_away(self, server: str, theirs: str) -> str:
+        raise AssertionError
+
     async def let_go(self, result: JsonObject) -> None:
         self.got.append(result)
 

@@ -49,6 +49,9 @@ class Visitor:
     async def ask(self, method: str, params: JsonObject) -> Any:
         return {"action": "cancel"}
 
+    def send_away(self, server: str, theirs: str) -> str:
+        raise AssertionError
+
     async def let_go(self, result: JsonObject) -> None:
         self.got.set_result(result)
 

@@ -28,6 +28,9 @@ class Noting:
     async def ask(self, method: str, params: JsonObject) -> Any:
         return {"asked": method, **params}
 
+    def send_away(self, server: str, theirs: str) -> str:
+        return f"{server} {theirs}"
+
     async def put_aside(self, turn: Turn, result: JsonObject) -> None:
         self.done.append((turn.key, result))
 
@@ -49,6 +52,10 @@ async def test_only_a_client_of_the_old_era_is_asked_by_a_request():
     assert await turn(line, new=False).ask("roots/list", {}) == {"asked": "roots/list"}
     with pytest.raises(NotAnswered):
         await turn(line, new=True).ask("roots/list", {})
+
+
+async def test_where_a_person_is_sent_the_connection_names():
+    assert turn(Noting(), new=False).send_away("it", "1") == "it 1"
 
 
 async def test_one_that_was_let_go_is_answered():

@@ -1,5 +1,5 @@
 from bascule.core.errors import ConnectFailed, LoginNeeded
-from bascule.links.state import USABLE, LinkState, failed
+from bascule.links.state import USABLE, LinkState, failed, in_use
 
 
 def test_a_failure_carries_its_reason_and_its_error():
@@ -21,3 +21,7 @@ def test_every_state_has_the_name_people_see():
     names = "configured connecting ready degraded needs-auth failed closed"
 
     assert [str(state) for state in LinkState] == names.split()
+
+
+def test_a_link_that_falls_short_of_something_is_degraded():
+    assert (in_use("").state, in_use("no tools").state) == (LinkState.READY, LinkState.DEGRADED)

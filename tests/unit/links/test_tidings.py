@@ -18,7 +18,7 @@ from bascule.links import tidings
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.terms import Agreement
-from bascule.links.tidings import ACKNOWLEDGED, KINDS, LISTEN, Tidings, promised
+from bascule.links.tidings import ACKNOWLEDGED, FINISHED, KINDS, LISTEN, Tidings, promised
 from support.links import ALICE, Journal, a_link, a_plan
 from support.streams import Leave, Loopback
 from support.waiting import fail_after, until
@@ -47,6 +47,10 @@ class Ears:
     def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None:
         assert key == KEY
         self.remarks.append(params if ear is None else {**params, "ear": ear})
+
+    def finished(self, key: LinkKey, theirs: str) -> bool:
+        assert key == KEY
+        return theirs == "known"
 
     def level(self, key: LinkKey) -> str:
         assert key == KEY
@@ -105,6 +109,15 @@ async def test_what_nobody_wants_to_hear_is_counted():
         link.say("notifications/other", "notifications/tools/changed", ACKNOWLEDGED)
 
         assert (link.told, link.peer.counters.notices_dropped) == ([], 3)
+
+
+@pytest.mark.parametrize(("params", "dropped"), [({"elicitationId": "known"}, 0), ({"elicitationId": "x"}, 1), ({}, 1)])
+async def test_that_a_person_has_finished_where_nobody_was_sent_is_counted(params: JsonObject, dropped: int):
+    async with ears(OLD) as link:
+        await link.tidings.begin()
+        link.peer.say({"jsonrpc": "2.0", "method": FINISHED, "params": params})
+
+        assert link.peer.counters.notices_dropped == dropped
 
 
 async def test_after_the_end_nothing_is_heard():

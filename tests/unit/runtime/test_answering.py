@@ -9,6 +9,7 @@ import pytest
 
 from bascule.core.answer import Accept, Decline, Elicitation, Respondent, Root
 from bascule.core.errors import PeerRefused, PermitLost
+from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.links.key import LinkKey
 from bascule.records.recorder import Recorder
@@ -21,10 +22,13 @@ from support.runtime import Events, obeying, roster_of, running
 ASKED: dict[str, Any] = {"message": "Who?", "requestedSchema": {"type": "object"}}
 
 
-class AsLink(msgspec.Struct, frozen=True):
+class AsLink(msgspec.Struct, frozen=True, weakref=True):
     """As much of a link as a question shows."""
 
     key: LinkKey
+
+    async def notify(self, method: str, permit: Permit | None) -> None:
+        raise AssertionError
 
 
 LINK = AsLink(LinkKey("work", Lane.OPEN, ALICE))
@@ -147,7 +151,7 @@ def test_without_callbacks_nothing_is_offered_and_nobody_listens(events: Events)
 def test_where_requests_bring_their_respondents_the_old_era_is_offered_everything_and_the_new_one_nothing():
     reception = Answering(Respondent(), Recorder(), lambda: 0.0, {}.get, for_clients=True).reception
     assert reception.capabilities == {}
-    assert reception.offered == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+    assert reception.offered == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
     assert reception.answer is not None
 
 
@@ -180,13 +184,14 @@ async def test_nobody_is_asked_once_the_request_is_over(log: Path, events: Event
 
 
 async def test_on_another_link_of_the_same_key_a_request_is_not_asked(log: Path, events: Events):
-    class Another:
-        key = LINK.key
+    class Another(AsLink, frozen=True):
+        """One that is not the same, though its key is."""
 
+    another = Another(LINK.key)
     async with running(obeying(log)) as runtime:
         scene = Scene(Standing(ALICE, roster_of(runtime)), Respondent(), events, for_clients=True)
         with (
             scene.answering._under_way.during(LINK, Respondent(lambda _: Decline())),
             pytest.raises(PeerRefused, match="can be asked of nobody"),
         ):
-            await scene.answering.respond(Another(), ELICIT, ASKED)
+            await scene.answering.respond(another, ELICIT, ASKED)

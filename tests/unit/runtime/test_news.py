@@ -31,6 +31,7 @@ class Told:
         self.lists: list[str] = []
         self.resources: list[tuple[str, str]] = []
         self.remarks: list[JsonObject] = []
+        self.finishes: list[tuple[str, str]] = []
         self.over = False
 
     def changed(self, kind: str) -> None:
@@ -41,6 +42,10 @@ class Told:
 
     def remarked(self, params: JsonObject) -> None:
         self.remarks.append(params)
+
+    def finished(self, server: str, theirs: str) -> bool:
+        self.finishes.append((server, theirs))
+        return theirs == self.asked
 
     def ended(self) -> None:
         self.over = True
@@ -277,3 +282,19 @@ async def test_the_most_talkative_that_anybody_wants_is_asked_of_servers():
         assert news.level(WORK) == "info"
         assert not news.level(LinkKey("work", Lane.OPEN, BOB))
         assert news.level(LinkKey("work", Lane.OPEN, SHARED)) == "info"
+
+
+# Where a person has finished
+
+
+async def test_that_a_person_has_finished_reaches_listeners_of_that_principal_alone():
+    async with at_work(Living("act").config("old")) as session:
+        news, mine, other, bobs = news_of(session), Told("e-1"), Told(), Told("e-1")
+        news.listen(ALICE, mine)
+        news.listen(ALICE, other)
+        news.listen(BOB, bobs)
+        assert news.finished(WORK, "e-1")
+        assert not news.finished(WORK, "e-2")
+        assert not news.finished(LinkKey("work", Lane.OPEN, SHARED), "e-1")
+        assert mine.finishes == other.finishes == [("work", "e-1"), ("work", "e-2")]
+        assert not bobs.finishes

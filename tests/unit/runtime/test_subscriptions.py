@@ -41,6 +41,9 @@ class Told:
 
     def remarked(self, params: Any) -> None: ...
 
+    def finished(self, server: str, theirs: str) -> bool:
+        raise AssertionError
+
     def ended(self) -> None: ...
 
 

@@ -9,6 +9,7 @@ import pytest
 from bascule.core.answer import Decline, Respondent
 from bascule.core.errors import ProtocolViolation, Refused
 from bascule.core.jsonvalue import JsonObject
+from bascule.core.request import Permit
 from bascule.core.sensitivity import Lane
 from bascule.links.key import LinkKey
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
@@ -24,6 +25,9 @@ class AsLink:
     """As much of a link as a question shows."""
 
     key = LinkKey("work", Lane.OPEN, ALICE)
+
+    async def notify(self, method: str, permit: Permit | None) -> None:
+        raise AssertionError
 
 
 def test_the_oldest_that_can_answer_is_asked():
