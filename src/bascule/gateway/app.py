@@ -1,7 +1,7 @@
 """The gateway as an ASGI app: one endpoint for every MCP client, in front of all servers of a runtime."""
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -64,13 +64,11 @@ class Gateway:
         self.routing: Routing | None = None
         """Where there are several gateways: which of them serves a request."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _live(receive, send)
-        elif scope["type"] == "http":
-            await self._answer(scope, receive, send if self.responded is None else _told(send, self.responded))
-        else:
-            await send({"type": "websocket.close", "code": 1008})
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
+        kind = scope["type"]
+        if kind == "http":
+            return self._answer(scope, receive, send if self.responded is None else _told(send, self.responded))
+        return _live(receive, send) if kind == "lifespan" else _refuse(send)
 
     async def close(self) -> None:
         await self._callers.close()
@@ -205,17 +203,19 @@ class Gateway:
             if bulk is not None:
                 bulk.release()
 
-    async def _new(self, desk: Desk, head: Head, asked: Asked, ends: tuple[Receive, Send], *, streams: bool) -> None:
+    def _new(
+        self, desk: Desk, head: Head, asked: Asked, ends: tuple[Receive, Send], *, streams: bool
+    ) -> Awaitable[None]:
         receive, send = ends
         if asked.id is None:
             # This era has no notifications from clients; some send them all the same.
-            return await respond(send, 202)
+            return respond(send, 202)
         check_new(asked, head)
         exchange = Exchange(send, asked, streams=streams, level=level_of(asked))
         if asked.method == LISTEN:
             lasts = partial(self._callers.lasts, head.authorization)
-            return await exchange.serve(Listening(desk.session, self.streams, lasts), Attention(receive))
-        return await exchange.serve(desk, Attention(receive))
+            return exchange.serve(Listening(desk.session, self.streams, lasts), Attention(receive))
+        return exchange.serve(desk, Attention(receive))
 
     async def _old(self, desk: Desk, head: Head, asked: Asked, ends: tuple[Receive, Send], *, streams: bool) -> None:
         receive, send = ends
@@ -276,6 +276,11 @@ def _told(send: Send, responded: Callable[[int], None]) -> Send:
         await send(event)
 
     return tell
+
+
+async def _refuse(send: Send) -> None:
+    """Nothing but HTTP is spoken here."""
+    await send({"type": "websocket.close", "code": 1008})
 
 
 async def _live(receive: Receive, send: Send) -> None:

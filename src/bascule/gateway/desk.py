@@ -71,20 +71,23 @@ class Desk:
         """The result. Raises `Rejected`."""
         if client is not None and client.level and client.streams and asked.method in REACHING:
             return self._heard(asked, client)
-        return self._serve(asked, client)
+        return self._served(asked, client)
 
     async def _heard(self, asked: Asked, client: Client) -> Served:
         if asked.new:
             # Of the old era, a client says so once for all its requests.
             await self.session.tune(client.level)
-        return await heard(self.session, client, self._serve(asked, client))
+        return await heard(self.session, client, self._served(asked, client))
 
-    async def _serve(self, asked: Asked, client: Client | None) -> Served:
+    def _served(self, asked: Asked, client: Client | None) -> Awaitable[Served]:
         carry = self._carried.get(asked.method)
-        if carry is not None:
-            if client is None or not (client.capabilities or "requestState" in asked.params):
-                return await carry(asked, client, None)
-            return await self._rounds.serve(asked, client, carry)
+        if carry is None:
+            return self._answered(asked)
+        if client is None or not (client.capabilities or "requestState" in asked.params):
+            return carry(asked, client, None)
+        return self._rounds.serve(asked, client, carry)
+
+    async def _answered(self, asked: Asked) -> Served:
         serve = (self._new if asked.new else self._old).get(asked.method)
         if serve is None:
             unknown = f"Method not found: {asked.method[:100]}"

@@ -9,21 +9,19 @@ class Readiness:
     def __init__(self) -> None:
         self._begun = False
         self._over = asyncio.Event()
+        self.draining = False
+        """Whether what is under way is answered, and nobody new is taken. Every answer asks."""
 
     @property
     def ready(self) -> bool:
         """New clients may be sent here."""
-        return self._begun and not self._over.is_set()
-
-    @property
-    def draining(self) -> bool:
-        """What is under way is answered, and nobody new is taken."""
-        return self._over.is_set()
+        return self._begun and not self.draining
 
     def begin(self) -> None:
         self._begun = True
 
     def end(self) -> None:
+        self.draining = True
         self._over.set()
 
     async def ending(self) -> None:

@@ -44,6 +44,7 @@ class WebServer:
         self._readiness = readiness
         self._doors: list[asyncio.Server] = []
         self._over = asyncio.Event()
+        self._stopped = False
         self._left = asyncio.Event()
         self._retiring: asyncio.Task[None] | None = None
 
@@ -55,7 +56,7 @@ class WebServer:
 
     def left(self) -> None:
         """A connection has ended, or a task. Told by those."""
-        if not self.connections or self._over.is_set():
+        if not self.connections or self._stopped:
             self._left.set()
 
     async def serve(self, *listening: socket.socket, on_started: Callable[[], None] | None = None) -> None:
@@ -78,12 +79,13 @@ class WebServer:
         """Take nobody new, and close every connection: at once where nothing is under way on it, else after its
         answer."""
         self._readiness.end()
+        self._stopped = True
         self._over.set()
 
     def retire(self) -> None:
         """Leave it to others who listen at the same socket to take new connections. Those that are here are served
         until they have had an answer that says so, or were quiet for as long as one is kept open."""
-        if self._retiring is None and not self._over.is_set():
+        if self._retiring is None and not self._stopped:
             self._retiring = asyncio.ensure_future(self._retire())
 
     async def _retire(self) -> None:
