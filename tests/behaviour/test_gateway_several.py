@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from support.certificates import authority
 from support.command import bascule
 from support.kit_http import free_port
 from support.processes import ended
@@ -102,11 +103,27 @@ async def test_a_stateful_server_has_one_process_for_a_principal_and_a_stateless
         assert len(pids(tmp_path / "log")) == 1
 
 
+def within(folder: Path, scheme: str) -> list[str]:
+    """The words by which a gateway is told where others reach it, and how it is spoken to there."""
+    url = f"{scheme}://localhost:{free_port()}"
+    if scheme == "http":
+        return ["--internal-url", url]
+    ours = authority(folder)
+    pair = ours.pair()
+    files = {"cert": pair, "key": pair.with_suffix(".key"), "ca": ours.file}
+    return [
+        "--internal-url",
+        url,
+        *(word for name, file in files.items() for word in (f"--internal-{name}", str(file))),
+    ]
+
+
 @pytest.mark.requirement("SCL-3")
-async def test_gateways_on_two_machines_forward_to_the_owner(tmp_path: Path, database: str):
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_gateways_on_two_machines_forward_to_the_owner(tmp_path: Path, database: str, scheme: str):
     servers = {"work": entry("obeying", tmp_path / "log")}
-    urls = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
-    async with fleet(tmp_path / "one", servers, "--internal-url", urls[0], store=database) as one:
+    words, elsewhere = within(tmp_path, scheme), f"{scheme}://localhost:{free_port()}"
+    async with fleet(tmp_path / "one", servers, *words, store=database) as one:
         # Another machine has a state folder of its own, into which the key was copied.
         keys = tmp_path / "two" / "state" / "keys"
         keys.mkdir(parents=True, mode=0o700)
@@ -114,7 +131,7 @@ async def test_gateways_on_two_machines_forward_to_the_owner(tmp_path: Path, dat
         (keys / "levels.key").chmod(0o600)
         keys.chmod(0o700)
         async with (
-            fleet(tmp_path / "two", servers, "--internal-url", urls[1], store=database) as two,
+            fleet(tmp_path / "two", servers, "--internal-url", elsewhere, *words[2:], store=database) as two,
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http,
         ):
             told = {await server_of(http, each.url) for each in (one, two) * 4}
@@ -158,3 +175,16 @@ async def test_several_machines_need_a_store_that_all_reach(tmp_path: Path):
     ran = await bascule(tmp_path, "serve", "--dev", "--internal-url", "http://127.0.0.1:1")
     assert ran.code == 2
     assert "PostgreSQL" in ran.err
+
+
+async def test_a_certificate_that_other_gateways_would_not_believe_is_told_before_anything_is_served(tmp_path: Path):
+    (tmp_path / "bascule.yaml").write_text("mcp_servers: {}\nstore: postgresql://nobody@127.0.0.1:1/none\n")
+    words = within(tmp_path, "https")
+    expired = authority(tmp_path).pair(ends=-1)
+    words[3:6:2] = [str(expired), str(expired.with_suffix(".key"))]
+    ran = await bascule(tmp_path, "serve", "--dev", *words)
+    assert ran.code == 2
+    for told in ("other gateways would not talk to this one", "has expired", "OpenSSL 10", "--internal-ca"):
+        assert told in ran.err
+    ran = await bascule(tmp_path, "serve", "--dev", *words[:4])
+    assert (ran.code, "--internal-key, --internal-ca" in ran.err) == (2, True)

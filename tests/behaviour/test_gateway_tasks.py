@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 
 from bascule.config import AuthSettings
 from support.gateways import ask, serving
+from support.hearing import listened
 from support.kit_http import AUTH, PREFIX, Line, bearer, line_to
 from support.runtime import Events, stand_in, twinned
 from support.scenarios import entry
@@ -214,3 +215,13 @@ async def test_the_official_client_with_an_extension_of_its_own_gets_the_result(
     ):
         result: Any = await client.call_tool("work_act", {"states": STATES})
     assert result.content[0].text == "done"
+
+
+async def test_a_client_that_wants_to_be_told_of_its_task_is_told_that_it_has_to_ask(tmp_path: Path):
+    async with serving(working(tmp_path)) as served, line_to(served.port) as line:
+        task = (await begin(line))["taskId"]
+        async with listened(served.port, taskIds=[task], toolsListChanged=True) as events:
+            assert (await events.next())["params"]["notifications"] == {"toolsListChanged": True}
+        assert (await follow(line, "tasks/get", task))["result"]["status"] == "working"
+    asked = [message for message in received(tmp_path / "log") if message.get("method") == "subscriptions/listen"]
+    assert not any("taskIds" in message["params"]["notifications"] for message in asked)

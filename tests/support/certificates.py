@@ -4,6 +4,7 @@ import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -27,10 +28,21 @@ class Authority:
 
     def server(self, name: str = "localhost", *, begins: int = -30, ends: int = 30) -> ssl.SSLContext:
         """What a server speaks TLS with. Its certificate is for this name, from and to so many days from now."""
+        file = self.pair(name, begins=begins, ends=ends)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(file, file.with_suffix(".key"))
+        return context
+
+    def pair(self, name: str = "localhost", *, begins: int = -30, ends: int = 30, usage: Any = None) -> Path:
+        """The file of such a certificate. Its key lies beside it, as `.key`. `usage` is all that it may be used for."""
         key = ec.generate_private_key(ec.SECP256R1())
         named = x509.SubjectAlternativeName([x509.DNSName(name)])
         unsigned = _unsigned(name, key, self.certificate.subject, (begins, ends)).add_extension(named, critical=False)
-        return _context(self.folder / f"{name}{begins}{ends}.pem", key, unsigned.sign(self.key, hashes.SHA256()))
+        if usage is not None:
+            unsigned = unsigned.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        file = self.folder / f"{name}{begins}{ends}.pem"
+        _write(file, key, unsigned.sign(self.key, hashes.SHA256()))
+        return file
 
 
 def authority(folder: Path) -> Authority:
@@ -47,7 +59,10 @@ def self_signed(file: Path, name: str = "localhost") -> ssl.SSLContext:
     key = ec.generate_private_key(ec.SECP256R1())
     named = x509.SubjectAlternativeName([x509.DNSName(name)])
     unsigned = _unsigned(name, key, _name(name), (-30, 30)).add_extension(named, critical=False)
-    return _context(file, key, unsigned.sign(key, hashes.SHA256()))
+    _write(file, key, unsigned.sign(key, hashes.SHA256()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, file.with_suffix(".key"))
+    return context
 
 
 def _name(name: str) -> x509.Name:
@@ -69,12 +84,9 @@ def _unsigned(
     )
 
 
-def _context(file: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> ssl.SSLContext:
+def _write(file: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     file.with_suffix(".key").write_bytes(private)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file, file.with_suffix(".key"))
-    return context

@@ -14,6 +14,7 @@ from bascule.config.gateway import GatewaySettings
 from bascule.config.state import state_folder
 from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import listen_within
+from bascule.gateway.inner_tls import InnerTls
 from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.serving import Door
 from bascule.gateway.several import Orders, Several, Sockets
@@ -42,6 +43,7 @@ async def member(
     *servers: ServerConfig,
     folder: Path | None = None,
     url: str = "",
+    tls: InnerTls | None = None,
     furnish: Callable[[Gateway, Neighbours], None] | None = None,
 ) -> AsyncGenerator[Member]:
     """One that believes the tokens of `bearer`. Those with one `folder` are on one machine."""
@@ -53,7 +55,7 @@ async def member(
         within = stack.enter_context(listen_within(url)) if url else None
         several = Several(runtime, Door(GatewaySettings(auth=AUTH)), folder or state_folder(os.environ))
         several.furnish = furnish
-        serving = asyncio.create_task(several.serve(Sockets(clients, within, url), ready.set_result))
+        serving = asyncio.create_task(several.serve(Sockets(clients, within, url, tls), ready.set_result))
         stack.push_async_callback(_ended, serving)
         async with fail_after(20, "a gateway"):
             await asyncio.wait((ready, serving), return_when=asyncio.FIRST_COMPLETED)

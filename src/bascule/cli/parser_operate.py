@@ -95,8 +95,13 @@ def _serve(parser: Parser) -> None:
     command.add_argument(
         "--log", choices=("text", "json"), help="how it says what happens; default: $BASCULE_LOG, else text"
     )
-    internal = "http://ADDRESS:PORT of this machine, where gateways on other machines that share its `store` reach it"
+    internal = (
+        "ADDRESS:PORT of this machine, with http:// or https://, where gateways on others with its `store` reach it"
+    )
     command.add_argument("--internal-url", metavar="URL", help=internal)
+    command.add_argument("--internal-cert", metavar="FILE", help="with https://: the certificate it shows them, in PEM")
+    command.add_argument("--internal-key", metavar="FILE", help="and the key of that certificate")
+    command.add_argument("--internal-ca", metavar="FILE", help="and the authority that has signed those of all of them")
 
 
 def _sessions(parser: Parser) -> None:

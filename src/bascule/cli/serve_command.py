@@ -31,6 +31,7 @@ from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import listen_within
+from bascule.gateway.inner_tls import InnerTls, TlsFiles, tls_for
 from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.serving import Door, check_door, gateway_of, listen, serve
 from bascule.gateway.several import Orders, Several, Sockets
@@ -91,6 +92,7 @@ async def _served(options: argparse.Namespace) -> int:
     door = door_of(options, config)
     check_door(door)
     _check_store(options, config)
+    tls = tls_of(options)
     # Before any server is started: that the address is taken is known at once.
     with listen(door) as listening, _listening_within(options) as within:
         if config.gateway.workers > 1:
@@ -106,7 +108,7 @@ async def _served(options: argparse.Namespace) -> int:
             stopping = Stopping()
             with until_stopped(stopping):
                 if within is not None:
-                    sockets = Sockets(listening, within, options.internal_url)
+                    sockets = Sockets(listening, within, options.internal_url, tls)
                     await _beside_others(options, (runtime, feed, door), sockets, stopping)
                 else:
                     app = gateway_of(runtime, door)
@@ -251,6 +253,12 @@ def _check_store(options: argparse.Namespace, config: RuntimeConfig) -> None:
             where="store",
             fix="name a PostgreSQL database as `store`, or leave --internal-url out",
         )
+
+
+def tls_of(options: argparse.Namespace) -> InnerTls | None:
+    """What is spoken with gateways on other machines, if they are to be spoken to by TLS."""
+    files = TlsFiles(options.internal_cert, options.internal_key, options.internal_ca)
+    return tls_for(options.internal_url or "", files)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from bascule.cli import collector, exit_codes
 from bascule.cli.dashboards import feed_for, mount
 from bascule.cli.explain import explain, legible
 from bascule.cli.opening import tell_raised
-from bascule.cli.serve_command import LOOP_FACTORY, Stopping, door_of, words
+from bascule.cli.serve_command import LOOP_FACTORY, Stopping, door_of, tls_of, words
 from bascule.cli.up_command import until_stopped
 from bascule.config.load import load_file
 from bascule.config.locate import locate
@@ -52,6 +52,8 @@ async def work(told: Told, options: argparse.Namespace) -> None:
     options.masking.mask = Mask(secrets_in(config)).text
     door = door_of(options, config)
     check_door(door)
+    # Read by each anew, so that those that follow others know certificates that were renewed.
+    tls = tls_of(options)
     clients = _inherited(told.clients)
     within = _inherited(told.within) if told.within is not None else None
     line, stopping = WorkerLine(_inherited(told.line)), Stopping()
@@ -75,7 +77,7 @@ async def work(told: Told, options: argparse.Namespace) -> None:
                 several.furnish = lambda app, neighbours: (
                     None if feed is None else _furnish(app, (runtime, feed, door), neighbours, told)
                 )
-                await several.serve(Sockets(clients, within, options.internal_url or ""), ready)
+                await several.serve(Sockets(clients, within, options.internal_url or "", tls), ready)
         finally:
             await line.close()
 

@@ -85,10 +85,10 @@ def listen_within(url: str) -> socket.socket:
     """The socket for other machines. Raises `ConfigError`."""
     flaw = url_flaw(url)
     parts = urlsplit(url)
-    if flaw or parts.scheme != "http" or parts.port is None or parts.path not in {"", "/"}:
+    if flaw or parts.scheme not in {"http", "https"} or parts.port is None or parts.path not in {"", "/"}:
         raise ConfigError(
             "--internal-url names no place at which this machine can be reached by other gateways",
-            fix="give it as http://ADDRESS:PORT, an address of this machine in a network of your own",
+            fix="give it as http://ADDRESS:PORT or https://…, an address of this machine in a network of your own",
         )
     fix = "give an address of this machine, and a port at which nothing else listens, with --internal-url"
     return listen_at(parts.hostname or "", parts.port, named=url, fix=fix)

@@ -2,6 +2,8 @@
 
 import asyncio
 import errno
+import logging
+import ssl
 from collections.abc import Iterable
 
 import aiohttp
@@ -13,6 +15,9 @@ from bascule.gateway.exchange import Send
 from bascule.gateway.inner_address import InnerAddress
 from bascule.gateway.membership import Membership
 from bascule.store.owners import Member
+from bascule.transports.tls_failure import tls_reason, tls_told
+
+_log = logging.getLogger("bascule.gateway")
 
 PATH = "/"
 
@@ -37,6 +42,9 @@ RETURNED = frozenset({"content-type", "cache-control", "x-accel-buffering", "ret
 
 ENDINGS = (b"\r\n\r\n", b"\n\n")
 """How an event ends."""
+
+MOST_TOLD = 100
+"""Words about gateways that are not talked to. More say nothing new."""
 
 GONE = frozenset({errno.ECONNREFUSED, errno.ENOENT})
 
@@ -91,9 +99,13 @@ def carried(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]] | N
 class Relay:
     """The ways to all other members."""
 
-    def __init__(self, membership: Membership, own: InnerAddress) -> None:
+    def __init__(self, membership: Membership, own: InnerAddress, tls: ssl.SSLContext | None = None) -> None:
+        """With `tls`, nothing is sent to another machine without it."""
         self._membership = membership
         self._own = own
+        self._tls = tls
+        self._told: set[tuple[str, str]] = set()
+        """Of which gateways it was said that they are not talked to, and why."""
         self._sessions: dict[str, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
@@ -114,9 +126,15 @@ class Relay:
             async with asyncio.timeout(None) as limit:
                 with self._membership.relying_on(member, limit):
                     await self._exchange(letter, address, passing, beside=beside)
+        except aiohttp.ClientSSLError as error:
+            words = f"{tls_reason(error)[0]}: {tls_told(error)}"
+            self._say_once(address.url, words)
+            raise Unreachable(words, gone=False) from error
         except aiohttp.ClientConnectorError as error:
             raise Unreachable(str(error), gone=beside and error.os_error.errno in GONE) from error
         except (aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            if isinstance(error, _OtherScheme):
+                self._say_once(address.url, str(error))
             raise Unreachable(str(error) or "it does not answer", gone=False) from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise Broken(str(error) or "it has ended", begun=begun) from error
@@ -152,11 +170,28 @@ class Relay:
     def _way(self, address: InnerAddress, *, beside: bool) -> tuple[aiohttp.ClientSession, str]:
         if not beside and not address.url:
             raise aiohttp.InvalidURL("a worker on another machine has told nobody where it is: see --internal-url")
+        if not beside and (self._tls is not None) != address.url.startswith("https:"):
+            raise _OtherScheme("only one of the two has an --internal-url with https://")
         key = address.path if beside else address.url
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = _session(address.path if beside else None)
+            session = self._sessions[key] = _session(address.path if beside else None, self._tls)
         return session, "http://worker" if beside else address.url.rstrip("/")
+
+    def _say_once(self, url: str, words: str) -> None:
+        """Each request for it would lead to the same."""
+        if (url, words) not in self._told and len(self._told) < MOST_TOLD:
+            self._told.add((url, words))
+            _log.warning(
+                "the gateway at %s is not talked to, and nothing was sent to it: %s; give all of them https:// in "
+                "--internal-url, and certificates that one --internal-ca has signed for the hosts there",
+                url,
+                words,
+            )
+
+
+class _OtherScheme(aiohttp.InvalidURL):
+    """What is said in the clear by one is not for one who speaks TLS, nor the other way round."""
 
 
 async def _pass_events(content: aiohttp.StreamReader, send: Send) -> None:
@@ -171,9 +206,9 @@ async def _pass_events(content: aiohttp.StreamReader, send: Send) -> None:
     await send({"type": "http.response.body", "body": bytes(held)})
 
 
-def _session(path: str | None) -> aiohttp.ClientSession:
+def _session(path: str | None, tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
     connector = (
-        aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE)
+        aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE, ssl=True if tls is None else tls)
         if path is None
         else aiohttp.UnixConnector(path, limit=0, keepalive_timeout=IDLE)
     )

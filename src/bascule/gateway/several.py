@@ -12,6 +12,7 @@ import msgspec
 from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import socket_in
 from bascule.gateway.inner_door import InnerDoor
+from bascule.gateway.inner_tls import InnerTls
 from bascule.gateway.membership import INTERVAL, Membership
 from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.passes import Passes
@@ -34,6 +35,8 @@ class Sockets(msgspec.Struct, frozen=True):
     """For gateways on other machines, if they can reach this one."""
     url: str = ""
     """By which these know it."""
+    tls: InnerTls | None = None
+    """What is spoken with them, where that is an https one."""
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -61,7 +64,7 @@ class Several:
         with beside:
             try:
                 membership = Membership(self._runtime.owners, str(own), self._runtime.let_go)
-                relay = Relay(membership, own)
+                relay = Relay(membership, own, None if sockets.tls is None else sockets.tls.asking)
                 try:
                     await self._serve(sockets, beside, (membership, relay), on_ready)
                 finally:
@@ -107,7 +110,7 @@ class Several:
             readiness.begin()
             on_ready(Orders(retire, stop))
 
-        heard = asyncio.ensure_future(within.serve(beside, *([sockets.within] if sockets.within else [])))
+        heard = asyncio.ensure_future(_hear(within, beside, sockets))
         try:
             await membership.open()
             try:
@@ -131,3 +134,13 @@ class Several:
                 await membership.given_away()
         if not await membership.is_alone():
             await asyncio.sleep(LINGER)
+
+
+async def _hear(door: WebServer, beside: socket.socket, sockets: Sockets) -> None:
+    """Serve those whom other gateways send, by whichever way."""
+    if sockets.within is None:
+        await door.serve(beside)
+    elif sockets.tls is None:
+        await door.serve(beside, sockets.within)
+    else:
+        await door.serve(beside, secured=(sockets.within, sockets.tls.listening))

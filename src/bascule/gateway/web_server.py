@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -21,6 +22,9 @@ FAREWELL = 10
 
 LAST_WORDS = 1.0
 """Seconds that those may take which had to be given up then."""
+
+HANDSHAKE = 5.0
+"""Seconds in which whoever connects has to show who they are, where TLS is spoken."""
 
 KEPT_OPEN = 75.0
 """Seconds for which a connection that is not used is kept. Longer than clients keep theirs: who hangs up first should
@@ -59,14 +63,30 @@ class WebServer:
         if not self.connections or self._stopped:
             self._left.set()
 
-    async def serve(self, *listening: socket.socket, on_started: Callable[[], None] | None = None) -> None:
-        """Until it is told to stop. Requests under way are answered first."""
+    async def serve(
+        self,
+        *listening: socket.socket,
+        on_started: Callable[[], None] | None = None,
+        secured: tuple[socket.socket, ssl.SSLContext] | None = None,
+    ) -> None:
+        """Until it is told to stop. Requests under way are answered first. At the `secured` one TLS is spoken."""
         from bascule.gateway.http_connection import Connection  # noqa: PLC0415 -- what only listens needs no parser
 
         loop = asyncio.get_running_loop()
         try:
             for each in listening:
                 self._doors.append(await loop.create_server(partial(Connection, self), sock=each, backlog=BACKLOG))
+            if secured is not None:
+                each, tls = secured
+                door = await loop.create_server(
+                    partial(Connection, self),
+                    sock=each,
+                    backlog=BACKLOG,
+                    ssl=tls,
+                    ssl_handshake_timeout=HANDSHAKE,
+                    ssl_shutdown_timeout=LAST_WORDS,
+                )
+                self._doors.append(door)
             if on_started is not None:
                 on_started()
             await self._over.wait()

@@ -44,8 +44,7 @@ class RootsNews:
         principal = standing.principal
         self._newest[principal] = respondent
         if principal not in self._telling:
-            self._telling[principal] = task = asyncio.create_task(self._tell(standing), name="roots")
-            task.add_done_callback(lambda _: self._telling.pop(principal, None))
+            self._telling[principal] = asyncio.create_task(self._tell(standing), name="roots")
 
     async def close(self) -> None:
         tasks = tuple(self._telling.values())
@@ -58,12 +57,16 @@ class RootsNews:
                 errand.end()
 
     async def _tell(self, standing: Standing) -> None:
-        pause = SHORTEST_PAUSE
-        while (respondent := self._newest.pop(standing.principal, None)) is not None:
-            links = [link for link in tuple(self._told) if link.key.principal == standing.principal]
-            await asyncio.gather(*(self._pass_on(standing, link, respondent) for link in links))
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+        pause, principal = SHORTEST_PAUSE, standing.principal
+        try:
+            while (respondent := self._newest.pop(principal, None)) is not None:
+                links = [link for link in tuple(self._told) if link.key.principal == principal]
+                await asyncio.gather(*(self._pass_on(standing, link, respondent) for link in links))
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        finally:
+            # In the step of the last look: what is said from here on begins another one.
+            del self._telling[principal]
 
     async def _pass_on(self, standing: Standing, link: AskedOn, respondent: Respondent) -> None:
         permit = standing.permit_on(link.key, ROOTS)

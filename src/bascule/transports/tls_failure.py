@@ -34,13 +34,18 @@ def tls_reason(error: ClientSSLError) -> tuple[str, str]:
     """The cause, and what to do about it."""
     reason = flaw_of(error)
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return _CERTIFICATE.get(reason.verify_code, _OTHER)
+        return certificate_flaw(reason)
     if getattr(reason, "reason", None) in _NO_TLS:
         return (
             "the server does not speak TLS at this port",
             "write http:// (or ws://) in the URL, or give the port for TLS",
         )
     return "the TLS handshake failed", "check the server's certificate, and that the URL's scheme is right"
+
+
+def certificate_flaw(error: ssl.SSLCertVerificationError) -> tuple[str, str]:
+    """What is wrong with a certificate, and what to do about it."""
+    return _CERTIFICATE.get(error.verify_code, _OTHER)
 
 
 def tls_told(error: ClientSSLError) -> str:

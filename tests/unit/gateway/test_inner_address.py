@@ -64,7 +64,7 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "10.0.0.5:9100", "https://10.0.0.5:9100", "http://10.0.0.5", "http://10.0.0.5:9100/x"]
+    "url", ["", "10.0.0.5:9100", "ftp://10.0.0.5:9100", "https://10.0.0.5", "http://10.0.0.5", "http://10.0.0.5:9100/x"]
 )
 def test_what_is_no_place_for_other_machines_is_refused(url: str):
     with pytest.raises(ConfigError, match="--internal-url"):

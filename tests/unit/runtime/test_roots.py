@@ -13,7 +13,7 @@ from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.links.key import LinkKey
 from bascule.runtime.questions import ELICIT, ROOTS
-from bascule.runtime.roots import ROOTS_CHANGED, RootsNews
+from bascule.runtime.roots import ROOTS_CHANGED, SHORTEST_PAUSE, RootsNews
 from bascule.runtime.standing import Standing
 from bascule.wire.input_required import Question
 from support.links import ALICE, BOB
@@ -125,6 +125,22 @@ def test_what_is_said_ever_again_is_passed_on_ever_more_rarely():
         return len(link.said)
 
     assert 5 < in_virtual_time(flood()) < 15
+
+
+def test_what_is_said_in_the_step_in_which_the_last_was_told_is_passed_on_as_well():
+    async def last_words() -> int:
+        news, link, standing = RootsNews(), AsLink(), cast("Standing", Anywhere())
+        news.told(link)
+        news.changed(standing, client())
+        await asyncio.sleep(0)
+        loop = asyncio.get_running_loop()
+        # With the timer of the pause that has begun, and behind it: the telling ends one step later, and then this comes.
+        loop.call_later(SHORTEST_PAUSE + 5e-10, loop.call_soon, news.changed, standing, client())
+        await asyncio.sleep(1)
+        await news.close()
+        return len(link.said)
+
+    assert in_virtual_time(last_words()) == 2
 
 
 async def test_a_link_that_is_gone_is_forgotten(log: Path):
