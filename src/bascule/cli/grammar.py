@@ -47,6 +47,11 @@ _OTHER_WORDS = {
 }
 """What other programs call what ours do."""
 
+_BY_HAND = dict.fromkeys(
+    ("delete", "remove", "rm", "uninstall"), "to remove a server, take its entry out of the config; "
+)
+"""What has no command here, and how it is done."""
+
 
 class WrongWords(SystemExit):
     """The words of a command line do not make a command. Raised where argparse would print and exit."""
@@ -114,6 +119,8 @@ class Parser(argparse.ArgumentParser):
     def no_such(self, word: str) -> WrongWords:
         """There is no command, or no sub-command, of this name."""
         kind = "command" if self.groups else "sub-command"
+        if self.groups and word in _BY_HAND:
+            return self._told(f"there is no command {word!r}", _BY_HAND[word])
         return self.wrong(f"there is no {kind} {word!r}", [f"{self.prog} {each}" for each in likely(word, self.words)])
 
     def error(self, message: str) -> NoReturn:

@@ -35,6 +35,12 @@ def test_where_nothing_is_near_nothing_is_guessed_and_help_is_named():
     assert refused("zzzzzz").fix == "`bascule help` shows them all"
 
 
+def test_what_is_done_by_hand_is_told_and_nothing_is_guessed():
+    assert refused("remove", "notes").fix == (
+        "to remove a server, take its entry out of the config; `bascule help` shows them all"
+    )
+
+
 def test_what_is_missing_is_named_with_an_example_and_what_can_be_chosen():
     call, snippet = refused("call"), refused("snippet")
     assert call.message == "bascule call needs TOOL"
