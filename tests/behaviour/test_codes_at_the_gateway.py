@@ -11,7 +11,7 @@ from behaviour.codes.command import a_file_stands_where_the_audit_log_belongs
 from support.command import bascule
 from support.doctor import REWRITE
 from support.error_pages import PAGES
-from support.kit_http import Answered
+from support.kit_http import Answered, free_port
 
 pytestmark = pytest.mark.requirement("UX-3")
 
@@ -67,7 +67,7 @@ def test_every_page_says_it():
 
 async def test_a_gateway_that_cannot_keep_what_it_must_does_not_start(tmp_path: Path):
     await a_file_stands_where_the_audit_log_belongs(tmp_path)
-    ran = await bascule(tmp_path, "serve", "--dev")
+    ran = await bascule(tmp_path, "serve", "--dev", "--port", str(free_port()))
 
     assert ran.code not in {0, 130}
     assert "BSC-650" in ran.err

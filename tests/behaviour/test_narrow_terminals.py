@@ -76,7 +76,7 @@ async def test_a_description_that_is_cut_has_a_sign_and_on_a_narrow_terminal_is_
 async def test_up_shows_each_server_with_its_whole_name(folder: Path, columns: int):
     env = {"COLUMNS": str(columns)}
     async with at_a_terminal(folder, "up", columns=columns, out=True, env=env) as terminal:
-        await terminal.until("1 tools")
+        await terminal.until("1 tool")
         terminal.type("\x03")
         terminal.process.terminate()
         await terminal.end()

@@ -105,7 +105,9 @@ class Library:
             return UnknownResource(message, servers=servers, fix="say which with `server`")
         having = tuple(held.server for held in self.offers if held.resources or held.templates)
         hint = f"; resources are offered by {', '.join(having)}" if having else "; no server offers any"
-        fix = "say with `server` which one to ask" if having else "run `bascule list --resources`"
+        fix = "run `bascule list --resources` to see all" + (
+            "; or say with `server` which one to ask" if having else ""
+        )
         return UnknownResource(f"no server lists {shown}{hint}", servers=having, fix=fix)
 
     def _unknown_prompt(self, name: str) -> UnknownPrompt:

@@ -73,6 +73,10 @@ def _wanted(options: argparse.Namespace) -> Wanted:
         raise UsageError(f"{first!r} cannot be the name of a server here", evidence=evidence, fix=_FORMS)
     if options.source is not None:
         raise UsageError("--from goes with a server.json", fix=_FORMS)
+    if len(rest) == 1 and rest[0].endswith(".json"):
+        raise UsageError(
+            f"{rest[0]} is no command", fix=f"for a server.json: `bascule add {rest[0]} --name {first}`; else {_FORMS}"
+        )
     url = len(rest) == 1 and "://" in rest[0]
     return _remote(first, rest[0], options) if url else _process(first, rest, options)
 

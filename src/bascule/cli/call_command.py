@@ -79,7 +79,9 @@ def _json(text: str, name: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{name} is not JSON: {error}", fix=f"quote text inside it: {name}:='\"text\"'") from None
+        whole = name == "--arguments"
+        fix = 'write it like \'{"key": "value"}\'' if whole else f"text is written {name}=text, or {name}:='\"text\"'"
+        raise UsageError(f"{name} is not JSON: {error}", fix=fix) from None
 
 
 def as_shape(outcome: Outcome) -> CallShape | FailureShape:

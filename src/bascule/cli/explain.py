@@ -13,10 +13,11 @@ from bascule.core.outcome import ToolFailure
 
 
 def explain(error: BasculeError) -> str:
-    where = f" ({error.where})" if error.where else ""
+    # What the message says already is not said again.
+    where = f" ({error.where})" if error.where and error.where not in error.message else ""
     parts = (("evidence", error.evidence), ("cause", error.cause), ("fix", error.fix))
     if isinstance(error, ConfigError):
-        parts = (("problems", error.evidence), ("fix", error.fix))
+        parts = (("problems", error.evidence if error.evidence != error.message else ""), ("fix", error.fix))
     return _told(f"{error.code}  {error.message}{where}", (*parts, more(error.code)))
 
 

@@ -10,11 +10,15 @@ from textwrap import wrap
 from typing import Any, NoReturn
 
 _CHOICE = re.compile(r"argument (?P<of>\S+): invalid choice: '(?P<word>[^']*)'")
-_VALUE = re.compile(r"argument (?P<of>\S+): invalid \w+ value: (?P<word>.*)", re.DOTALL)
+_VALUE = re.compile(r"argument (?P<of>\S+): invalid (?P<kind>\w+) value: (?P<word>.*)", re.DOTALL)
 _MISSING = re.compile(r"the following arguments are required: (?P<names>.*)", re.DOTALL)
 _LEFT = re.compile(r"unrecognized arguments: (?P<words>.*)", re.DOTALL)
 
+_DEEP = " " * 6
 _GAP = re.compile(r" {2,}")
+
+_TAKEN = {"seconds": "a number of seconds above 0", "count": "a whole number, 0 or more", "int": "a whole number"}
+"""What an option takes, by the name of what reads it."""
 
 _SHOWN = {"command": "COMMAND", "deed": "SUBCOMMAND"}
 """What stands for it in usage lines."""
@@ -42,6 +46,11 @@ _OTHER_WORDS = {
     "tools": "list",
 }
 """What other programs call what ours do."""
+
+_BY_HAND = dict.fromkeys(
+    ("delete", "remove", "rm", "uninstall"), "to remove a server, take its entry out of the config; "
+)
+"""What has no command here, and how it is done."""
 
 
 class WrongWords(SystemExit):
@@ -110,6 +119,8 @@ class Parser(argparse.ArgumentParser):
     def no_such(self, word: str) -> WrongWords:
         """There is no command, or no sub-command, of this name."""
         kind = "command" if self.groups else "sub-command"
+        if self.groups and word in _BY_HAND:
+            return self._told(f"there is no command {word!r}", _BY_HAND[word])
         return self.wrong(f"there is no {kind} {word!r}", [f"{self.prog} {each}" for each in likely(word, self.words)])
 
     def error(self, message: str) -> NoReturn:
@@ -117,7 +128,8 @@ class Parser(argparse.ArgumentParser):
         if found := _CHOICE.match(message):
             raise self._not_a_choice(found["of"], found["word"])
         if found := _VALUE.match(message):
-            raise self.wrong(f"{found['of']} cannot be {found['word']}")
+            taken = _TAKEN.get(found["kind"], "")
+            raise self.wrong(f"{found['of']} cannot be {found['word']}{taken and f'; it takes {taken}'}")
         if found := _MISSING.match(message):
             raise self._needs(found["names"].split(", "))
         if found := _LEFT.match(message):
@@ -127,17 +139,27 @@ class Parser(argparse.ArgumentParser):
     def _needs(self, names: Sequence[str]) -> WrongWords:
         # Where something else is missing, argparse names what may be left out as well.
         optional = {str(action.metavar) for action in self.settings if action.nargs in {"*", "?"}}
-        told = ", ".join(name for name in names if name not in optional)
-        return self.wrong(f"{self.prog} needs {told}", [f"{self.prog} {each}" for each in self.words])
+        told = [name for name in names if name not in optional]
+        choices = self._choices(told[0]) if len(told) == 1 else []
+        one_of = f", one of {', '.join(choices)}" if choices else ""
+        words = [*self.words] or [each[0].removeprefix(f"{self.prog} ") for each in self.examples[:1]]
+        written = " or ".join(f"`{self.prog} {each}`" for each in words)
+        lead = "write " if self.words else "write for example "
+        return self._told(f"{self.prog} needs {', '.join(told)}{one_of}", f"{lead}{written}; " if words else "")
 
     def _not_a_choice(self, of: str, word: str) -> WrongWords:
         if self.words and of in _SHOWN.values():
             return self.no_such(word)
-        choices = [str(each) for action in self.settings if of in _names(action) for each in action.choices or ()]
+        choices = self._choices(of)
         return self.wrong(f"{of} cannot be {word!r}; it is one of {', '.join(choices)}", likely(word, choices))
 
+    def _choices(self, of: str) -> list[str]:
+        return [str(each) for action in self.settings if of in _names(action) for each in action.choices or ()]
+
     def wrong(self, message: str, near: Sequence[str] = ()) -> WrongWords:
-        meant = f"did you mean {', or '.join(f'`{each}`' for each in near)}? " if near else ""
+        return self._told(message, f"did you mean {', or '.join(f'`{each}`' for each in near)}? " if near else "")
+
+    def _told(self, message: str, meant: str) -> WrongWords:
         program, _, command = self.prog.partition(" ")
         shows = f"`{program} help {command}` shows how it is used" if command else f"`{program} help` shows them all"
         return WrongWords(message, meant + shows)
@@ -173,7 +195,10 @@ class Parser(argparse.ArgumentParser):
                 yield f"  {command:<{width}}  {told[0]}"
             else:
                 yield f"  {command}"
-                yield from (f"      {each}" for each in told)
+                for each in told:
+                    yield from wrap(
+                        each, get_terminal_size().columns - 2, initial_indent=_DEEP, subsequent_indent=_DEEP
+                    )
 
     def _exit_lines(self) -> Iterator[str]:
         if self.exits:

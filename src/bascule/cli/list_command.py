@@ -2,17 +2,20 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bascule.cli import exit_codes
 from bascule.cli.explain import as_json, explain, finding_mark, finding_shapes, first_line, json_line, legible
 from bascule.cli.level_words import how_to_go_on
 from bascule.cli.offers import add_offers, show_offers, wanted
-from bascule.cli.opening import agent_session
+from bascule.cli.opening import agent_session, read_config
 from bascule.cli.shapes.listings import ListShape
 from bascule.cli.tables import beneath, fitting, show_beside, terminal
 from bascule.cli.token_costs import add_costs, cost_lines
+from bascule.config.find_server import client_server_named
+from bascule.config.model import RuntimeConfig
 from bascule.core.errors import Refused
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.state import LinkState
@@ -38,7 +41,7 @@ _SHOWN = frozenset({ToolStatus.EXPOSED, ToolStatus.QUARANTINED, ToolStatus.COLLI
 
 
 async def run(options: argparse.Namespace) -> int:
-    async with agent_session(options) as session:
+    async with agent_session(options, config=only(read_config(options), options.servers)) as session:
         if options.json:
             reports = [report async for report in session.connecting()]
             specs = session.toolbox.all_specs()
@@ -61,6 +64,13 @@ async def run(options: argparse.Namespace) -> int:
     return exit_codes.UNREACHABLE if any(r.required and r.error is not None for r in reports) else exit_codes.OK
 
 
+def only(config: RuntimeConfig, names: Sequence[str]) -> RuntimeConfig:
+    """The config as if it named these servers alone. All, if none is named."""
+    if not names:
+        return config
+    return replace(config, servers={name: client_server_named(config, name) for name in names})
+
+
 async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
     console = terminal()
     reports: list[ServerReport] = []
@@ -72,7 +82,9 @@ async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
         if spec.status is ToolStatus.COLLIDING:
             _show_tool(console, spec)
     good = sum(report.error is None for report in reports)
-    console.print(f"\n{len(session.toolbox.specs())} tools on {good} of {len(reports)} servers", style="bold")
+    tools = len(session.toolbox.specs())
+    told = f"{tools} tool{'s' * (tools != 1)} on {good} of {len(reports)} server{'s' * (len(reports) != 1)}"
+    console.print(f"\n{told}", style="bold")
     return reports
 
 
@@ -90,7 +102,11 @@ def _show(console: "Console", report: ServerReport, specs: Iterable[ToolSpec]) -
 def _head(report: ServerReport, width: int) -> "Text":
     from rich.text import Text  # noqa: PLC0415
 
-    tools, era, took = f"{report.tools} tools", report.version or "-", f"{report.seconds * 1000:.0f} ms"
+    tools, era, took = (
+        f"{report.tools} tool{'s' * (report.tools != 1)}",
+        report.version or "-",
+        f"{report.seconds * 1000:.0f} ms",
+    )
     name, state = (report.name, "bold"), (str(report.state), _COLOURS.get(report.state, ""))
     if width < _HEAD_WIDTH:
         gap = "  " if len(report.name) + len(report.state) + len(tools) + 4 <= width else "\n    "

@@ -91,7 +91,7 @@ def as_text(line: LogLine) -> str:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(line.at))
     who = f"{line.user}/{line.session}" if line.user else ""
     if line.kind == "link":
-        told = f"link {line.state}" + (f": {line.text}" if line.text else "")
+        told = f"link {line.state}" + (f": {line.text}" if line.text not in {"", line.state} else "")
     else:
         told = f"[{line.pid}] {line.text}" if line.pid is not None else line.text
     # On one line, whatever it holds: another could pass for one of ours.

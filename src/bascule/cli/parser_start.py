@@ -23,6 +23,7 @@ _IMPORT = """\
 
 _LIST = """\
   bascule list  every tool of every server in the config of this folder
+  bascule list files  only of this server, and no other is started
   bascule list --config ~/.mcp.json  the same for another file
   bascule list --resources --prompts  what the servers offer beside tools as well
   bascule list --tokens  what they cost a model's context, estimated
@@ -88,6 +89,7 @@ def _import(parser: Parser) -> None:
 def _list(parser: Parser) -> None:
     summary = "list the tools of every server, and how each server stands"
     command = add_common(parser.word("list", summary, _LIST, REQUIRED))
+    command.add_argument("servers", metavar="SERVER", nargs="*", help="only this one, and no other is started")
     command.add_argument("--resources", action="store_true", help="list resources and their templates too")
     command.add_argument("--prompts", action="store_true", help="list prompts too")
     command.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bascule.cli import exit_codes
-from bascule.cli.explain import json_line, legible
+from bascule.cli.explain import explain, json_line, legible
 from bascule.cli.shapes.running import RemovedShape
 from bascule.cli.tables import show_rows
 from bascule.config.state import state_folder
+from bascule.core.errors import UsageError
 
 if TYPE_CHECKING:
     from bascule.sandbox.listing import ListedBox, ListedLayer
@@ -77,8 +78,10 @@ async def _remove(options: argparse.Namespace) -> int:
         shape: RemovedShape = {"ok": not missing, "removed": removed, "missing": missing}
         print(json_line(shape))
     for name in missing:
-        told = f"no box and no fetched packages are called {name}; `bascule sandbox ls` lists them"
-        print(legible(told), file=sys.stderr)
+        told = UsageError(
+            f"no box and no fetched packages are called {name}", fix="`bascule sandbox ls` lists them all"
+        )
+        print(explain(told), file=sys.stderr)
     return exit_codes.USAGE if missing else exit_codes.OK
 
 

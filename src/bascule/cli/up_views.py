@@ -159,7 +159,7 @@ def drawn(rows: Sequence[Row], width: int) -> "RenderableType":
     lines: list[Text] = []
     for row in rows:
         state = Text(row.state, COLOURS.get(LinkState(row.state), ""))
-        counted = f"  {row.tools} tools"
+        counted = f"  {row.tools} tool{'s' * (row.tools != 1)}"
         gap = "  " if len(row.name) + len(row.state) + len(counted) + 2 <= width else "\n    "
         lines.append(Text.assemble((row.name, "bold"), gap, state, counted))
         lines += [Text(line) for line in beneath(first_line(row.reason, 200), width, "    ", "") if row.reason]

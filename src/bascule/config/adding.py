@@ -19,6 +19,7 @@ from bascule.core.errors import ConfigError, UsageError
 from bascule.core.jsonvalue import JsonObject, as_object, is_array, is_object
 
 _VARIABLE = re.compile(r"\$\$|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
+_CORRECT = "write what is listed in another way, and add it again"
 _OWN_KEYS = ("inherit_env", "sandbox")
 """Keys of ours that other programs' entries do not have."""
 
@@ -206,10 +207,11 @@ def _check(path: Path, after: str, name: str, entry: JsonObject) -> None:
     try:
         config = load_text(path, after, _stand_ins(entry))
     except ConfigError as error:
-        raise ConfigError(f"{name} cannot be added", problems=error.problems, where=str(path)) from None
+        raise ConfigError(f"{name} cannot be added", problems=error.problems, where=str(path), fix=_CORRECT) from None
     reason = config.servers[name].unavailable_reason
     if reason is not None:
-        raise ConfigError(f"{name} cannot be added", problems=reason.problems or (reason.message,), where=str(path))
+        problems = reason.problems or (reason.message,)
+        raise ConfigError(f"{name} cannot be added", problems=problems, where=str(path), fix=_CORRECT)
 
 
 def _stand_ins(entry: JsonObject) -> Mapping[str, str]:

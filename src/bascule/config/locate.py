@@ -9,7 +9,10 @@ VARIABLE = "BASCULE_CONFIG"
 CANDIDATES = ("bascule.yaml", "bascule.yml", ".mcp.json", ".vscode/mcp.json", "mcp.json")
 """Looked for in this order, and only in the working folder: a file further up may be anybody's."""
 
-_MAKE_ONE = "write bascule.yaml with a server under `mcp_servers:`, or name a file with --config"
+_MAKE_ONE = (
+    "run `bascule import` for the servers that other programs have, or `bascule add NAME -- COMMAND` for a first one; "
+    "or name a file with --config"
+)
 
 
 def locate(named: str | Path | None, environ: Mapping[str, str], cwd: Path | None = None) -> Path:

@@ -57,7 +57,10 @@ def undo(state: Path, target: Path) -> Undone:
     """Take the last change back. Raises `UsageError` where there is none, or a file was changed since."""
     kept = _kept(_folder(state, target))
     if not kept:
-        raise UsageError(f"there is no import into {target} to undo")
+        raise UsageError(
+            f"there is no import into {target} to undo",
+            fix="name with --config the file that servers were taken over into, with `bascule import --write`",
+        )
     changes = _read(kept[-1])
     for path, _before, after in changes:
         if not path.exists() or _digest(read_text(path)) != after:

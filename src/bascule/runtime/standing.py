@@ -1,6 +1,7 @@
 """Where one principal stands: what it can see, how private it has become, and what a request of its looks like."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import partial
@@ -284,8 +285,10 @@ class Standing:
     def candidates(self, name: str) -> list[str]:
         """Servers whose tools or prompts could have this name: an exposed name starts with its server's prefix. This is
         a hint of whom to ask first; which tool a name means is read from the table alone."""
+        # Other programs write `notes.add` or `notes/add`: whoever does so is told what it is called here.
+        names = (name, _SEPARATORS.sub("_", name, count=1))
         servers = self.roster.servers.values()
-        return [s.name for s in servers if not s.tool_prefix or name.startswith(f"{s.tool_prefix}_")]
+        return [s.name for s in servers if not s.tool_prefix or any(n.startswith(f"{s.tool_prefix}_") for n in names)]
 
     def unavailable(self, name: str, servers: list[str], what: str = "tool") -> BasculeError | None:
         """Why something may be missing that is not unknown: a server that could have it cannot be used."""
@@ -300,6 +303,9 @@ class Standing:
                 return kind(message, where=server, evidence=error.evidence, cause=error.cause, fix=error.fix)
         return None
 
+
+_SEPARATORS = re.compile(r"[./:]")
+"""What other programs put between a server and its tool."""
 
 _TOLD_AS_THEY_ARE = (LoginNeeded, StartFailed, PoolTimeout, SandboxError)
 """Reasons that have a remedy of their own. Whoever calls is told by their code, whatever it was that they called."""

@@ -59,4 +59,8 @@ def no_login(server: ServerConfig) -> UsageError:
             where=server.location,
             fix="remove headers.Authorization, or headers_command, to log in instead",
         )
-    return UsageError(f"{server.name} is no remote server, so there is nothing to log in to", where=server.location)
+    return UsageError(
+        f"{server.name} is no remote server, so there is nothing to log in to",
+        where=server.location,
+        fix="name a server that has a `url`; one that is a command takes its credentials from `env`",
+    )

@@ -12,7 +12,7 @@ from support.command import Ran, bascule, configured, entry, started
 from support.http_servers import asgi_server
 from support.login_server import Browser, guarded_server
 from support.offers import life
-from support.scenarios import log_of, write_yaml
+from support.scenarios import log_of
 from support.servers import SERVERS
 from support.shown import Scenario
 
@@ -75,9 +75,9 @@ async def the_lines_are_corrected(folder: Path, said: str) -> None:
 
 @mended(command.there_is_no_config)
 async def a_config_is_written(folder: Path, said: str) -> None:
-    follow(said, "bascule.yaml", "`mcp_servers:`")
-    write_yaml(folder, {"echo": entry("echo")})
-    await well(folder, "list")
+    follow(said, "`bascule import`", "`bascule add NAME -- COMMAND`")
+    await well(folder, "add", "echo", "--", sys.executable, str(SERVERS / "echo.py"))
+    await well(folder, "call", "echo_echo", "message=hi")
 
 
 @mended(command.a_variable_is_not_set)

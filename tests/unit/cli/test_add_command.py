@@ -64,6 +64,7 @@ def test_a_url_has_headers():
         (("x", "--env", "API_TOKEN=abc123", "--", "a"), "for everyone to read"),
         (("x", "--", "a", "--token", "ghp_abcdefghijklmnop1234"), "looks like a credential"),
         (("no-such.json",), "cannot be read"),
+        (("x", "server.json"), "server.json is no command"),
         ((".",), "cannot be read"),
         (("server.json", "--env", "A"), "says itself"),
     ],

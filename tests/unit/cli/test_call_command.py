@@ -1,5 +1,6 @@
 """Arguments from words, outcomes to shapes."""
 
+import re
 from typing import Any
 
 import pytest
@@ -25,6 +26,10 @@ def test_what_cannot_be_read_is_a_usage_error_with_a_fix(pairs: list[str], whole
     with pytest.raises(UsageError) as caught:
         read_pairs(pairs, whole)
     assert caught.value.fix
+    # What is told to be written is read.
+    shown = re.findall(r"'(\{.*\})'", caught.value.fix)
+    assert all(read_pairs([], text) for text in shown)
+    assert bool(shown) == (whole is not None)
 
 
 @pytest.mark.parametrize(

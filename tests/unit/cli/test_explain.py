@@ -24,6 +24,11 @@ def test_what_is_not_known_takes_no_line():
     assert explain(ConnectFailed("it ended")) == "BSC-401  it ended\n  more:     bascule explain BSC-401"
 
 
+def test_what_the_message_says_is_not_said_again():
+    shown = explain(ConfigError("/a/b.yaml:4: not YAML", problems=("/a/b.yaml:4: not YAML",), where="/a/b.yaml:4"))
+    assert shown == "BSC-100  /a/b.yaml:4: not YAML\n  more:     bascule explain BSC-100"
+
+
 def test_all_problems_of_a_config_are_listed():
     shown = explain(ConfigError("2 problems", problems=("a: wrong", "b: missing")))
     assert "a: wrong" in shown

@@ -33,16 +33,45 @@ def test_the_word_that_was_meant_is_named(words: tuple[str, ...], message: str, 
 
 def test_where_nothing_is_near_nothing_is_guessed_and_help_is_named():
     assert refused("zzzzzz").fix == "`bascule help` shows them all"
-    assert refused("call").message == "bascule call needs TOOL"
-    assert refused("call").fix == "`bascule help call` shows how it is used"
+
+
+def test_what_is_done_by_hand_is_told_and_nothing_is_guessed():
+    assert refused("remove", "notes").fix == (
+        "to remove a server, take its entry out of the config; `bascule help` shows them all"
+    )
+
+
+def test_what_is_missing_is_named_with_an_example_and_what_can_be_chosen():
+    call, snippet = refused("call"), refused("snippet")
+    assert call.message == "bascule call needs TOOL"
+    assert call.fix.startswith("write for example `bascule call everything_echo message=hi`; `bascule help call`")
+    assert snippet.message.startswith("bascule snippet needs FRAMEWORK, one of pydantic-ai, langchain, ")
+    assert snippet.fix.startswith("write for example `bascule snippet ")
 
 
 def test_a_command_that_needs_a_sub_command_names_those_there_are():
-    assert "`bascule audit show`, or `bascule audit export`, or `bascule audit verify`" in refused("audit").fix
+    assert refused("audit").fix.startswith(
+        "write `bascule audit show` or `bascule audit export` or `bascule audit verify`; `bascule help audit`"
+    )
 
 
-def test_a_value_that_cannot_be_read_is_told_with_its_option():
-    assert refused("call", "x", "--timeout", "soon").message == "--timeout cannot be 'soon'"
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("call", "x", "--timeout", "soon"), "--timeout cannot be 'soon'; it takes a number of seconds above 0"),
+        (("logs", "x", "-n", "-1"), "-n/--lines cannot be '-1'; it takes a whole number, 0 or more"),
+        (("serve", "--port", "http"), "--port cannot be 'http'; it takes a whole number"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_value_that_cannot_be_read_is_told_with_its_option_and_what_that_takes(words: tuple[str, ...], told: str):
+    assert refused(*words).message == told
+
+
+def test_what_an_example_is_for_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = build_parser().words["audit"].format_help().splitlines()
+    assert [line for line in lines if line.startswith("      ") and len(line) > 40] == []
 
 
 def test_an_option_is_told_apart_from_a_word_that_nobody_takes():
@@ -50,7 +79,7 @@ def test_an_option_is_told_apart_from_a_word_that_nobody_takes():
     for words, message, fix in (
         (["list", "--jsn"], "bascule list has no option --jsn", "did you mean `--json`? "),
         (["list", "--confg=x"], "bascule list has no option --confg", "did you mean `--config`? "),
-        (["list", "files"], "bascule list does not take 'files'", "`bascule help list`"),
+        (["doctor", "files"], "bascule doctor does not take 'files'", "`bascule help doctor`"),
         (["audit", "show", "--lst", "3"], "bascule audit show has no option --lst", "`--last`"),
     ):
         options, left = parser.parse_known_args(words)

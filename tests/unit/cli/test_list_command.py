@@ -62,7 +62,18 @@ def test_a_server_that_fails_is_shown_with_its_error_as_it_is(tmp_path: Path, ca
     assert "BSC-401  the server exited with code 3" in shown
     assert "evidence: no [bold]API[/bold] key" in shown
     assert "echo_echo" in shown
-    assert "1 tools on 1 of 2 servers" in shown
+    assert "1 tool on 1 of 2 servers" in shown
+
+
+def test_only_the_servers_that_are_named_are_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    config = configured(tmp_path, work=entry("obeying", tmp_path / "log"), echo=entry("echo"))
+    code, shown = listed(capsys, config, "echo")
+
+    assert (code, (tmp_path / "log").exists()) == (0, False)
+    assert "echo_echo" in shown
+    assert "1 tool on 1 of 1 server\n" in shown
+    assert main(["list", "wrok", "--config", config, *ME]) == 2
+    assert 'did you mean "work"' in capsys.readouterr().err
 
 
 def test_a_server_with_some_bad_tools_is_shown_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -101,6 +101,7 @@ def test_a_line_says_when_who_and_what():
     assert as_text(SAID) == f"{at}  ada/s-1  [4711] hello"
     assert as_text(ready) == f"{at}  ada/s-1  link ready"
     assert as_text(failed) == f"{at}  ada/s-1  link failed: x"
+    assert as_text(a_line("closed", kind="link", pid=None, state="closed")) == f"{at}  ada/s-1  link closed"
     assert as_text(LogLine(0.0, "note", "", "", "… 7 lines left out")) == f"{at}  … 7 lines left out"
 
 

@@ -54,7 +54,7 @@ def test_finding_nothing_says_what_was_looked_for_and_how_to_make_one(tmp_path: 
     with pytest.raises(ConfigError) as caught:
         locate(None, {}, tmp_path)
     assert all(name in caught.value.evidence for name in (*CANDIDATES, "--config", "BASCULE_CONFIG"))
-    assert "mcp_servers" in caught.value.fix
+    assert "bascule add NAME" in caught.value.fix
 
 
 def test_a_named_file_that_does_not_exist_says_who_named_it(tmp_path: Path):

@@ -57,6 +57,14 @@ async def test_a_tool_is_resolved_by_linking_to_its_server_alone(tmp_path: Path)
         assert not (tmp_path / "two").exists()
 
 
+@pytest.mark.parametrize("name", ["work.act", "work/act", "work:act"])
+async def test_a_name_as_other_programs_write_it_is_unknown_and_the_right_one_is_named(log: Path, name: str):
+    async with standing(obeying(log)) as stands:
+        with pytest.raises(UnknownTool) as caught:
+            await stands.resolve(name)
+    assert caught.value.message == f"there is no tool '{name}'; did you mean work_act?"
+
+
 async def test_a_server_without_a_prefix_could_have_any_tool(tmp_path: Path):
     bare, other = obeying(tmp_path / "bare", name="bare", prefix=""), obeying(tmp_path / "other", name="other")
     async with standing(bare, other) as stands:
