@@ -1,5 +1,6 @@
 """An error as a person reads it: what failed, where, the evidence, the likely cause, the fix, where to read more."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,9 +13,13 @@ from bascule.core.hidden import escaped, escaped_json
 from bascule.core.outcome import ToolFailure
 
 
+def _says(message: str, where: str) -> bool:
+    """Whether it stands there already, and not only as a part of a longer name."""
+    return re.search(rf"(?<!\w){re.escape(where)}(?!\w)", message) is not None
+
+
 def explain(error: BasculeError) -> str:
-    # What the message says already is not said again.
-    where = f" ({error.where})" if error.where and error.where not in error.message else ""
+    where = f" ({error.where})" if error.where and not _says(error.message, error.where) else ""
     parts = (("evidence", error.evidence), ("cause", error.cause), ("fix", error.fix))
     if isinstance(error, ConfigError):
         parts = (("problems", error.evidence if error.evidence != error.message else ""), ("fix", error.fix))

@@ -29,6 +29,11 @@ def test_what_the_message_says_is_not_said_again():
     assert shown == "BSC-100  /a/b.yaml:4: not YAML\n  more:     bascule explain BSC-100"
 
 
+def test_a_name_that_is_only_a_part_of_another_is_said():
+    assert "(say)" in explain(ConnectFailed("two tools would be called work_say", where="say"))
+    assert "(say)" not in explain(ConnectFailed("there is no tool say", where="say"))
+
+
 def test_all_problems_of_a_config_are_listed():
     shown = explain(ConfigError("2 problems", problems=("a: wrong", "b: missing")))
     assert "a: wrong" in shown
