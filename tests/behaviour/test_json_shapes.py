@@ -176,11 +176,12 @@ async def test_what_up_prints_is_just_what_its_shapes_declare(folder: Path):
     printed: list[Any] = []
 
     async with fail_after(120, "up"), started(folder, "up", "--json") as process:
-        assert process.stdout is not None
+        lines = process.stdout
+        assert lines is not None
 
         async def until(event: str, **wanted: Any) -> None:
             while True:
-                line = await process.stdout.readline()  # type: ignore[union-attr]
+                line = await lines.readline()
                 assert line, printed
                 printed.append(json.loads(line))
                 if printed[-1]["event"] == event and wanted.items() <= printed[-1].items():
