@@ -8,29 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from bascule import native_server, tool
 from bascule.config import load_file
-from support.dashboards import CHROMIUM, ShownOffice, a_day, many_calls, office, shown, shown_config
+from support.browsers import browser as browser  # noqa: PLC0414 -- a fixture
+from support.dashboards import ShownOffice, a_day, many_calls, office, shown, shown_config
 from support.locks import lock_in, locked_tools
 from support.runtime import a_tool, good
 from support.scenarios import entry, write_yaml
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def browser() -> AsyncGenerator[Browser]:
-    if not Path(CHROMIUM).exists():
-        pytest.skip("chromium is not installed")
-    async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        await made.close()
 
 
 @asynccontextmanager

@@ -2,17 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
 from itertools import count
 from pathlib import Path
 
 import aiohttp
 import psutil
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser, expect
 
-from support.dashboards import CHROMIUM
+from support.browsers import browser as browser  # noqa: PLC0414 -- a fixture
 from support.scenarios import entry
 from support.waiting import fail_after, until
 from support.workers import Fleet, call, ending, fleet
@@ -21,16 +19,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LOOKS = 6
 """Browsers that look one after the other. Each has connections of its own, so that both workers are asked."""
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def browser() -> AsyncGenerator[Browser]:
-    if not Path(CHROMIUM).exists():
-        pytest.skip("chromium is not installed")
-    async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        await made.close()
 
 
 def servers(folder: Path) -> dict[str, object]:

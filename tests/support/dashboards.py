@@ -26,8 +26,6 @@ from bascule.runtime.session import AgentSession
 
 ALICE = Principal("alice", "s-1")
 
-CHROMIUM = "/usr/bin/chromium"
-
 
 @dataclass(frozen=True)
 class ShownOffice:
