@@ -24,11 +24,11 @@ from bascule.store.levels import SessionRecord
 from support.links import ALICE, BOB
 from support.servers import argv, pids, received
 from support.streams import Loopback
-from support.waiting import fail_after
+from support.waiting import PATIENCE, fail_after
 
 AnyResult = TypeVar("AnyResult", bound=Result)
 
-TIMEOUTS = Timeouts(connect=15, probe=10, list=10, call=10, close=1)
+TIMEOUTS = Timeouts(connect=15 * PATIENCE, probe=10 * PATIENCE, list=10 * PATIENCE, call=10 * PATIENCE, close=1)
 """Long enough for a slow machine; tests of a limit shorten that one."""
 
 
