@@ -14,6 +14,7 @@ from bascule.gateway.callers import TOKEN_SHOWN, VOUCHED, Callers
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.exchange import Exchange, Send, respond
+from bascule.gateway.familiar import Headers
 from bascule.gateway.head import Head, read_head
 from bascule.gateway.intake import Gone, Intake, NotTaken
 from bascule.gateway.listening import Listening, SessionStream
@@ -78,8 +79,9 @@ class Gateway:
         await self._answer(scope, receive, send, principal)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, known: Principal | None = None) -> None:
-        head = read_head(scope["headers"])
-        if known is None and (answered := self._kept_out(scope, head, receive, send)) is not None:
+        headers = scope["headers"]
+        head = headers.familiar.read(headers) if isinstance(headers, Headers) else read_head(headers)
+        if known is None and not head.welcome and (answered := self._kept_out(scope, head, receive, send)) is not None:
             return await answered
         try:
             await self._message(scope, head, (receive, send), known)
@@ -105,7 +107,11 @@ class Gateway:
         away = self._rules.turn_away(knock)
         if away is not None:
             return self._turn_away(away, scope, send)
-        return self._show(scope, receive, send) if scope["path"] != PATH else None
+        if scope["path"] != PATH:
+            return self._show(scope, receive, send)
+        if isinstance(headers := scope["headers"], Headers):
+            headers.familiar.welcome()
+        return None
 
     def _show(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if self.beside is not None and scope["path"].startswith(self.beside[0]):

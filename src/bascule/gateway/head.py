@@ -46,6 +46,8 @@ class Head(msgspec.Struct):
     traceparent: str | None = None
     tracestate: str = ""
     twice: str = ""
+    welcome: bool = False
+    """Whether a request with this head, on this connection, was let in before. What lets it in knows no more."""
 
     @property
     def is_json(self) -> bool:

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import httptools
 
+from bascule.gateway.familiar import Acquaintance, Shelf
 from bascule.gateway.hall import Hall
 from bascule.gateway.http_request import STATUS_LINES, HttpRequest
 from bascule.gateway.intake import SLOWEST
@@ -66,6 +67,7 @@ class House(Protocol):
 
     app: App
     hall: Hall
+    shelf: Shelf
     kept_open: float
     """Seconds for which a connection on which nothing is asked is kept."""
     tasks: set[asyncio.Task[None]]
@@ -109,6 +111,7 @@ class Connection(asyncio.Protocol):
         """Whether nothing that comes is read any more."""
         self._reading_paused = False
         self._lateness = Lateness(self._is_late)
+        self._heads = Acquaintance(house.shelf)
 
     @property
     def holder(self) -> Any:
@@ -144,6 +147,7 @@ class Connection(asyncio.Protocol):
         self.outflow.end()
         # It knows us, and we know it: nobody would let go of either for long.
         self._parser = None
+        self._heads.forget()
         self._house.connections.discard(self)
         self._house.left()
 
@@ -164,11 +168,17 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
+        between = self._stage is Stage.NOTHING and not self._serving
+        if between and (again := self._heads.recognise(data)) is not None:
+            self._begin(HttpRequest(self, again[0], keep_alive=True, expects=False, body=again[1]))
+            return
         self._arrived = len(data)
         try:
             self._parser.feed_data(data)
             if self._stage is not Stage.NOTHING:
                 self._weigh(len(data))
+            elif between:
+                self._learn(data)
         except httptools.HttpParserUpgrade:
             # Nothing else is spoken here. The request is answered as one that did not ask.
             self._hear_no_more()
@@ -201,11 +211,13 @@ class Connection(asyncio.Protocol):
         if self._spare + self._arrived > HEAD_MOST and self._head_size() > HEAD_MOST:
             raise _too_large()
         self._stage = Stage.BODY
-        self._lateness.ease()
-        self._hall.asks(self)
         version = self._parser.get_http_version()
         alive = version == "1.1" and self._parser.should_keep_alive()
-        request = HttpRequest(self, self._scope(version), keep_alive=alive, expects=self._expects)
+        self._begin(HttpRequest(self, self._scope(version), keep_alive=alive, expects=self._expects))
+
+    def _begin(self, request: HttpRequest) -> None:
+        self._lateness.ease()
+        self._hall.asks(self)
         self._request = request
         house = self._house
         task = self._loop.create_task(house.app(request.scope, request.receive, request))
@@ -228,6 +240,12 @@ class Connection(asyncio.Protocol):
             "client": self._client,
             "server": self._server,
         }
+
+    def _learn(self, data: bytes) -> None:
+        """What came began where a head begins, and the parser expects the next head now."""
+        request = self._request
+        if request is not None and request.keep_alive and not request.complete and not self._expects:
+            self._heads.learn(data, request.scope)
 
     def on_body(self, body: bytes) -> None:
         request = self._request

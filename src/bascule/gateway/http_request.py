@@ -78,8 +78,10 @@ class HttpRequest:
         "scope",
     )
 
-    def __init__(self, line: Line, scope: dict[str, Any], *, keep_alive: bool, expects: bool) -> None:
-        """`expects`: the client sends its body only when it was told to."""
+    def __init__(
+        self, line: Line, scope: dict[str, Any], *, keep_alive: bool, expects: bool, body: bytes | None = None
+    ) -> None:
+        """`expects`: the client sends its body only when it was told to. `body`: all of it, if it is here."""
         self._line = line
         self.scope = scope
         self.is_head = scope["method"] == "HEAD"
@@ -89,11 +91,11 @@ class HttpRequest:
         self.complete = False
         self.gone = False
         """Whether nobody waits for the answer."""
-        self.more = True
+        self.more = body is None
         """Whether more of the body is still to come."""
         self._expects = expects
-        self._body = b""
-        self._news = False
+        self._body = body or b""
+        self._news = body is not None
         """Whether there is something to receive that was not received yet."""
         self._waiting: asyncio.Event | None = None
         self._head = b""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bascule.gateway.familiar import Shelf
 from bascule.gateway.hall import Hall
 from bascule.gateway.readiness import Readiness
 
@@ -42,6 +43,7 @@ class WebServer:
     def __init__(self, app: App, readiness: Readiness, kept_open: float = KEPT_OPEN) -> None:
         self.app = app
         self.hall = Hall()
+        self.shelf = Shelf()
         self.kept_open = kept_open
         self.tasks: set[asyncio.Task[None]] = set()
         self.connections: set[Connection] = set()

@@ -1,5 +1,6 @@
 """Connections, as clients open them who speak bad HTTP, or none."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -8,10 +9,12 @@ import pytest
 
 from bascule.gateway import hall, outflow, web_server
 from bascule.gateway import http_connection as connection
+from bascule.gateway.familiar import MOST_ALTOGETHER, Acquaintance
+from bascule.gateway.http_connection import Connection
 from bascule.gateway.outflow import Outflow
 from support.gateways import Served, ask, line_to
 from support.gateways import serving as gateway_serving
-from support.raw_http import raw_to, request
+from support.raw_http import Raw, raw_to, request
 from support.runtime import a_tool, calls_in, obeying
 from support.waiting import fail_after, until
 
@@ -197,3 +200,98 @@ async def test_where_all_are_busy_the_next_one_is_told_to_come_back(tmp_path: Pa
         await until(lambda: bool(calls_in(tmp_path / "log")))
         async with raw_to(served.port) as late:
             assert await late.statuses() == [503]
+
+
+# A head that came before
+
+
+async def answer_to(client: Raw, data: bytes) -> tuple[int, bytes]:
+    """Of a connection that goes on."""
+    client.send(data)
+    async with fail_after(20, "an answer"):
+        head = await client.reader.readuntil(b"\r\n\r\n")
+        size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        return int(head[9:12]), await client.reader.readexactly(size)
+
+
+async def test_a_client_that_always_says_the_same_is_answered_each_time(
+    served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    read: list[bytes] = []
+    on_url = Connection.on_url
+
+    def noted(self: Connection, url: bytes) -> None:
+        read.append(url)
+        on_url(self, url)
+
+    monkeypatch.setattr(Connection, "on_url", noted)
+    async with raw_to(served.port) as client:
+        for size in range(20):
+            status, body = await answer_to(client, request(served.port, text=f"<{'x' * size}>"))
+            assert (status, f"<{'x' * size}>".encode() in body) == (200, True)
+    assert len(calls_in(tmp_path / "log")) == 20
+    assert len(read) == 1
+
+
+async def test_one_that_says_something_else_for_once_is_heard(served: Served):
+    async with raw_to(served.port) as client:
+        known = request(served.port)
+        for _ in range(3):
+            assert (await answer_to(client, known))[0] == 200
+        for other, status in (
+            (known.replace(b"127.0.0.1", b"127.0.0.x"), 421),
+            (known.replace(b"tools/call\r", b"tools/list\r"), 400),
+            (known.replace(b"application/json", b"application/jsom"), 415),
+            (known.replace(b"Accept: ", b"Origin: http://evil.example\r\nAccept: "), 403),
+        ):
+            for _ in range(3):
+                assert (await answer_to(client, other))[0] == status
+                assert (await answer_to(client, known))[0] == 200
+
+
+@pytest.mark.parametrize("cut", [1, 20, -1])
+async def test_and_one_whose_request_comes_in_pieces(served: Served, cut: int):
+    async with raw_to(served.port) as client:
+        known = request(served.port)
+        for _ in range(3):
+            assert (await answer_to(client, known))[0] == 200
+            client.send(known[:cut])
+            await client.writer.drain()
+            await asyncio.sleep(SOON)
+            assert (await answer_to(client, known[cut:]))[0] == 200
+
+
+async def test_two_requests_at_once_are_one_too_many_also_when_their_head_is_known(served: Served, tmp_path: Path):
+    async with raw_to(served.port) as client:
+        known = request(served.port)
+        for _ in range(2):
+            assert (await answer_to(client, known))[0] == 200
+        client.send(known + known)
+        assert await client.statuses() == [200]
+    assert len(calls_in(tmp_path / "log")) == 3
+
+
+async def test_nor_is_one_served_that_comes_while_another_is(served: Served, tmp_path: Path):
+    async with raw_to(served.port) as client:
+        for _ in range(2):
+            assert (await answer_to(client, request(served.port)))[0] == 200
+        client.send(request(served.port, sleep=0.5))
+        await until(lambda: len(calls_in(tmp_path / "log")) == 3)
+        client.send(request(served.port))
+        assert await client.statuses() == [200]
+    assert len(calls_in(tmp_path / "log")) == 3
+
+
+async def test_nothing_is_remembered_of_a_connection_that_has_ended(served: Served, monkeypatch: pytest.MonkeyPatch):
+    forgotten: list[int] = []
+    forget = Acquaintance.forget
+
+    def noted(self: Acquaintance) -> None:
+        forget(self)
+        forgotten.append(self._shelf.left)  # pyright: ignore[reportPrivateUsage]
+
+    monkeypatch.setattr(Acquaintance, "forget", noted)
+    async with raw_to(served.port) as client:
+        assert (await answer_to(client, request(served.port)))[0] == 200
+    await until(lambda: bool(forgotten))
+    assert forgotten == [MOST_ALTOGETHER]
