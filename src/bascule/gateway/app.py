@@ -189,7 +189,9 @@ class Gateway:
         json, streams = head.accepts()
         if not json:
             return await respond(send, 406, write_error(None, INVALID_REQUEST, "answers are application/json"))
-        body, bulk = await self.intake.take(receive, head.length, desk.allowance)
+        body, bulk = self.intake.at_hand(receive), None
+        if body is None:
+            body, bulk = await self.intake.take(receive, head.length, desk.allowance)
         asked = None
         try:
             message = read_body(body)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol, Self
-from weakref import WeakKeyDictionary
 
 from bascule.gateway import steady
 
@@ -28,38 +27,32 @@ class Young:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._since: dict[Attention, float] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self.since: dict[Attention, float] = {}
+        """When each has begun, in this order."""
+        self.timer: asyncio.TimerHandle | None = None
 
-    @classmethod
-    def here(cls) -> "Young":
-        loop = asyncio.get_running_loop()
-        young = _YOUNG.get(loop)
-        if young is None:
-            young = _YOUNG[loop] = cls(loop)
-        return young
-
-    def enter(self, attention: "Attention") -> None:
-        self._since[attention] = self.loop.time()
-        if self._timer is None:
-            self._timer = self.loop.call_later(PATIENCE, self._look)
-
-    def leave(self, attention: "Attention") -> None:
-        self._since.pop(attention, None)
+    def look_later(self) -> None:
+        self.timer = self.loop.call_later(PATIENCE, self._look)
 
     def _look(self) -> None:
-        """At those that have lasted; they are in the order in which they came."""
-        self._timer = None
+        """At those that have lasted."""
+        self.timer = None
         until = self.loop.time() - PATIENCE
-        for attention, since in tuple(self._since.items()):
+        for attention, since in tuple(self.since.items()):
             if since > until:
-                self._timer = self.loop.call_at(since + PATIENCE, self._look)
+                self.timer = self.loop.call_at(since + PATIENCE, self._look)
                 return
-            del self._since[attention]
+            del self.since[attention]
             attention.watch()
 
 
-_YOUNG: WeakKeyDictionary[asyncio.AbstractEventLoop, Young] = WeakKeyDictionary()
+_last: list[Young] = []
+"""Those of the loop that was here last. A program has one, as a rule, for as long as it lives."""
+
+
+def _young_of(loop: asyncio.AbstractEventLoop) -> Young:
+    _last[:] = [Young(loop)]
+    return _last[0]
 
 
 class Attention:
@@ -80,9 +73,12 @@ class Attention:
         self.gone = False
 
     def __enter__(self) -> Self:
-        self._serving = asyncio.current_task()
-        self._young = Young.here()
-        self._young.enter(self)
+        loop = asyncio.get_running_loop()
+        self._serving = asyncio.current_task(loop)
+        young = self._young = _last[0] if _last and _last[0].loop is loop else _young_of(loop)
+        young.since[self] = loop.time()
+        if young.timer is None:
+            young.look_later()
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
@@ -107,7 +103,7 @@ class Attention:
 
     def _stop_watching(self) -> None:
         if self._young is not None:
-            self._young.leave(self)
+            self._young.since.pop(self, None)
         if self._watching is not None:
             self._watching.cancel()
         if self._silence is not None:

@@ -99,10 +99,11 @@ class Desk:
 
     async def _call(self, asked: Asked, client: Listener | None, respondent: Respondent | None) -> JsonObject:
         params, headers = asked.params, asked.headers
-        name, arguments = _text(params, "name"), params.get("arguments")
-        if arguments is not None and not is_object(arguments):
+        name = _text(params, "name")
+        arguments: JsonObject | None = params.get("arguments")
+        if arguments is not None and not isinstance(params["arguments"], dict):
             raise Rejected(INVALID_PARAMS, "arguments must be an object")
-        if headers is not None:
+        if headers is not None and self.session.wants_headers(name):
             await self._check_headers(name, arguments or {}, headers)
         token = asked.progress_token
         on_progress = (

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.jsonvalue import JsonObject
 from bascule.gateway.bulk import Bulk
 from bascule.gateway.head import Head
 from bascule.gateway.rejection import INVALID_REQUEST, PARSE_ERROR, Rejected
@@ -87,15 +87,16 @@ def check_shape(message: Message, head: Head | None, bulk: Bulk | None = None) -
         raise Rejected(INVALID_REQUEST, "the body must be one JSON-RPC 2.0 request or notification")
     if not isinstance(message.id, IDS) or isinstance(message.id, bool):
         raise Rejected(INVALID_REQUEST, "a request's id is text or a whole number")
-    params = message.params
+    params: JsonObject | None = message.params
     if params is None:
         params = {}
-    elif not is_object(params):
+    elif not isinstance(message.params, dict):
         raise Rejected(INVALID_PARAMS, "params must be an object")
-    meta = params.get("_meta")
-    if meta is not None and not is_object(meta):
+    said: JsonObject | None = params.get("_meta")
+    if said is None:
+        said = {}
+    elif not isinstance(params["_meta"], dict):
         raise Rejected(INVALID_PARAMS, "params._meta must be an object")
-    said = meta or {}
     version = None if head is None else head.version
     new = VERSION_KEY in said or version in NEW_VERSIONS or message.method == "server/discover"
     headers = head.params if head is not None and new else None

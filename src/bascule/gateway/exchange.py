@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.jsonvalue import JsonObject
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.attention import Attention
 from bascule.gateway.client import Client
@@ -55,7 +55,8 @@ class Exchange:
     def capabilities(self) -> Mapping[str, Any]:
         """Each request of the new era says it. The old one said it when its session began, and is asked on a stream."""
         if self._asked.new:
-            return as_object(self._asked.meta.get(CAPABILITIES_KEY))
+            said: JsonObject | None = self._asked.meta.get(CAPABILITIES_KEY)
+            return said if isinstance(said, dict) else NOTHING
         return self._session.capabilities if self._session is not None and self.streams else NOTHING
 
     async def serve(self, desk: Serves, attention: Attention) -> None:
@@ -69,7 +70,10 @@ class Exchange:
                 except Rejected as rejected:
                     await self._end(rejected.body(self._asked.id), rejected.status)
                 else:
-                    await self._end(write_result(self._asked.id, result), 200)
+                    body = write_result(self._asked.id, result)
+                    if self._ended or self._steady is not None or not answered(self._send, 200, body):
+                        await self._end(body, 200)
+                    self._ended = True
             if attention.gone:
                 await self._end(b"", 202)
         finally:
@@ -145,9 +149,14 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": event(data), "more_body": more})
 
 
+def answered(send: Send, status: int, body: bytes) -> bool:
+    """Send a whole answer of JSON at once, where that can be done. False, with nothing done, where it cannot."""
+    return isinstance(send, HttpRequest) and send.answer(status, body)
+
+
 async def respond(send: Send, status: int, body: bytes = b"", headers: list[tuple[bytes, bytes]] | None = None) -> None:
     """A whole answer."""
-    if body and headers is None and isinstance(send, HttpRequest) and send.answer(status, body):
+    if body and headers is None and answered(send, status, body):
         return
     length = (b"content-length", str(len(body)).encode())
     kind = JSON_HEADERS if body else []

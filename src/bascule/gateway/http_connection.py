@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
@@ -20,6 +20,7 @@ from bascule.gateway.http_request import STATUS_LINES, HttpRequest
 from bascule.gateway.intake import SLOWEST
 from bascule.gateway.lateness import Lateness
 from bascule.gateway.outflow import Outflow
+from bascule.gateway.readiness import Readiness
 from bascule.gateway.rejection import INVALID_REQUEST, unforeseen
 from bascule.wire.jsonrpc import write_error
 
@@ -75,10 +76,9 @@ class House(Protocol):
     connections: set[Any]
     """Those that are open."""
 
-    @property
-    def parting(self) -> bool:
-        """Whether answers say that they are the last on their connection."""
-        ...
+    readiness: Readiness
+    """Once it drains, answers say that they are the last on their connection."""
+    stopped: bool
 
     def left(self) -> None:
         """A connection has ended, or a task."""
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def parting(self) -> bool:
-        return self._house.parting
+        return self._house.readiness.draining
 
     @property
     def _serving(self) -> bool:
@@ -129,6 +129,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self._transport = transport
+        self.write = transport.write
         self.outflow = Outflow(self._hall, self, transport)
         self._client = _address(transport.get_extra_info("peername"))
         self._server = _address(transport.get_extra_info("sockname"))
@@ -222,7 +223,7 @@ class Connection(asyncio.Protocol):
         house = self._house
         task = self._loop.create_task(house.app(request.scope, request.receive, request))
         house.tasks.add(task)
-        task.add_done_callback(request.ended)
+        task.add_done_callback(partial(self._served, request))
 
     def _scope(self, version: str) -> dict[str, Any]:
         path, raw, query = _parts_of(self._url)
@@ -307,9 +308,6 @@ class Connection(asyncio.Protocol):
 
     # What goes out.
 
-    def write(self, data: bytes) -> None:
-        self._transport.write(data)
-
     def answered(self, request: HttpRequest) -> None:
         self._hall.rests(self)
         if not request.keep_alive:
@@ -320,9 +318,12 @@ class Connection(asyncio.Protocol):
         # The rest of a body is not wanted any more, and not waited for as long as the next request.
         self._lateness.expect(HEAD_WITHIN if self._stage is Stage.BODY else self._house.kept_open)
 
-    def served(self, request: HttpRequest, task: asyncio.Task[None]) -> None:
-        self._house.tasks.discard(task)
-        self._house.left()
+    def _served(self, request: HttpRequest, task: asyncio.Task[None]) -> None:
+        """The app has done with a request."""
+        house = self._house
+        house.tasks.discard(task)
+        if house.stopped or not house.connections:
+            house.left()
         error = None if task.cancelled() else task.exception()
         if error is not None:
             _log.error("a request could not be answered", exc_info=error)

@@ -52,10 +52,6 @@ class Line(Protocol):
         """The answer is whole."""
         ...
 
-    def served(self, request: "HttpRequest", task: asyncio.Task[None]) -> None:
-        """The app has done with a request."""
-        ...
-
 
 class HttpRequest:
     """One of them, from the end of its head on; called, it sends. An app may receive and send from several tasks."""
@@ -122,10 +118,6 @@ class HttpRequest:
         self.gone = True
         self._tell()
 
-    def ended(self, task: asyncio.Task[None]) -> None:
-        """The app has done with it."""
-        self._line.served(self, task)
-
     @property
     def unread(self) -> bool:
         """Whether some of the body waits for its reader."""
@@ -137,6 +129,14 @@ class HttpRequest:
             self._waiting.set()
 
     # What the app asks.
+
+    def whole(self, most: int) -> bytes | None:
+        """All of the body, in the place of `receive`, if it is here and not larger than this."""
+        if self.more or not self._news or self.complete or self.gone or len(self._body) > most:
+            return None
+        self._news = False
+        body, self._body = self._body, b""
+        return body
 
     async def receive(self) -> dict[str, Any]:
         if self._expects:

@@ -8,6 +8,7 @@ from bascule.core.errors import BasculeError
 from bascule.gateway.allowance import Allowance
 from bascule.gateway.attention import Receive
 from bascule.gateway.bulk import ROOM, SMALL, Bulk, Room
+from bascule.gateway.http_request import HttpRequest
 
 Body = bytes | bytearray
 
@@ -38,7 +39,13 @@ class Intake:
 
     def __init__(self, longest: int, room: int = ROOM) -> None:
         self._longest = longest
+        self._small = min(SMALL, longest)
         self._room = Room(longest, room)
+
+    def at_hand(self, receive: Receive) -> Body | None:
+        """The whole body, if it is small and all of it has come with its head, as nearly always."""
+        request = getattr(receive, "__self__", None)
+        return request.whole(self._small) if isinstance(request, HttpRequest) else None
 
     async def take(self, receive: Receive, length: str, allowance: Allowance) -> tuple[Body, Bulk | None]:
         """The whole body, and what it has of the room if it is large: whoever gets that releases it once the request is
@@ -49,8 +56,7 @@ class Intake:
         event = await _next(receive)
         body: Body = event.get("body", b"")
         more = event.get("more_body", False)
-        if not more and len(body) <= min(SMALL, self._longest):
-            # All of it in one piece, as nearly always.
+        if not more and len(body) <= self._small:
             return body, None
         if BULK in event:
             return body, event[BULK]

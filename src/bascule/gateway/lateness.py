@@ -20,7 +20,10 @@ class Lateness:
 
     def expect(self, within: float) -> None:
         """From now on, whatever was expected before."""
-        self._set(self._loop.time() + within)
+        due = self._due = self._loop.time() + within
+        # Else the timer that runs sees to it.
+        if due < self._rings:
+            self._set(due)
 
     def expect_the_rest(self, within: float) -> None:
         """The same, unless less time is left for what was expected before."""

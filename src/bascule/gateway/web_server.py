@@ -47,22 +47,18 @@ class WebServer:
         self.kept_open = kept_open
         self.tasks: set[asyncio.Task[None]] = set()
         self.connections: set[Connection] = set()
-        self._readiness = readiness
+        self.readiness = readiness
+        """From the end on, answers say that their connection is closed after them: a client that is not told may send
+        its next request in the very moment in which it is closed."""
         self._doors: list[asyncio.Server] = []
         self._over = asyncio.Event()
-        self._stopped = False
+        self.stopped = False
         self._left = asyncio.Event()
         self._retiring: asyncio.Task[None] | None = None
 
-    @property
-    def parting(self) -> bool:
-        """From the end on, answers say that their connection is closed after them: a client that is not told may send
-        its next request in the very moment in which it is closed."""
-        return self._readiness.draining
-
     def left(self) -> None:
         """A connection has ended, or a task. Told by those."""
-        if not self.connections or self._stopped:
+        if not self.connections or self.stopped:
             self._left.set()
 
     async def serve(
@@ -100,18 +96,18 @@ class WebServer:
     def stop(self) -> None:
         """Take nobody new, and close every connection: at once where nothing is under way on it, else after its
         answer."""
-        self._readiness.end()
-        self._stopped = True
+        self.readiness.end()
+        self.stopped = True
         self._over.set()
 
     def retire(self) -> None:
         """Leave it to others who listen at the same socket to take new connections. Those that are here are served
         until they have had an answer that says so, or were quiet for as long as one is kept open."""
-        if self._retiring is None and not self._stopped:
+        if self._retiring is None and not self.stopped:
             self._retiring = asyncio.ensure_future(self._retire())
 
     async def _retire(self) -> None:
-        self._readiness.end()
+        self.readiness.end()
         for door in self._doors:
             door.close()
         with suppress(TimeoutError):

@@ -219,6 +219,11 @@ class AgentSession:
             return None
         return without_promise(self._standing, (entry.spec,))[0] if entry.spec.status is ToolStatus.EXPOSED else None
 
+    def wants_headers(self, name: str) -> bool:
+        """Whether a tool wants some of its arguments as headers too, as far as that is known."""
+        entry = self._standing.known(name)
+        return entry is None or bool(entry.headers)
+
     async def typed(self, tool: str | ToolSpec) -> TypedTool:
         """The dataclasses of a tool's arguments and results, by its exposed name. Raises why it cannot be called."""
         spec = await self.find(tool) if isinstance(tool, str) else tool

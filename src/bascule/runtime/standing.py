@@ -157,7 +157,7 @@ class Standing:
         meter = self._meters.get(server)
         if meter is None:
             meter = self._meters[server] = Meter(server, self._clock)
-        meter.enter(self.config(server).limits)
+        meter.enter((self.roster.servers.get(server) or self.config(server)).limits)
         return meter
 
     @property
@@ -175,7 +175,8 @@ class Standing:
 
     def unread(self, spec: Governed, *, of_tools: bool = True) -> DataSensitivity | None:
         """The level that a request of this raises to if nothing readable comes of it."""
-        server = self.config(spec.key.server)
+        name = spec.key.server
+        server = self.roster.servers.get(name) or self.config(name)
         if not server.raises and not server.trust:
             return None
         return unread_level(server, spec.key.tool if of_tools else None)
@@ -256,7 +257,7 @@ class Standing:
         self, prepared: Prepared, permit: Permit, meter: Meter | None = None, trace: TraceContext | None = None
     ) -> Request:
         """What is sent. One that goes round again has what is left of its time."""
-        server = self.config(prepared.server)
+        server = self.roster.servers.get(prepared.server) or self.config(prepared.server)
         rounds = prepared.rounds
         if rounds is not None:
             limit = rounds.deadline - perf_counter()

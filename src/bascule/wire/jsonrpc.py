@@ -1,6 +1,7 @@
 """JSON-RPC 2.0: one message of bytes to one value, and back. The only place that parses what a peer sent."""
 
 import gc
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -41,35 +42,46 @@ LARGE = 256 * 1024
 are built of which none can be garbage yet, which makes parsing quadratic in their number."""
 
 
+FLAT = 2 * MAX_DEPTH
+"""Bytes in which nothing nests too deep: every level takes one to open it and one to close it."""
+
+
 def read_message(data: bytes | bytearray) -> Message:
     """Parse one message, or raise `ProtocolViolation` saying what is wrong with it."""
-    if len(data) >= LARGE:
+    size = len(data)
+    if size >= LARGE:
         refuse_dense(data)
-    if nests_deeper_than(data, MAX_DEPTH):
+    if size > FLAT and nests_deeper_than(data, MAX_DEPTH):
         raise ProtocolViolation(f"a message nests deeper than {MAX_DEPTH} levels", evidence=sample(data))
     try:
-        return _parse(data) if len(data) < LARGE else _parse_large(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolViolation(f"not a JSON-RPC message: {error}", evidence=sample(data)) from None
-
-
-def _parse(data: bytes | bytearray) -> Message:
-    try:
-        return _decode(data)
+        return _decode(data) if size < LARGE else _parse_large(data, _decode)
     except msgspec.ValidationError:
+        return _parse_with_more(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(data, error) from None
+
+
+def _parse_with_more(data: bytes | bytearray) -> Message:
+    try:
         # The parser skips what is not asked for without a look at its bytes, and only text in UTF-8 is JSON.
         str(data, "utf-8")
-        return _decode_with_more(data)
+        return _decode_with_more(data) if len(data) < LARGE else _parse_large(data, _decode_with_more)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(data, error) from None
 
 
-def _parse_large(data: bytes | bytearray) -> Message:
+def _parse_large(data: bytes | bytearray, decode: Callable[[bytes | bytearray], Message]) -> Message:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _parse(data)
+        return decode(data)
     finally:
         if collecting:
             gc.enable()
+
+
+def _unreadable(data: bytes | bytearray, error: Exception) -> ProtocolViolation:
+    return ProtocolViolation(f"not a JSON-RPC message: {error}", evidence=sample(data))
 
 
 MAX_WORDS = 10_000
@@ -129,8 +141,9 @@ def write_error(request_id: Any, code: int, message: str, data: Any = None) -> b
 
 def take_result(message: Message, *, phase: str) -> JsonObject:
     """The result of a reply, or its error raised as `PeerRefused`."""
-    if is_object(message.result):
-        return message.result
+    result: JsonObject = message.result
+    if isinstance(message.result, dict):
+        return result
     if message.error is not msgspec.UNSET:
         raise refusal(message.error, phase=phase)
     raise ProtocolViolation("a reply has neither a result object nor an error", where=phase)

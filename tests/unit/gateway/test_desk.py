@@ -87,6 +87,7 @@ async def test_a_list_is_written_once_for_as_long_as_it_is_the_same(tmp_path: Pa
 HEADED = {"properties": {"city": {"type": "string", "x-mcp-header": "City"}}}
 
 
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(
     ("headers", "arguments", "fits"),
     [
@@ -99,9 +100,11 @@ HEADED = {"properties": {"city": {"type": "string", "x-mcp-header": "City"}}}
     ],
 )
 async def test_arguments_that_are_repeated_as_headers_must_be_the_same(
-    tmp_path: Path, headers: dict[str, str] | None, arguments: dict[str, Any], fits: bool
+    tmp_path: Path, headers: dict[str, str] | None, arguments: dict[str, Any], fits: bool, known: bool
 ):
     async with at_work(obeying(tmp_path / "log", a_tool("act", HEADED))) as session:
+        if known:
+            await session.find("work_act")
         params = {"name": "work_act", "arguments": arguments}
         serving = Desk(session, SEAL).serve(Asked("tools/call", params, 1, {}, new=True, headers=headers))
         if fits:

@@ -41,9 +41,6 @@ class Line:
         assert request.complete
         self.whole += 1
 
-    def served(self, request: HttpRequest, task: asyncio.Task[None]) -> None:
-        raise AssertionError((request, task))
-
 
 @pytest.fixture
 def line() -> Line:
@@ -94,6 +91,39 @@ async def test_a_whole_answer_in_one_step_is_what_two_events_make_of_it(line: Li
     assert (await at_once.receive())["type"] == "http.disconnect"
     with pytest.raises(RuntimeError, match="whole already"):
         await at_once(part(b"more"))
+
+
+async def test_a_body_that_came_with_its_head_is_received_or_had_at_once(line: Line):
+    one, other = (
+        HttpRequest(line, {"method": "POST"}, keep_alive=True, expects=False, body=b"hello") for _ in range(2)
+    )
+    assert await one.receive() == {"type": "http.request", "body": b"hello", "more_body": False}
+    assert one.whole(5) is None
+    assert other.whole(5) == b"hello"
+    for request in (one, other):
+        waiting = asyncio.ensure_future(request.receive())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        request.lose()
+        assert (await waiting)["type"] == "http.disconnect"
+
+
+async def test_one_that_is_not_here_yet_is_waited_for(line: Line):
+    request = asked(line)
+    assert request.whole(5) is None
+    request.take(b"he")
+    assert request.whole(5) is None
+    request.take(b"llo")
+    request.end()
+    assert request.whole(4) is None
+    assert request.whole(5) == b"hello"
+
+
+async def test_nor_is_one_had_of_a_client_that_is_gone_or_was_answered(line: Line):
+    gone, told = (HttpRequest(line, {"method": "POST"}, keep_alive=True, expects=False, body=b"x") for _ in range(2))
+    gone.lose()
+    told.answer(404, b"{}")
+    assert (gone.whole(5), told.whole(5)) == (None, None)
 
 
 async def test_one_that_cannot_be_given_in_one_step_is_not_given_at_all(line: Line):
