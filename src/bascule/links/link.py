@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from random import randbytes
+from random import getrandbits
 from typing import Any
 
 from bascule.core.errors import (
@@ -165,7 +165,7 @@ class Link:
             marked = stamp.headers(request.method, request.params)
             headers = {**marked, **headers} if headers else marked
         trace = request.trace
-        parent, state = (traceparent(randbytes), "") if trace is None else (trace.traceparent, trace.state)
+        parent, state = (traceparent(getrandbits), "") if trace is None else (trace.traceparent, trace.state)
         return dispatcher.send(
             Request(
                 request.method,

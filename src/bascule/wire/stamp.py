@@ -104,10 +104,10 @@ def old_stamp(version: str) -> Stamp:
     return Stamp(version, {})
 
 
-def traceparent(random: Callable[[int], bytes]) -> str:
+def traceparent(random: Callable[[int], int]) -> str:
     """A W3C trace context of our own, for what belongs to no other trace. Baggage never travels upstream: it may carry
     the caller's data."""
-    digits = random(23).hex()
+    digits = f"{random(184):046x}"
     # The last digit of each id is ours: one of all zeros would mean none.
     return f"00-{digits[:31]}1-{digits[31:]}1-01"
 

@@ -15,7 +15,7 @@ from bascule.wire.stamp import Stamp, header_value, new_stamp, old_stamp, tracep
 INFO = {"name": "bascule", "version": "1"}
 NEW = new_stamp("2026-07-28", INFO, {"elicitation": {}})
 OLD = old_stamp("2025-11-25")
-TRACE = traceparent(lambda count: b"\x05" * count)
+TRACE = traceparent(lambda bits: int.from_bytes(b"\x05" * (bits // 8)))
 
 awkward = st.sampled_from(["", " x", "x ", "=?base64?eA==?=", "=?base64?\n?=", "é", "\x7f", "a\nb", "\u2028"])
 
@@ -110,7 +110,7 @@ def test_a_name_that_is_no_text_makes_no_header():
 
 @pytest.mark.parametrize("byte", [b"\x00", b"\xff"], ids=["zeros", "ones"])
 def test_a_trace_is_well_formed_and_never_all_zeros(byte: bytes):
-    version, trace, span, flags = traceparent(lambda count: byte * count).split("-")
+    version, trace, span, flags = traceparent(lambda bits: int.from_bytes(byte * (bits // 8))).split("-")
 
     assert (version, flags) == ("00", "01")
     assert (len(trace), len(span)) == (32, 16)

@@ -92,9 +92,9 @@ def note_of(event: ToolInvoked | RequestEnded, seq: int) -> CallNote:
 def shapes_of(raw: Mapping[str, Any]) -> tuple[str, ...]:
     """Each block of a reply by its shape. How long it is on the wire nobody has counted; how long its text is, is known
     without looking at it."""
-    blocks = raw.get("content") or raw.get("contents") or raw.get("messages")
+    blocks: list[Any] | None = raw.get("content") or raw.get("contents") or raw.get("messages")
     shapes: list[str] = []
-    if is_array(blocks):
+    if isinstance(blocks, list):
         shapes += map(_block, blocks[:MOST_BLOCKS])
         if len(blocks) > MOST_BLOCKS:
             shapes.append(f"… {len(blocks) - MOST_BLOCKS} more")
@@ -107,11 +107,10 @@ def shapes_of(raw: Mapping[str, Any]) -> tuple[str, ...]:
 def _block(block: Any) -> str:
     if not is_object(block):
         return "value"
-    kind = block.get("type")
     text = block.get("text")
     if isinstance(text, str):
         return f"text[{len(text)}]"
-    data = block.get("data") or block.get("blob")
+    kind, data = block.get("type"), block.get("data") or block.get("blob")
     named = kind if kind in KINDS else "block"
     return f"{named}[{len(data)}]" if isinstance(data, str) else named
 
