@@ -47,7 +47,7 @@ def call_row(note: CallNote, feed: str) -> CallRow:
         outcome=note.outcome,
         code=note.code,
         rule=note.rule,
-        steps=tuple(steps_of(note.steps, note.seconds, failed=note.failed)),
+        steps=tuple(steps_of(note.details.steps, note.seconds, failed=note.failed)),
     )
 
 
@@ -99,10 +99,11 @@ def place_of(text: str) -> tuple[float, str, int] | None:
 
 
 def call_detail(note: CallNote, feed: str, masked: Masked) -> CallDetail:
+    details = note.details
     return CallDetail(
         call=call_row(note, feed),
-        arguments=dict(note.arguments),
-        result=note.result,
+        arguments=details.arguments,
+        result=details.result,
         message=masked(note.message),
         fix=masked(note.fix),
         findings=note.findings,

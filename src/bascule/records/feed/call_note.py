@@ -21,6 +21,28 @@ KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 """Blocks of the protocol. What a server calls a block otherwise is its own word."""
 
 
+class Details(msgspec.Struct, frozen=True, array_like=True):
+    """What only who looks at one call wants to see."""
+
+    steps: dict[str, float]
+    arguments: dict[str, str]
+    """The shape of each."""
+    result: tuple[str, ...]
+
+    def packed(self) -> bytes:
+        """All of it in one small object: thousands of calls are kept, and few are ever looked at."""
+        try:
+            return _pack(self)
+        except UnicodeEncodeError:
+            # A program may name an argument by what is no text at all.
+            named = {name.encode("utf-8", "replace").decode(): shape for name, shape in self.arguments.items()}
+            return _pack(msgspec.structs.replace(self, arguments=named))
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(Details).decode
+
+
 class CallNote(msgspec.Struct, gc=False):
     """One of them. What the caller wrote is still as it came until somebody looks at it."""
 
@@ -37,9 +59,8 @@ class CallNote(msgspec.Struct, gc=False):
     seconds: float
     at: float
     """When it ended."""
-    steps: Mapping[str, float]
-    arguments: Mapping[str, str]
-    result: tuple[str, ...]
+    packed: bytes
+    """Its `details`."""
     message: str = ""
     """Of the rule that refused it."""
     fix: str = ""
@@ -55,12 +76,16 @@ class CallNote(msgspec.Struct, gc=False):
     def failed(self) -> bool:
         return self.outcome != OK
 
+    @property
+    def details(self) -> Details:
+        return _unpack(self.packed)
+
 
 def note_of(event: ToolInvoked | RequestEnded, seq: int) -> CallNote:
-    """Made in the step in which the request ends, so it does as little as can be."""
     outcome = event.outcome
     name, method = (event.tool, TOOL_CALL) if isinstance(event, ToolInvoked) else (event.subject, event.method)
     failure = outcome if isinstance(outcome, ToolFailure) else None
+    result = () if isinstance(outcome, ToolFailure) else shapes_of(outcome.raw)
     note = CallNote(
         seq,
         event.principal,
@@ -73,10 +98,7 @@ def note_of(event: ToolInvoked | RequestEnded, seq: int) -> CallNote:
         event.rule,
         event.seconds,
         event.at,
-        # Numbers by name, with which the collector has nothing to do; as they are, they would be eight objects for it.
-        dict(event.steps.items()),
-        event.arguments,
-        () if isinstance(outcome, ToolFailure) else shapes_of(outcome.raw),
+        Details(dict(event.steps.items()), dict(event.arguments), result).packed(),
         findings=len(event.findings),
         local=event.local,
         remote=event.remote,

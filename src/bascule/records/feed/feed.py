@@ -1,9 +1,12 @@
 """The dashboard's feed: the last calls, what was seen of each tool, agent session and server, and who wants to hear of
 it. A runtime tells it everything as one of its sinks; it never grows beyond its bounds."""
 
+import asyncio
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -25,17 +28,21 @@ from bascule.core.events import (
 from bascule.core.principal import Principal
 from bascule.core.tool import ToolSpec
 from bascule.records.audit_alias import Aliases
-from bascule.records.feed.call_note import TOOL_CALL, CallNote, note_of
+from bascule.records.feed.call_note import OK, TOOL_CALL, CallNote, note_of
 from bascule.records.feed.hosts import HostNote, host_note
 from bascule.records.feed.server_note import ServerNotes
 from bascule.records.feed.tally import Tally
 from bascule.records.feed.watchers import Watchers
 
 MOST_CALLS = 10_000
-"""Calls that are kept to be looked at. Each takes about a kilobyte and a half."""
+"""Calls that are kept to be looked at. Each takes about half a kilobyte."""
 
 MOST_FRESH = 500
 """Calls that are put aside as they end. Then they are taken in, whether or not anybody looks."""
+
+SOON = 0.01
+"""Seconds after which they are, at the latest. Many at once take less time than one by one, each between other work.
+What a call gave back is held for so long, in which not much more can come than is in memory anyway."""
 
 MOST_SESSIONS = 1000
 """Agent sessions that are remembered: those last active."""
@@ -80,7 +87,9 @@ class Feed:
         self.find_spec: FindSpec | None = None
         """Set by whoever knows: the names of arguments are shown where their tool declares them."""
         self._moved: dict[Topic, int] = {}
-        self._fresh: list[CallNote] = []
+        self._fresh: list[tuple[ToolInvoked | RequestEnded, int]] = []
+        """Each with its number."""
+        self._due: asyncio.TimerHandle | None = None
         self._ring: deque[CallNote] = deque(maxlen=most)
         self._sessions: OrderedDict[Principal, SessionNote] = OrderedDict()
         self._tools: dict[tuple[str, str], Tally] = {}
@@ -166,32 +175,40 @@ class Feed:
 
     def take_in(self) -> None:
         """Put the calls that were put aside where they belong."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
         if self._fresh:
-            fresh, self._fresh = self._fresh, []
+            fresh, self._fresh = [note_of(*each) for each in self._fresh], []
             self._ring += fresh
             self.calls += len(fresh)
-            for note in fresh:
-                self._count(note)
+            for principal, notes in groupby(fresh, attrgetter("principal")):
+                self._count(principal, [*notes])
 
     def _call(self, event: ToolInvoked | RequestEnded) -> None:
-        self._fresh.append(note_of(event, self.seq))
+        self._fresh.append((event, self.seq))
         self._moved["calls"] = self._moved["tools"] = self.seq
-        if len(self._fresh) >= MOST_FRESH:
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(SOON, self.take_in)
+        elif len(self._fresh) >= MOST_FRESH:
             self.take_in()
 
-    def _count(self, note: CallNote) -> None:
-        session = self._session(note.principal)
-        session.calls += 1
-        session.last = note.at
-        failed = note.failed
-        if failed:
-            self.failures += 1
-            session.failures += 1
-            if note.rule:
-                self.refused += 1
-                session.refused += 1
-        if note.server and note.method == TOOL_CALL:
-            self._tally(note).add(note.outcome, note.seconds, note.at, failed=failed)
+    def _count(self, principal: Principal, notes: list[CallNote]) -> None:
+        """Calls of one agent session, in their order."""
+        session = self._session(principal)
+        session.calls += len(notes)
+        session.last = notes[-1].at
+        for note in notes:
+            failed = note.outcome != OK
+            if failed:
+                self.failures += 1
+                session.failures += 1
+                if note.rule:
+                    self.refused += 1
+                    session.refused += 1
+            if note.server and note.method == TOOL_CALL:
+                tally = self._tools.get((note.server, note.name)) or self._tally(note)
+                tally.add(note.outcome, note.seconds, note.at, failed=failed)
 
     def _cleaned(self, note: CallNote) -> CallNote:
         """What callers can write freely has an alias from here on: names that lead nowhere, addresses, and the names of
@@ -201,7 +218,9 @@ class Feed:
         note.clean = True
         aliases, called = self._aliases, note.method == TOOL_CALL
         spec = self.find_spec(note.principal, note.name) if called and self.find_spec is not None else None
-        note.arguments = aliases.shapes(note.arguments, spec)
+        details = note.details
+        shown = dict(aliases.shapes(details.arguments, spec))
+        note.packed = msgspec.structs.replace(details, arguments=shown).packed()
         note.name = self.shown_name(note.name, note.server, note.method)
         if not note.server:
             # That there is no such tool, or prompt, repeats its name.
@@ -219,11 +238,9 @@ class Feed:
         return found
 
     def _tally(self, note: CallNote) -> Tally:
-        found = self._tools.get((note.server, note.name))
-        if found is None:
-            key = (note.server, note.name) if len(self._tools) < MOST_TOOLS else REST
-            found = self._tools.setdefault(key, Tally())
-        return found
+        """Of a tool that was not called before."""
+        key = (note.server, note.name) if len(self._tools) < MOST_TOOLS else REST
+        return self._tools.setdefault(key, Tally())
 
     def _link(self, event: LinkChanged) -> None:
         self.servers.note(event)

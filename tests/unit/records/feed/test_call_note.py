@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from bascule.core.events import RequestEnded, ToolInvoked
@@ -17,7 +18,7 @@ def invoked(outcome: Any, **more: Any) -> ToolInvoked:
 
 def test_a_result_is_kept_by_its_shape():
     note = note_of(invoked(ToolResult({"content": [{"type": "text", "text": "abc"}]}, "work", "act", Lane.OPEN, {})), 3)
-    assert (note.seq, note.outcome, note.result, note.failed, note.method) == (
+    assert (note.seq, note.outcome, note.details.result, note.failed, note.method) == (
         3,
         "ok",
         ("text[3]",),
@@ -36,7 +37,7 @@ def test_another_request_has_its_method():
     result = ResourceResult({"contents": [{"uri": "x", "blob": "aaaa"}]}, "work", "x:y", Lane.OPEN, {})
     event = RequestEnded("resources/read", "x:y", "work", ALICE, Lane.OPEN, result, {}, {}, 7.0)
     note = note_of(event, 1)
-    assert (note.method, note.name, note.result) == ("resources/read", "x:y", ("block[4]",))
+    assert (note.method, note.name, note.details.result) == ("resources/read", "x:y", ("block[4]",))
 
 
 def test_shapes_are_bounded_and_nothing_of_the_server_is_repeated():
@@ -51,3 +52,10 @@ def test_shapes_are_bounded_and_nothing_of_the_server_is_repeated():
     assert found[-2:] == ["… 4 more", "structured: object[1]"]
     assert [*shapes_of({"structuredContent": [1]})] == ["structured: array[1]"]
     assert [*shapes_of({"structuredContent": 1})] == ["structured: int"]
+
+
+def test_an_argument_whose_name_is_no_text_is_kept_all_the_same():
+    event = invoked(ToolResult({"content": []}, "work", "act", Lane.OPEN, {}))
+    note = note_of(msgspec.structs.replace(event, arguments={"\ud800": "number", "n": "null"}), 1)
+    assert note.details.arguments == {"?": "number", "n": "null"}
+    assert note.details.steps == {"send": 0.1}

@@ -1,6 +1,7 @@
 """A feed that is told everything, and never grows beyond its bounds."""
 
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -20,6 +21,7 @@ from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.feed import feed as module
 from bascule.records.feed.feed import Feed
 from support.links import ALICE
+from support.waiting import until
 
 DONE = ToolResult({"content": []}, "work", "act", Lane.OPEN, {})
 
@@ -36,13 +38,13 @@ def told(*events: object, most: int = 100) -> Feed:
     return feed
 
 
-def test_calls_are_kept_newest_first_and_the_oldest_go():
+async def test_calls_are_kept_newest_first_and_the_oldest_go():
     feed = told(*[invoked()] * 5, most=3)
     assert [note.seq for note in feed.recent()] == [5, 4, 3]
     assert (feed.calls, feed.kept, feed.call(4) is not None, feed.call(1)) == (5, 3, True, None)
 
 
-def test_what_was_missed_is_told_unless_it_is_gone_or_too_much():
+async def test_what_was_missed_is_told_unless_it_is_gone_or_too_much():
     feed = told(*[invoked()] * 5, most=3)
     assert [note.seq for note in feed.since_seq(3, 10) or ()] == [4, 5]
     assert feed.since_seq(5, 10) == []
@@ -51,15 +53,29 @@ def test_what_was_missed_is_told_unless_it_is_gone_or_too_much():
     assert [note.seq for note in told(invoked()).since_seq(0, 10) or ()] == [1]
 
 
-def test_nothing_is_taken_in_before_somebody_looks_or_many_wait(monkeypatch: pytest.MonkeyPatch):
+async def test_nothing_is_taken_in_before_somebody_looks_or_many_wait(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "MOST_FRESH", 3)
+    monkeypatch.setattr(module, "SOON", 600)
     feed = told(invoked(), invoked())
     assert feed.calls == 0
     feed.note(invoked())
     assert feed.calls == 3
 
 
-def test_agent_sessions_and_tools_are_bounded(monkeypatch: pytest.MonkeyPatch):
+async def test_and_nothing_of_a_reply_is_held_for_long():
+    class Reply(dict[str, Any]):
+        """One of which it can be told whether it is still there."""
+
+    raw = Reply(content=[])
+    there = ref(raw)
+    feed = told(invoked(outcome=ToolResult(raw, "work", "act", Lane.OPEN, {})))
+    del raw
+    assert there() is not None
+    await until(lambda: there() is None)
+    assert feed.calls == 1
+
+
+async def test_agent_sessions_and_tools_are_bounded(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "MOST_SESSIONS", 2)
     monkeypatch.setattr(module, "MOST_TOOLS", 2)
     calls = [invoked(f"work_{number}", who=Principal("u", str(number))) for number in range(4)]
@@ -72,7 +88,7 @@ def test_agent_sessions_and_tools_are_bounded(monkeypatch: pytest.MonkeyPatch):
     }
 
 
-def test_what_nobody_declares_has_an_alias():
+async def test_what_nobody_declares_has_an_alias():
     failure = ToolFailure(FailureKind.UNKNOWN_TOOL, "BSC-201", "there is no tool 'canary'")
     feed = told(
         invoked("canary", "", outcome=failure, rule="x"),
@@ -81,11 +97,11 @@ def test_what_nobody_declares_has_an_alias():
     schema = {"properties": {"path": {}}}
     feed.find_spec = lambda _, name: ToolSpec(name, ToolKey("work", "act"), "", input_schema=schema)
     known, unknown = feed.recent()
-    assert "path" in known.arguments
-    assert "canary" not in str((known, unknown))
+    assert "path" in known.details.arguments
+    assert "canary" not in str([(note, note.details) for note in (known, unknown)])
 
 
-def test_each_event_moves_its_topic_and_others_nothing():
+async def test_each_event_moves_its_topic_and_others_nothing():
     feed = told(
         LinkChanged("work", Lane.OPEN, ALICE, "failed", "gone", 1.0, "BSC-402"),
         LevelFollowed(ALICE, DataSensitivity.SECRET, 1.0),
@@ -103,14 +119,14 @@ def test_each_event_moves_its_topic_and_others_nothing():
     assert [note.host for note in feed.hosts] == ["x.example"]
 
 
-def test_of_how_a_caller_names_what_is_not_known_only_an_alias_is_shown():
+async def test_of_how_a_caller_names_what_is_not_known_only_an_alias_is_shown():
     feed = told()
     assert feed.shown_name("work_act", "work", "tools/call") == "work_act"
     assert feed.shown_name("my password", "", "tools/call").startswith("#")
     assert "secret" not in feed.shown_name("file:///secret", "work", "resources/read")
 
 
-def test_calls_are_chosen_and_counted_by_what_is_wanted_of_them():
+async def test_calls_are_chosen_and_counted_by_what_is_wanted_of_them():
     feed = told(*[invoked(), invoked(who=Principal("bob", "s-1"))] * 3)
     assert [note.seq for note in feed.recent(lambda note: note.principal == ALICE)] == [5, 3, 1]
     assert feed.count(lambda note: note.principal == ALICE) == 3
