@@ -80,7 +80,7 @@ class Gateway:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, known: Principal | None = None) -> None:
         headers = scope["headers"]
-        head = headers.familiar.read(headers) if isinstance(headers, Headers) else read_head(headers)
+        head = headers.read() if isinstance(headers, Headers) and known is None else read_head(headers)
         if known is None and not head.welcome and (answered := self._kept_out(scope, head, receive, send)) is not None:
             return await answered
         try:
@@ -110,7 +110,7 @@ class Gateway:
         if scope["path"] != PATH:
             return self._show(scope, receive, send)
         if isinstance(headers := scope["headers"], Headers):
-            headers.familiar.welcome()
+            headers.welcome()
         return None
 
     def _show(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

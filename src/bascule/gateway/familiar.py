@@ -1,11 +1,12 @@
-"""Heads that came on a connection before. Clients send the same one again and again, but for the length of the body: to
-see that it is the same takes a tenth of what reading it takes.
+"""Heads that came on a connection before. Clients send the same one again and again, but for what is said of each call:
+to see that it is the same takes a tenth of what reading it takes.
 
 Above: the connection, which reads every head for which this has no answer, and the app, which finds here what it found
 out about the head the last time.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,8 +16,12 @@ from bascule.gateway.head import Head, read_head
 LENGTH = b"content-length"
 TRANSFER_ENCODING = b"transfer-encoding"
 
+VARYING = {LENGTH: "length", b"mcp-name": "name", b"traceparent": "traceparent"}
+"""Headers whose values may differ, by what they are in a head: how long the body is, which tool is called, and in the
+course of what."""
+
 MOST = 4
-"""Heads of one connection that are remembered: a client has some for the few tools that it calls in turn."""
+"""Heads of one connection that are remembered. A client that says the same to all tools has one for each method."""
 
 MOST_ALTOGETHER = 2048
 """Heads of all connections of a web server. Each takes some 5 KiB, at most about 20."""
@@ -30,10 +35,15 @@ VAIN = 16
 """Heads that were remembered one after the other and never came again, until no more are: this client says something
 new with each request."""
 
-DIGITS = 6
-"""Of the length of a body. One that has more does not come in one piece with its head."""
+LONGEST_VALUE = 256
+"""Bytes of a value that varies. A body whose length has more than a few digits does not come with its head."""
 
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,%d})\r\n" % DIGITS, re.IGNORECASE)
+_PLAIN = re.compile(rb"[!-~]+")
+"""A value of which every reader makes the same: nothing in it could end a line, or is taken away at its ends."""
+
+_LINES = {
+    name: re.compile(rb"\r\n%s:[ \t]*([!-~]{1,%d})\r\n" % (name, LONGEST_VALUE), re.IGNORECASE) for name in VARYING
+}
 _END = b"\r\n\r\n"
 
 
@@ -47,43 +57,87 @@ class Shelf:
 
 
 class Familiar:
-    """A head, without the digits that say how long the body is."""
+    """A head, without the values that vary."""
 
-    __slots__ = ("_at", "_head", "_headers", "_scope", "after", "before")
+    __slots__ = (
+        "_fields",
+        "_head",
+        "_headers",
+        "_places",
+        "_scope",
+        "_told",
+        "_values",
+        "first",
+        "latest",
+        "length",
+        "rest",
+    )
 
-    def __init__(self, before: bytes, after: bytes, scope: dict[str, Any], at: int) -> None:
-        self.before = before
-        self.after = after
-        """All that follows the digits, to the very end of the head."""
+    def __init__(self, pieces: list[bytes], names: list[bytes], scope: dict[str, Any]) -> None:
+        """`pieces` are what stands before, between and after the values of the headers of these `names`."""
+        self.first = pieces[0]
+        self.rest = [(piece, len(piece)) for piece in pieces[1:]]
+        self.length = names.index(LENGTH)
+        """Which of the values says how long the body is."""
         # An app may write into what it is given.
         self._scope = {**scope}
         self._headers = (*scope["headers"],)
-        self._head = read_head(self._headers)
-        self._at = at
-        """Where among the headers the length is."""
+        found = [name for name, _ in self._headers]
+        self._places = [(found.index(name), name) for name in names]
+        self._fields = [VARYING[name] for name in names]
+        self._head = self._told = read_head(self._headers)
+        self._values: list[bytes] = []
+        """Those of the head that was told last."""
+        self.latest: tuple[bytes, int, list[bytes]] = (b"", -1, [])
+        """The head that came last, how long that request was, and the values: many requests in a row are the same in
+        all of this."""
 
-    def scope(self, length: bytes) -> dict[str, Any]:
+    def scope(self, values: list[bytes]) -> dict[str, Any]:
         """As it would be had the head been read."""
-        headers = Headers(self._headers)
-        headers.familiar = self
-        headers[self._at] = LENGTH, length
-        return {**self._scope, "headers": headers}
+        return {**self._scope, "headers": Headers(self, values)}
+
+    def headers(self, values: list[bytes]) -> list[tuple[bytes, bytes]]:
+        headers = [*self._headers]
+        for (place, name), value in zip(self._places, values, strict=True):
+            headers[place] = name, value
+        return headers
 
     def welcome(self) -> None:
         """Nothing that the head says keeps such a request out."""
-        self._head.welcome = True
+        self._head.welcome = self._told.welcome = True
 
-    def read(self, headers: "Headers") -> Head:
-        """What the headers of a request say that has this head."""
-        return replace(self._head, length=headers[self._at][1].decode())
+    def read(self, values: list[bytes]) -> Head:
+        """What the headers of a request say that has this head, with these values. Not to be changed."""
+        if values != self._values:
+            said = {field: value.decode() for field, value in zip(self._fields, values, strict=True)}
+            self._values, self._told = values, replace(self._head, **said)
+        return self._told
 
 
-class Headers(list[tuple[bytes, bytes]]):
-    """Those of a request whose head is known. Who puts others in their place has put away what is known, too."""
+class Headers:
+    """Those of a request whose head is known, for whoever wants to see each. Who puts others in their place has put
+    away what is known, too."""
 
-    __slots__ = ("familiar",)
+    __slots__ = ("_familiar", "_values")
 
-    familiar: Familiar
+    def __init__(self, familiar: Familiar, values: list[bytes]) -> None:
+        self._familiar = familiar
+        self._values = values
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        return iter(self._familiar.headers(self._values))
+
+    def __len__(self) -> int:
+        return len(self._familiar.headers(self._values))
+
+    def __contains__(self, header: object) -> bool:
+        return header in self._familiar.headers(self._values)
+
+    def read(self) -> Head:
+        return self._familiar.read(self._values)
+
+    def welcome(self) -> None:
+        self._familiar.welcome()
 
 
 class Acquaintance:
@@ -99,32 +153,37 @@ class Acquaintance:
 
     def recognise(self, data: bytes) -> tuple[dict[str, Any], bytes] | None:
         """The scope and the body of a request, if this is the whole of one, and nothing else, with a head that came
-        before: byte for byte, but for the digits of the length."""
+        before: byte for byte, but for the values that vary."""
         for familiar in self._known:
-            start = len(familiar.before)
-            if not data.startswith(familiar.before):
-                continue
-            stop = data.find(b"\r", start, start + DIGITS + 1)
-            if stop <= start or not data.startswith(familiar.after, stop):
-                continue
-            length, body = data[start:stop], data[stop + len(familiar.after) :]
-            if not length.isdigit() or int(length) != len(body):
-                return None
+            head, size, values = familiar.latest
+            if size != len(data) or not data.startswith(head):
+                if not data.startswith(familiar.first):
+                    continue
+                values, at = _values_in(data, familiar)
+                if not at:
+                    continue
+                head = data[:at]
+                familiar.latest = head, len(data), values
             self._vain = 0
             if familiar is not self._known[0]:
                 self._known.remove(familiar)
                 self._known.insert(0, familiar)
-            return familiar.scope(length), body
+            return familiar.scope(values), data[len(head) :]
         return None
 
     def learn(self, data: bytes, scope: dict[str, Any]) -> None:
         """A request came as the whole of this, was read, and the next may follow it."""
-        end = data.find(_END, 0, LONGEST)
-        found = _LENGTH.search(data, 0, end + 2) if end > 0 else None
+        end = data.find(_END, 0, LONGEST) + len(_END)
         names = [name for name, _ in scope["headers"]]
-        if found is None or len(names) > MOST_HEADERS or names.count(LENGTH) != 1 or TRANSFER_ENCODING in names:
+        if end < len(_END) or len(names) > MOST_HEADERS or TRANSFER_ENCODING in names or self._vain >= VAIN:
             return
-        if self._vain >= VAIN or int(found[1]) != len(data) - end - len(_END):
+        found = sorted(
+            (line.span(1), name)
+            for name in VARYING
+            if names.count(name) == 1 and (line := _LINES[name].search(data, 0, end)) is not None
+        )
+        varying = [name for _, name in found]
+        if LENGTH not in varying:
             return
         self._vain += 1
         if len(self._known) >= MOST:
@@ -133,9 +192,25 @@ class Acquaintance:
             self._shelf.left -= 1
         else:
             return
-        familiar = Familiar(data[: found.start(1)], data[found.end(1) : end + len(_END)], scope, names.index(LENGTH))
-        self._known.insert(0, familiar)
+        cuts = [0, *(cut for span, _ in found for cut in span), end]
+        pieces = [data[start:stop] for start, stop in zip(cuts[::2], cuts[1::2], strict=True)]
+        self._known.insert(0, Familiar(pieces, varying, scope))
 
     def forget(self) -> None:
         self._shelf.left += len(self._known)
         self._known.clear()
+
+
+def _values_in(data: bytes, familiar: Familiar) -> tuple[list[bytes], int]:
+    """The values that vary, and where the body begins: at nought, where this is no such request."""
+    values: list[bytes] = []
+    at = len(familiar.first)
+    for piece, size in familiar.rest:
+        stop = data.find(b"\r", at, at + LONGEST_VALUE + 1)
+        if stop < 0 or not data.startswith(piece, stop):
+            return values, 0
+        values.append(data[at:stop])
+        at = stop + size
+    length = values[familiar.length]
+    fits = length.isdigit() and int(length) == len(data) - at and all(map(_PLAIN.fullmatch, values))
+    return values, at if fits else 0

@@ -1,6 +1,6 @@
 """The headers of a request, read once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
@@ -59,7 +59,7 @@ class Head(msgspec.Struct):
         return _accepts(self.taken[0] if len(self.taken) == 1 else ", ".join(self.taken))
 
 
-def read_head(headers: Sequence[tuple[bytes, bytes]]) -> Head:
+def read_head(headers: Collection[tuple[bytes, bytes]]) -> Head:
     """Names are in lower case, as every web server hands them over; values are any bytes."""
     found = dict(headers)
     if len(found) == len(headers) and _PLAIN.issuperset(found):

@@ -6,7 +6,7 @@ from typing import Any
 import httptools
 import pytest
 
-from bascule.gateway.familiar import LONGEST, MOST, MOST_HEADERS, VAIN, Acquaintance, Shelf
+from bascule.gateway.familiar import LONGEST, LONGEST_VALUE, MOST, MOST_HEADERS, VAIN, Acquaintance, Shelf
 from bascule.gateway.head import read_head
 
 LINES = (
@@ -63,6 +63,15 @@ def scope_of(data: bytes) -> dict[str, Any]:
     return {"type": "http", "method": "POST", "path": read.url.decode(), "headers": read.headers}
 
 
+def same(scope: dict[str, Any], read: dict[str, Any]) -> bool:
+    """Whether a scope is what would have been made of its head, and says the same."""
+    headers = scope["headers"]
+    assert headers.read() == read_head(read["headers"])
+    assert len(headers) == len(read["headers"])
+    assert all(header in headers for header in read["headers"])
+    return {**scope, "headers": [*headers]} == read
+
+
 def knows(*heads: bytes, shelf: Shelf | None = None) -> Acquaintance:
     acquaintance = Acquaintance(shelf or Shelf())
     for head in heads:
@@ -72,7 +81,7 @@ def knows(*heads: bytes, shelf: Shelf | None = None) -> Acquaintance:
 
 @pytest.mark.parametrize("at", range(len(LINES) + 1))
 @pytest.mark.parametrize("length", [b"Content-Length: %d", b"content-length:%d", b"CONTENT-LENGTH: \t%d"])
-@pytest.mark.parametrize("body", [b"", b"{}", b"\r\n\r\n", b"x" * 70_000, asked()])
+@pytest.mark.parametrize("body", [b"", b"{}", b"\r\n\r\n", b"x" * 1_000_000, asked()])
 def test_the_same_head_is_recognised_whatever_the_body(at: int, length: bytes, body: bytes):
     known = knows(asked(b"first", at=at, length=length))
     data = asked(body, at=at, length=length)
@@ -80,11 +89,45 @@ def test_the_same_head_is_recognised_whatever_the_body(at: int, length: bytes, b
     assert found is not None
     scope, got = found
     assert got == body
-    assert scope == scope_of(data)
     headers = scope["headers"]
-    assert headers.familiar.read(headers) == read_head(scope_of(data)["headers"])
-    headers.familiar.welcome()
-    assert headers.familiar.read(headers).welcome
+    assert same(scope, scope_of(data))
+    headers.welcome()
+    assert headers.read().welcome
+    assert read_head(headers) == read_head(scope_of(data)["headers"])
+
+
+SAID = (b"Mcp-Name: work_act", b"Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+
+
+@pytest.mark.parametrize("name", [b"x", b"work_act", b"=?base64?w6k=?=", b"x" * LONGEST_VALUE])
+def test_another_tool_in_the_course_of_something_else_is_the_same_head(name: bytes):
+    data = asked(b"{}", b"Mcp-Name: " + name, b"Traceparent: " + name[::-1])
+    found = knows(asked(b"first", *SAID)).recognise(data)
+    assert found is not None
+    assert same(found[0], scope_of(data))
+
+
+@pytest.mark.parametrize("name", [b"", b" x", b"x ", b"a b", b"a\tb", b"a\x00", b"\xe9", b"a\nHost: b", b"x" * 257])
+def test_unless_its_name_could_be_read_in_two_ways(name: bytes):
+    assert knows(asked(b"first", *SAID)).recognise(asked(b"{}", b"Mcp-Name: " + name, SAID[1])) is None
+
+
+def test_the_same_request_again_and_again_is_the_same_each_time():
+    known = knows(asked(b"first", *SAID))
+    for body in (b"{}", b"[]", b"{}", b"first", b"", b""):
+        data = asked(body, *SAID)
+        found = known.recognise(data)
+        assert found is not None
+        assert found[1] == body
+        assert same(found[0], scope_of(data))
+
+
+def test_what_comes_twice_does_not_vary():
+    twice = asked(b"{}", *SAID, SAID[0])
+    known = knows(twice)
+    assert known.recognise(twice) is not None
+    assert known.recognise(asked(b"{}", *SAID, b"Mcp-Name: work_other")) is None
+    assert known.recognise(asked(b"{}", b"Mcp-Name: work_other", SAID[1], SAID[0])) is None
 
 
 def test_one_request_changes_nothing_of_the_next():
@@ -94,15 +137,13 @@ def test_one_request_changes_nothing_of_the_next():
     first["path"] = "/other"
     first["headers"].clear()
     scopes = [found[0] for size in range(3) if (found := known.recognise(asked(b"x" * size)))]
-    heads = [scope["headers"].familiar.read(scope["headers"]) for scope in scopes]
+    heads = [scope["headers"].read() for scope in scopes]
     assert [head.length for head in heads] == ["0", "1", "2"]
     scopes[0]["path"] = "/other"
-    scopes[0]["headers"].clear()
-    heads[0].authorization = "somebody else"
+    scopes[0]["headers"] = []
     found = known.recognise(asked(b"xyz"))
     assert found is not None
-    assert found[0] == scope_of(asked(b"xyz"))
-    assert scopes[1]["headers"].familiar.read(scopes[1]["headers"]).authorization == "Bearer abc"
+    assert same(found[0], scope_of(asked(b"xyz")))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +160,6 @@ def test_one_request_changes_nothing_of_the_next():
         asked(b"{}", length=b"Content-Length: 0x%d"),
         asked(b"{}", length=b"Content-Length:  %d"),
         asked(b"").replace(b": 0", b": "),
-        asked(b"x" * 1_000_000),
         asked().replace(b"abc", b"abd"),
         asked().replace(b"/mcp", b"/mcq"),
         asked().replace(b"\r\n", b"\n"),
@@ -134,6 +174,10 @@ def test_nothing_else_is(data: bytes):
 def test_what_is_recognised_a_parser_reads_in_the_same_way():
     dice = random.Random(7)
     pieces = [
+        b"\0",
+        b"\x7f",
+        b"\xe9",
+        b"\t",
         b"\r\n",
         b"\r",
         b"\n",
@@ -147,17 +191,20 @@ def test_what_is_recognised_a_parser_reads_in_the_same_way():
     ]
     recognised = 0
     for _ in range(4000):
-        known = knows(asked(b"12345", at=dice.randrange(6)))
-        data = asked(b"y" * dice.randrange(12), at=dice.randrange(6))
+        known = knows(asked(b"12345", *SAID, at=dice.randrange(6)))
+        data = asked(b"y" * dice.randrange(12), *SAID, at=dice.randrange(6))
+        # One that came last, whole, is recognised in another way than the first.
+        known.recognise(data)
         for _ in range(dice.randrange(3)):
             at = dice.randrange(len(data))
             data = data[:at] + dice.choice(pieces) + data[at + dice.randrange(3) :]
         found = known.recognise(data)
         if found is not None:
             recognised += 1
-            read = Read(data)
+            read, headers = Read(data), found[0]["headers"]
             assert read.whole
-            assert (found[0]["headers"], found[1]) == (read.headers, read.body)
+            assert ([*headers], found[1]) == (read.headers, read.body)
+            assert headers.read() == read_head(read.headers)
     assert recognised > 100
 
 
@@ -186,7 +233,7 @@ def test_nor_is_one_that_somebody_read_who_takes_both():
 
 
 def test_the_few_that_came_last_are_remembered():
-    heads = [asked(b"{}", b"Mcp-Name: %d" % n) for n in range(MOST + 1)]
+    heads = [asked(b"{}", b"X-Name: %d" % n) for n in range(MOST + 1)]
     known = knows(*heads[:MOST])
     assert all(known.recognise(head) for head in heads[:MOST])
     assert known.recognise(heads[0])
@@ -196,7 +243,7 @@ def test_the_few_that_came_last_are_remembered():
 
 
 def test_a_client_that_never_says_the_same_twice_is_no_longer_listened_to():
-    heads = [asked(b"{}", b"Traceparent: %d" % n) for n in range(2 * VAIN)]
+    heads = [asked(b"{}", b"X-Request: %d" % n) for n in range(2 * VAIN)]
     known = knows(*heads[:VAIN])
     assert known.recognise(heads[VAIN - 1])
     known = knows(*heads)
