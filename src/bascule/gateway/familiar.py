@@ -108,9 +108,10 @@ class Familiar:
 
     def read(self, values: list[bytes]) -> Head:
         """What the headers of a request say that has this head, with these values. Not to be changed."""
-        if values != self._values:
-            said = {field: value.decode() for field, value in zip(self._fields, values, strict=True)}
-            self._values, self._told = values, replace(self._head, **said)
+        if values is not self._values:
+            self._values, self._told = values, replace(self._head)
+            for field, value in zip(self._fields, values, strict=True):
+                setattr(self._told, field, value.decode())
         return self._told
 
 
@@ -212,5 +213,9 @@ def _values_in(data: bytes, familiar: Familiar) -> tuple[list[bytes], int]:
         values.append(data[at:stop])
         at = stop + size
     length = values[familiar.length]
-    fits = length.isdigit() and int(length) == len(data) - at and all(map(_PLAIN.fullmatch, values))
-    return values, at if fits else 0
+    if not length.isdigit() or int(length) != len(data) - at:
+        return values, 0
+    for value in values:
+        if value is not length and not _PLAIN.fullmatch(value):
+            return values, 0
+    return values, at

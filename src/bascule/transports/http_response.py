@@ -6,6 +6,8 @@ from aiohttp import ClientResponse, StreamReader
 from aiohttp.connector import Connection
 from multidict import CIMultiDictProxy
 
+from bascule.transports.http_sockets import Handler
+
 
 class DirectResponse:
     """One that came to a request of our own. It gives its connection back when its body was read to the end."""
@@ -43,7 +45,10 @@ class DirectResponse:
         """Take nothing more. The connection goes on if the body was read, and is given up otherwise."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            protocol = connection.protocol
             connection.release()
+            if isinstance(protocol, Handler):
+                protocol.rest()
 
 
 Response = ClientResponse | DirectResponse

@@ -4,10 +4,17 @@ test_http.py."""
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import ClientConnectionResetError, ClientResponseError, ConnectionTimeoutError, ServerDisconnectedError
+from aiohttp import (
+    ClientConnectionResetError,
+    ClientResponseError,
+    ConnectionTimeoutError,
+    ServerDisconnectedError,
+    client_proto,
+)
 from yarl import URL
 
 from bascule.core.errors import PermitLost
@@ -88,6 +95,75 @@ async def test_a_connection_is_used_again_once_its_answer_was_read():
             getattr(halfway, end)()
         await whole(direct)
         assert len(answer.connections) == 3
+
+
+def parsers_made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The parsers that connections make from here on."""
+    made: list[object] = []
+    parser: Any = vars(client_proto)["HttpResponseParser"]
+
+    def noted(*terms: Any, **more: Any) -> Any:
+        made.append(parser(*terms, **more))
+        return made[-1]
+
+    monkeypatch.setattr(client_proto, "HttpResponseParser", noted)
+    return made
+
+
+async def test_a_connection_keeps_its_parser_as_long_as_the_same_is_wanted_of_it(monkeypatch: pytest.MonkeyPatch):
+    made = parsers_made(monkeypatch)
+    async with direct_to(fine) as (direct, server), session_of() as other:
+        for _ in range(5):
+            assert await whole(direct) == b"{}"
+        assert len(made) == 1
+        # aiohttp's own client has a timer with each request.
+        for _ in range(2):
+            async with other.post(server.url, data=b"{}") as response:
+                assert await response.read() == b"{}"
+        assert len(made) == 3
+
+
+async def test_answers_of_every_kind_are_read_one_after_the_other_on_one_connection(monkeypatch: pytest.MonkeyPatch):
+    made = parsers_made(monkeypatch)
+    answers = [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\nX: y\r\n\r\n", b"abcd"),
+        (b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", b""),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx", b"x"),
+    ]
+    left = [*answers, *reversed(answers)] * 3
+    expected = [body for _, body in left]
+    connections = set[object]()
+
+    async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
+        connections.add(writer.get_extra_info("peername"))
+        raw = left.pop(0)[0]
+        # In two pieces, now and then.
+        cut = len(raw) // 2 if len(left) % 2 else len(raw)
+        writer.write(raw[:cut])
+        await writer.drain()
+        await asyncio.sleep(0)
+        writer.write(raw[cut:])
+
+    async with direct_to(answer) as (direct, _):
+        assert [await whole(direct) for _ in range(len(expected))] == expected
+    assert (len(connections), len(made)) == (1, 1)
+
+
+async def test_nothing_is_kept_of_an_answer_that_was_read(monkeypatch: pytest.MonkeyPatch):
+    connections: list[Any] = []
+    take = Sockets.take
+
+    def noted(self: Sockets, protocol: Any) -> Any:
+        connections.append(protocol)
+        return take(self, protocol)
+
+    monkeypatch.setattr(Sockets, "take", noted)
+    async with direct_to(fine) as (direct, _):
+        assert await whole(direct) == b"{}"
+        [connection] = connections
+        assert connection._payload is None
 
 
 async def test_what_comes_before_the_response_is_passed_over():

@@ -13,6 +13,7 @@ class Connection:
 
     def __init__(self) -> None:
         self.became: list[str] = []
+        self.protocol = None
 
     def close(self) -> None:
         self.became.append("closed")
