@@ -6,7 +6,7 @@ from aiohttp import ClientResponse, StreamReader
 from aiohttp.connector import Connection
 from multidict import CIMultiDictProxy
 
-from bascule.transports.http_sockets import Handler
+from bascule.transports.http_sockets import Frugal
 
 
 class DirectResponse:
@@ -47,7 +47,7 @@ class DirectResponse:
         if connection is not None:
             protocol = connection.protocol
             connection.release()
-            if isinstance(protocol, Handler):
+            if isinstance(protocol, Frugal):
                 protocol.rest()
 
 

@@ -136,7 +136,7 @@ class Guarded(asyncio.Transport):
         self.inner.write_eof()
 
 
-class Handler(ResponseHandler):
+class Frugal(ResponseHandler):
     """One connection, which keeps its parser for as long as every request wants the same of it, and nothing else from
     one request to the next. Where there are many connections, what each has held for a while is let go of just when the
     processor has long forgotten it: that cost a call a seventh of its time."""
@@ -159,7 +159,7 @@ class Handler(ResponseHandler):
 class _Tcp(TCPConnector):
     def __init__(self, sockets: Sockets, **terms: Any) -> None:
         super().__init__(**terms)  # pyright: ignore[reportUnknownMemberType] -- aiohttp leaves an address untyped
-        self._factory = partial(Handler, loop=self._loop)
+        self._factory = partial(Frugal, loop=self._loop)
         self._sockets = sockets
 
     async def _create_connection(
@@ -173,7 +173,7 @@ class _Tcp(TCPConnector):
 class _Unix(UnixConnector):
     def __init__(self, sockets: Sockets, path: str, **terms: Any) -> None:
         super().__init__(path, **terms)
-        self._factory = partial(Handler, loop=self._loop)
+        self._factory = partial(Frugal, loop=self._loop)
         self._sockets = sockets
 
     async def _create_connection(
