@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import mkdtemp
-from threading import Lock
+from threading import Lock, Thread
 from typing import IO, Any
 
 from bascule.config.boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
@@ -80,6 +80,10 @@ class SandboxServer:
             self._pool.shutdown()
             self._workspace.close()
 
+    def end(self) -> None:
+        """End the commands that run, and begin none any more."""
+        self._shell.close()
+
     def _take(self, line: bytes) -> None:
         try:
             message: Any = json.loads(line) if len(line) <= LONGEST else None
@@ -141,14 +145,30 @@ class SandboxServer:
 def serve(unboxed: str | None = None) -> None:
     """Over stdin and stdout, until they end."""
     server = SandboxServer(folder_of(os.environ, unboxed), os.environ, sys.stdout.buffer)
-    # Ended politely, it ends what it has started; a plain exit would leave that behind.
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _end_when_told(server)
     server.serve(sys.stdin.buffer)
 
 
-def _end(_number: int, _frame: object) -> None:
-    sys.exit(0)
+def _end_when_told(server: SandboxServer) -> None:
+    """Told politely, it ends what it has started; a plain exit would leave that behind. A handler alone would not do:
+    it runs between two steps of the main thread, and a signal that comes just before that begins to wait for input
+    would be heard with the next line, or never."""
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _heard)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    Thread(target=_wait_for_the_end, args=(server, told), daemon=True).start()
+
+
+def _heard(_number: int, _frame: object) -> None:
+    """With a handler of ours, Python passes the signal on to who waits for it, and does nothing else."""
+
+
+def _wait_for_the_end(server: SandboxServer, told: int) -> None:
+    (number,) = os.read(told, 1)
+    server.end()
+    os._exit(128 + number if number == signal.SIGINT else 0)
 
 
 def _skip_rest(into: IO[bytes]) -> None:

@@ -1,5 +1,6 @@
 """The box itself as an MCP server: it refuses to be one without a box, answers whatever comes, and leaves nothing."""
 
+import ctypes
 import io
 import json
 import os
@@ -175,6 +176,19 @@ async def test_when_it_ends_so_does_what_it_has_started(tmp_path: Path, how: str
         else:
             process.send_signal(getattr(signal, f"SIG{how}"))
         assert process.wait(20) == (130 if how == "INT" else 0)
+        await until(lambda: not is_there(pid))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+async def test_also_when_the_thread_that_waits_for_input_is_not_woken(tmp_path: Path, number: int, code: int):
+    with started(tmp_path) as process:
+        said_to(process, call(1, "run", line=SLEEPING, timeout=600))
+        pid = await pid_in(tmp_path)
+        # The system may give a signal to any of them.
+        other = max(int(thread.name) for thread in Path(f"/proc/{process.pid}/task").iterdir())
+        assert other != process.pid
+        assert ctypes.CDLL(None).tgkill(process.pid, other, number) == 0
+        assert process.wait(20) == code
         await until(lambda: not is_there(pid))
 
 

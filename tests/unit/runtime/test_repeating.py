@@ -205,7 +205,9 @@ async def test_the_time_of_a_request_begins_when_its_link_is_there():
     async with staged(lambda _: text("done")) as session:
         standing = session._standing
         assert rounds_of(standing, Prepared("tools/call", "work", {}, 3.0), trail) == Rounds(8.0, 3.0)
-        assert rounds_of(standing, Prepared("tools/call", "work", {}), trail) == Rounds(15.0, 10)
+        assert rounds_of(standing, Prepared("tools/call", "work", {}), trail) == Rounds(
+            5.0 + TIMEOUTS.call, TIMEOUTS.call
+        )
         going = Rounds(6.0, 4.0, 2)
         assert rounds_of(standing, Prepared("tools/call", "work", {}, 3.0, rounds=going), trail) is going
 

@@ -29,7 +29,7 @@ from bascule.runtime.tool_call import TOOL_CALL
 from support.fake_login import fake_login
 from support.links import ALICE, BOB
 from support.live import Living
-from support.runtime import a_tool, obeying, roster_of, running, stand_in
+from support.runtime import TIMEOUTS, a_tool, obeying, roster_of, running, stand_in
 from support.scenarios import listing, log_of, scripted
 from support.servers import pids
 from support.waiting import fail_after
@@ -170,7 +170,7 @@ async def test_a_request_carries_the_servers_own_name_and_the_configured_limit(l
         call = ToolCall("work_act_now", {"n": 1}, on_progress=progressed)
         request = stands.request(prepared_for(entry, call), permit)
 
-        assert (request.method, request.phase, request.timeout) == ("tools/call", "call", 10)
+        assert (request.method, request.phase, request.timeout) == ("tools/call", "call", TIMEOUTS.call)
         assert request.params is not None
         assert (request.params["name"], bytes(request.params["arguments"])) == ("act.now", b'{"n":1}')
         assert (request.permit, request.on_progress, request.headers) == (permit, progressed, {})
