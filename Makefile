@@ -19,8 +19,7 @@ WATCHED := $(filter-out $(COVERED) $(BEHAVIOUR) $(ALONE),$(patsubst %/,%,$(sort 
 SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration/test_texts_of_real_servers.py)
 
 # Tests that start programs, and kill engines, containers and processes at random, share a machine with others that do: on CI
-# what fails of these is tried once more, and told as RERUN at the end. At home nothing is: a test that fails now and then is a
-# defect.
+# what fails is tried once more, and told as RERUN at the end. At home nothing is: a test that fails now and then is a defect.
 AGAIN := $(if $(CI),--reruns 1 -rR)
 
 # The tests start thousands of programs; where nothing is written, each of them compiles all that it imports anew.
@@ -51,7 +50,7 @@ test: tidy ## everything: format, lint, types, layers, all tests, branch coverag
 	@# Types take a minute and a half of one processor: they have what the tests leave idle, and are told at the end.
 	@nice -n 19 $(BIN)/basedpyright >build/types 2>&1 & types=$$!; \
 	status=0; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest -n $(WORKERS) $(SPREAD) $(COVERED) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest $(AGAIN) -n $(WORKERS) $(SPREAD) $(COVERED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(SPREAD) $(BEHAVIOUR) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(WATCHED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-4 $(BIN)/python -m pytest $(ALONE) || status=$$?; \

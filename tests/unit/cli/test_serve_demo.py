@@ -9,6 +9,7 @@ import pytest
 from bascule.cli.parser import build_parser
 from bascule.cli.serve_demo import arranged
 from bascule.core.errors import UsageError
+from support.waiting import until
 
 
 def test_it_brings_its_own_config_guests_and_state():
@@ -36,13 +37,15 @@ def test_it_is_not_for_a_client_that_starts_it():
         build_parser().parse_args(["serve", "--demo", "--stdio"])
 
 
-def test_a_window_that_is_closed_stops_it():
+async def test_a_window_that_is_closed_stops_it():
     before = signal.getsignal(signal.SIGHUP)
     heard: list[int] = []
     ended = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
     try:
         with arranged(build_parser().parse_args(["serve", "--demo"])):
             signal.raise_signal(signal.SIGHUP)
+            # It may reach another thread first; who no longer heard it then would be ended by it.
+            await until(lambda: bool(heard))
     finally:
         signal.signal(signal.SIGTERM, ended)
     assert heard == [signal.SIGTERM]

@@ -185,8 +185,8 @@ async def test_also_when_the_thread_that_waits_for_input_is_not_woken(tmp_path: 
         said_to(process, call(1, "run", line=SLEEPING, timeout=600))
         pid = await pid_in(tmp_path)
         # The system may give a signal to any of them.
-        other = max(int(thread.name) for thread in Path(f"/proc/{process.pid}/task").iterdir())
-        assert other != process.pid
+        threads = [int(thread.name) for thread in Path(f"/proc/{process.pid}/task").iterdir()]
+        other = next(thread for thread in threads if thread != process.pid)
         assert ctypes.CDLL(None).tgkill(process.pid, other, number) == 0
         assert process.wait(20) == code
         await until(lambda: not is_there(pid))
