@@ -7,8 +7,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Lock, Thread
@@ -145,20 +146,30 @@ class SandboxServer:
 def serve(unboxed: str | None = None) -> None:
     """Over stdin and stdout, until they end."""
     server = SandboxServer(folder_of(os.environ, unboxed), os.environ, sys.stdout.buffer)
-    _end_when_told(server)
-    server.serve(sys.stdin.buffer)
+    with _ending_when_told(server):
+        server.serve(sys.stdin.buffer)
 
 
-def _end_when_told(server: SandboxServer) -> None:
+@contextmanager
+def _ending_when_told(server: SandboxServer) -> Generator[None]:
     """Told politely, it ends what it has started; a plain exit would leave that behind. A handler alone would not do:
     it runs between two steps of the main thread, and a signal that comes just before that begins to wait for input
     would be heard with the next line, or never."""
     told, tell = os.pipe()
     os.set_blocking(tell, False)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _heard)
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-    Thread(target=_wait_for_the_end, args=(server, told), daemon=True).start()
+    before = {number: signal.signal(number, _heard) for number in (signal.SIGTERM, signal.SIGINT)}
+    others = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    waiting = Thread(target=_wait_for_the_end, args=(server, told), daemon=True)
+    waiting.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(others)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        # Who waits for the end is told that there is none.
+        os.close(tell)
+        waiting.join()
 
 
 def _heard(_number: int, _frame: object) -> None:
@@ -166,9 +177,11 @@ def _heard(_number: int, _frame: object) -> None:
 
 
 def _wait_for_the_end(server: SandboxServer, told: int) -> None:
-    (number,) = os.read(told, 1)
-    server.end()
-    os._exit(128 + number if number == signal.SIGINT else 0)
+    number = os.read(told, 1)
+    os.close(told)
+    if number:
+        server.end()
+        os._exit(128 + signal.SIGINT if number[0] == signal.SIGINT else 0)
 
 
 def _skip_rest(into: IO[bytes]) -> None:

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -190,6 +191,19 @@ async def test_also_when_the_thread_that_waits_for_input_is_not_woken(tmp_path: 
         assert ctypes.CDLL(None).tgkill(process.pid, other, number) == 0
         assert process.wait(20) == code
         await until(lambda: not is_there(pid))
+
+
+def test_who_goes_on_after_it_hears_signals_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def heard() -> tuple[object, ...]:
+        woken = signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(woken)
+        return signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT), woken
+
+    before, threads = heard(), threading.active_count()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    sandbox_server.serve(str(tmp_path))
+    assert heard() == before
+    assert threading.active_count() == threads
 
 
 def test_without_a_box_it_is_no_server(tmp_path: Path):
