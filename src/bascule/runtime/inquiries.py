@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from bascule.catalog.listing import Listed
+from bascule.catalog.suggest import nearest_names
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments
 from bascule.core.events import RequestEnded
@@ -107,6 +108,13 @@ def _prepare_prompt(matter: Matter, inquiry: Inquiry) -> Prepared:
 
 
 def _check_blanks(prompt: PromptSpec, arguments: JsonObject) -> None:
+    known = [blank.name for blank in prompt.arguments]
+    # A server that lists none may take some all the same: a listing need not say.
+    unknown = next((name for name in arguments if name not in known), None) if known else None
+    if unknown is not None:
+        nearest = nearest_names(unknown, known, limit=1)
+        hint = f"; did you mean '{nearest[0][:80]}'?" if nearest else ""
+        raise InvalidArguments(f"{prompt.name}: there is no argument '{unknown[:80]}'{hint} — {_blanks(prompt)}")
     missing = [f"'{blank.name[:80]}'" for blank in prompt.arguments if blank.required and blank.name not in arguments]
     if missing:
         words = f"missing argument{'s' if len(missing) > 1 else ''} {', '.join(missing)}"

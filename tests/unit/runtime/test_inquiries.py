@@ -53,6 +53,20 @@ def test_an_argument_that_is_no_text_is_named():
         prompted(who="Ada", how=7)
 
 
+def test_an_argument_that_is_not_listed_is_named_with_the_nearest_and_all_there_are():
+    expected = r"there is no argument 'whom'; did you mean 'who'\? — greet\(who, how\?\)"
+    with pytest.raises(InvalidArguments, match=expected):
+        prompted(whom="Ada")
+    with pytest.raises(InvalidArguments, match=r"there is no argument 'zzzz' — greet"):
+        prompted(who="Ada", zzzz="?")
+
+
+def test_what_a_server_lists_no_arguments_for_may_be_given_some():
+    matter = Matter(Subject(KEY, "notes_greet"), PromptSpec("notes_greet", KEY, "d"))
+    given = prompting(find).prepare(matter, Inquiry("notes_greet", {"who": "Ada"})).params
+    assert given == {"name": "greet", "arguments": {"who": "Ada"}}
+
+
 def completed(**given: Any) -> dict[str, Any]:
     matter = Matter(Subject(KEY, "notes_greet"), ref={"type": "ref/prompt", "name": "greet"})
     arguments = {"argument": "who", "value": "A", "context": {}, **given}
