@@ -45,8 +45,11 @@ def interrupted_once(true: Callable[[], bool]) -> Generator[None]:
         # To that thread itself: what it waits in must be woken.
         signal.pthread_kill(main.ident, signal.SIGINT)
 
+    # What a shell starts in the background does not hear Ctrl-C, and its tests would not either.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupting = in_thread(interrupt)
     try:
         yield
     finally:
         interrupting.result(30)
+        signal.signal(signal.SIGINT, before)
