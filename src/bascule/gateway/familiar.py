@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bascule.gateway.head import Head, read_head
+from bascule.wire.outline import Outline
 
 LENGTH = b"content-length"
 TRANSFER_ENCODING = b"transfer-encoding"
@@ -38,12 +39,10 @@ new with each request."""
 LONGEST_VALUE = 256
 """Bytes of a value that varies. A body whose length has more than a few digits does not come with its head."""
 
-_PLAIN = re.compile(rb"[!-~]+")
+_PLAIN = rb"[!-~]{1,%d}" % LONGEST_VALUE
 """A value of which every reader makes the same: nothing in it could end a line, or is taken away at its ends."""
 
-_LINES = {
-    name: re.compile(rb"\r\n%s:[ \t]*([!-~]{1,%d})\r\n" % (name, LONGEST_VALUE), re.IGNORECASE) for name in VARYING
-}
+_LINES = {name: re.compile(rb"\r\n%s:[ \t]*(%s)\r\n" % (name, _PLAIN), re.IGNORECASE) for name in VARYING}
 _END = b"\r\n\r\n"
 
 
@@ -67,16 +66,14 @@ class Familiar:
         "_scope",
         "_told",
         "_values",
-        "first",
         "latest",
         "length",
-        "rest",
+        "outline",
     )
 
-    def __init__(self, pieces: list[bytes], names: list[bytes], scope: dict[str, Any]) -> None:
-        """`pieces` are what stands before, between and after the values of the headers of these `names`."""
-        self.first = pieces[0]
-        self.rest = [(piece, len(piece)) for piece in pieces[1:]]
+    def __init__(self, outline: Outline, names: list[bytes], scope: dict[str, Any]) -> None:
+        """`names` are those of the headers whose values vary, in their order."""
+        self.outline = outline
         self.length = names.index(LENGTH)
         """Which of the values says how long the body is."""
         # An app may write into what it is given.
@@ -86,17 +83,17 @@ class Familiar:
         self._places = [(found.index(name), name) for name in names]
         self._fields = [VARYING[name] for name in names]
         self._head = self._told = read_head(self._headers)
-        self._values: list[bytes] = []
+        self._values: tuple[bytes, ...] = ()
         """Those of the head that was told last."""
-        self.latest: tuple[bytes, int, list[bytes]] = (b"", -1, [])
+        self.latest: tuple[bytes, int, tuple[bytes, ...]] = (b"", -1, ())
         """The head that came last, how long that request was, and the values: many requests in a row are the same in
         all of this."""
 
-    def scope(self, values: list[bytes]) -> dict[str, Any]:
+    def scope(self, values: tuple[bytes, ...]) -> dict[str, Any]:
         """As it would be had the head been read."""
         return {**self._scope, "headers": Headers(self, values)}
 
-    def headers(self, values: list[bytes]) -> list[tuple[bytes, bytes]]:
+    def headers(self, values: tuple[bytes, ...]) -> list[tuple[bytes, bytes]]:
         headers = [*self._headers]
         for (place, name), value in zip(self._places, values, strict=True):
             headers[place] = name, value
@@ -106,7 +103,7 @@ class Familiar:
         """Nothing that the head says keeps such a request out."""
         self._head.welcome = self._told.welcome = True
 
-    def read(self, values: list[bytes]) -> Head:
+    def read(self, values: tuple[bytes, ...]) -> Head:
         """What the headers of a request say that has this head, with these values. Not to be changed."""
         if values is not self._values:
             self._values, self._told = values, replace(self._head)
@@ -121,7 +118,7 @@ class Headers:
 
     __slots__ = ("_familiar", "_values")
 
-    def __init__(self, familiar: Familiar, values: list[bytes]) -> None:
+    def __init__(self, familiar: Familiar, values: tuple[bytes, ...]) -> None:
         self._familiar = familiar
         self._values = values
 
@@ -158,10 +155,12 @@ class Acquaintance:
         for familiar in self._known:
             head, size, values = familiar.latest
             if size != len(data) or not data.startswith(head):
-                if not data.startswith(familiar.first):
+                found = familiar.outline.values(data)
+                if found is None:
                     continue
-                values, at = _values_in(data, familiar)
-                if not at:
+                values, at = found
+                length = values[familiar.length]
+                if not length.isdigit() or int(length) != len(data) - at:
                     continue
                 head = data[:at]
                 familiar.latest = head, len(data), values
@@ -193,29 +192,9 @@ class Acquaintance:
             self._shelf.left -= 1
         else:
             return
-        cuts = [0, *(cut for span, _ in found for cut in span), end]
-        pieces = [data[start:stop] for start, stop in zip(cuts[::2], cuts[1::2], strict=True)]
-        self._known.insert(0, Familiar(pieces, varying, scope))
+        outline = Outline(data[:end], (span for span, _ in found), _PLAIN)
+        self._known.insert(0, Familiar(outline, varying, scope))
 
     def forget(self) -> None:
         self._shelf.left += len(self._known)
         self._known.clear()
-
-
-def _values_in(data: bytes, familiar: Familiar) -> tuple[list[bytes], int]:
-    """The values that vary, and where the body begins: at nought, where this is no such request."""
-    values: list[bytes] = []
-    at = len(familiar.first)
-    for piece, size in familiar.rest:
-        stop = data.find(b"\r", at, at + LONGEST_VALUE + 1)
-        if stop < 0 or not data.startswith(piece, stop):
-            return values, 0
-        values.append(data[at:stop])
-        at = stop + size
-    length = values[familiar.length]
-    if not length.isdigit() or int(length) != len(data) - at:
-        return values, 0
-    for value in values:
-        if value is not length and not _PLAIN.fullmatch(value):
-            return values, 0
-    return values, at
