@@ -29,12 +29,13 @@ from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
 from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_familiar import WholeReply
 from bascule.transports.http_inbound import Inbound
 from bascule.transports.http_linger import Linger
 from bascule.transports.http_post import NOTIFY_TIMEOUT, post, tally
-from bascule.transports.http_reply import kind_of, plain, read_body, refusal_of, result_of, wrong_kind
+from bascule.transports.http_reply import body_at_hand, kind_of, plain, read_body, refusal_of, result_of, wrong_kind
 from bascule.transports.http_replystream import ReplyStream, answers
-from bascule.transports.http_response import Response
+from bascule.transports.http_response import Received, Response
 from bascule.transports.http_stream import Answer, ServerStream
 from bascule.transports.progress import ProgressRelay, with_token
 from bascule.transports.says_who import SaysWho
@@ -186,30 +187,44 @@ class HttpDispatcher:
         if self.lost.done():
             raise ConnectionLost(self.lost.result().message, sent=False)
 
-    async def _reply(self, response: Response, exchange: Exchange) -> JsonObject:
-        request = exchange.request
+    async def _reply(self, received: Received, exchange: Exchange) -> JsonObject:
         self.vitals.hear()
-        if response.status >= 300:
-            raise await self._refused(response, exchange)
-        if CONTENT_ENCODING in response.headers:
-            plain(response)
-        if request.method == "initialize":
-            self._endpoint.keep_session(response.headers.get(SESSION_HEADER))
-        kind = kind_of(response)
-        if kind == "json":
-            exchange.seen = "a reply began and did not end"
-            message = read_message(await read_body(response, self._max_message))
+        if isinstance(received, WholeReply):
+            self._note_session(received, exchange)
+            body = body_at_hand(received, self._max_message)
+        else:
+            body = await self._json_body(received, exchange)
+        if body is not None:
+            message = read_message(body)
             if not answers(message, exchange):
                 raise self._not_the_answer(message)
-        elif kind == "events":
-            message, response = await self._follow(response, exchange)
         else:
-            raise wrong_kind(response)
+            assert not isinstance(received, WholeReply)
+            message, received = await self._follow(received, exchange)
         if exchange.relay is not None:
             exchange.transport = None  # read to the end, so that others may have it by now
             await self._settle_progress(exchange.relay, exchange)
         result = message.result
-        return result if is_object(result) else result_of(message, response, request.phase)
+        return result if is_object(result) else result_of(message, received, exchange.request.phase)
+
+    async def _json_body(self, response: Response, exchange: Exchange) -> bytes | None:
+        """The body of a reply in JSON; None where it is among events. Raises what else the response says."""
+        if response.status >= 300:
+            raise await self._refused(response, exchange)
+        if CONTENT_ENCODING in response.headers:
+            plain(response)
+        self._note_session(response, exchange)
+        kind = kind_of(response)
+        if kind == "json":
+            exchange.seen = "a reply began and did not end"
+            return await read_body(response, self._max_message)
+        if kind == "events":
+            return None
+        raise wrong_kind(response)
+
+    def _note_session(self, received: Received, exchange: Exchange) -> None:
+        if exchange.request.method == "initialize":
+            self._endpoint.keep_session(received.headers.get(SESSION_HEADER))
 
     async def _follow(self, response: Response, exchange: Exchange) -> tuple[Message, Response]:
         stream = ReplyStream(self._endpoint, exchange, self._take, self._max_message)
@@ -234,10 +249,12 @@ class HttpDispatcher:
             self._last_words = "" if isinstance(error, LoginNeeded) else f"HTTP {response.status}: {error.evidence}"
         return error
 
-    async def _accepted(self, response: Response, exchange: Exchange) -> None:
-        if response.status >= 300:
-            raise await self._refused(response, exchange)
-        self._linger.keep(response)
+    async def _accepted(self, received: Received, exchange: Exchange) -> None:
+        if isinstance(received, WholeReply):
+            return
+        if received.status >= 300:
+            raise await self._refused(received, exchange)
+        self._linger.keep(received)
 
     def _not_the_answer(self, message: Message) -> ProtocolViolation:
         self.counters.strays += 1

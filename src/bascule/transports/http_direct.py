@@ -7,6 +7,7 @@ are kept, and aiohttp is asked for what it is best at, its connections and its p
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 from aiohttp import (
     ClientConnectionResetError,
@@ -25,7 +26,10 @@ from yarl import URL
 
 from bascule.core.errors import BasculeError
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_familiar import Replies, WholeReply
 from bascule.transports.http_response import DirectResponse
+from bascule.transports.http_sockets import Frugal
+from bascule.transports.http_spares import Spares
 
 MOST_HEADS = 1024
 """Heads that are kept: one for each tool, as a rule. With more, they are made anew."""
@@ -42,17 +46,26 @@ class Direct:
         self._session = session
         self._timeout = ClientTimeout(total=None, sock_connect=connect_timeout)
         self._heads: dict[object, bytes] = {}
+        self._spares = Spares()
+        self._replies = Replies()
         self._request = self._made({})
         """Tells aiohttp where to connect to; it is never sent itself."""
 
-    async def post(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> DirectResponse:
+    def close(self) -> None:
+        """Give up the connections that wait for a request."""
+        self._spares.close()
+
+    async def post(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> DirectResponse | WholeReply:
         """Send a message of at most `PIECE` bytes, under the terms of its exchange. Raises what aiohttp's client does,
         and `PermitLost` where there is no leave."""
         head = self._head(headers, len(data))
-        connection = await self._connection()
+        connection = self._spares.take() or await self._connection()
         try:
+            protocol = connection.protocol
+            assert isinstance(protocol, Frugal)
+            protocol.replies = self._replies
             _hand_over(head + data, connection, exchange)
-            return await self._response(connection, headers)
+            return await self._response(connection, protocol, headers)
         except BaseException:
             connection.close()
             raise
@@ -76,19 +89,27 @@ class Direct:
             )
             return connection
 
-    async def _response(self, connection: Connection, sent: Mapping[str, str]) -> DirectResponse:
-        protocol = connection.protocol
-        assert protocol is not None
+    async def _response(
+        self, connection: Connection, protocol: Frugal, sent: Mapping[str, str]
+    ) -> DirectResponse | WholeReply:
         while True:
             try:
-                message, content = await protocol.read()
+                received: Any = await protocol.read()
             except HttpProcessingError as error:
                 asked = self._request
                 info = RequestInfo(asked.url, asked.method, CIMultiDictProxy(CIMultiDict[str]()), asked.url)
                 raise ClientResponseError(info, (), status=error.code, message=error.message) from error
+            if isinstance(received, WholeReply):
+                self._spares.put(connection)
+                return received
+            message, content = received
+            if protocol.begun:
+                self._replies.learn(protocol.begun, message)
+                protocol.begun = b""
             # What comes before the response itself (100 Continue, early hints) says nothing that we asked for.
             if not 100 <= message.code < 200 or message.code == 101:
-                return DirectResponse(message.code, message.reason, message.headers, content, (connection, sent))
+                asked = connection, sent
+                return DirectResponse(message.code, message.reason, message.headers, content, asked, self._spares.put)
 
     def _head(self, headers: Mapping[str, str], length: int) -> bytes:
         key = tuple(headers.items())

@@ -27,7 +27,7 @@ from bascule.transports.http_address import (
 from bascule.transports.http_body import PIECE, Body
 from bascule.transports.http_direct import Direct
 from bascule.transports.http_exchange import Exchange
-from bascule.transports.http_response import Response
+from bascule.transports.http_response import Received, Response
 from bascule.transports.http_sockets import Sockets
 from bascule.transports.http_turned_away import demanded
 from bascule.transports.says_who import SaysWho
@@ -136,7 +136,7 @@ class Endpoint:
         self.session_id = None
         self._restamp()
 
-    def post(self, data: bytes, exchange: Exchange, extra: Mapping[str, str]) -> Awaitable[Response]:
+    def post(self, data: bytes, exchange: Exchange, extra: Mapping[str, str]) -> Awaitable[Received]:
         """Send a message. The answer may be a redirect, which `follow` is for."""
         login = self._login
         token = login.header() if login is not None else ""
@@ -144,16 +144,18 @@ class Endpoint:
             return self._prepared_post(data, exchange, extra)
         return self._posted(data, exchange, self._headers(extra, token))
 
-    async def _prepared_post(self, data: bytes, exchange: Exchange, extra: Mapping[str, str]) -> Response:
+    async def _prepared_post(self, data: bytes, exchange: Exchange, extra: Mapping[str, str]) -> Received:
         assert self._login is not None
         headers = self._headers(extra, await self._login.prepare(self.sockets.leave))
         return await self._posted(data, exchange, headers)
 
-    def _posted(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> Awaitable[Response]:
+    def _posted(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> Awaitable[Received]:
         session, direct = self._open_session(), self._direct
         if len(data) > PIECE:
             return session.post(self._url, data=Body(data, exchange), headers=headers, allow_redirects=False)
         if direct is None or direct.url is not self._url:
+            if direct is not None:
+                direct.close()
             direct = self._direct = Direct(session, self._url, self._connect_timeout)
         return direct.post(data, exchange, headers)
 
@@ -251,6 +253,8 @@ class Endpoint:
     async def close(self) -> None:
         if not self.sockets.may_write():
             self.sockets.abort()
+        if self._direct is not None:
+            self._direct.close()
         if self._session is not None:
             await self._session.close()
 

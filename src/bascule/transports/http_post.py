@@ -11,7 +11,8 @@ from bascule.transports.http_body import Body
 from bascule.transports.http_endpoint import UNSETTLED, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_failure import failure_of
-from bascule.transports.http_response import Response
+from bascule.transports.http_familiar import WholeReply
+from bascule.transports.http_response import Received
 
 NOTIFY_TIMEOUT = 10.0
 """Seconds for a server to accept a notification or an answer of ours. Nothing is computed for it, so this is long."""
@@ -21,24 +22,25 @@ T = TypeVar("T")
 
 
 async def post(
-    endpoint: Endpoint, exchange: ExchangeT, data: bytes, read: Callable[[Response, ExchangeT], Awaitable[T]]
+    endpoint: Endpoint, exchange: ExchangeT, data: bytes, read: Callable[[Received, ExchangeT], Awaitable[T]]
 ) -> T:
     """Send a message, and give what `read` makes of the response."""
     exchange.begin()
     try:
         headers = exchange.request.headers
-        response = await endpoint.post(data, exchange, headers)
-        if response.status in UNSETTLED:
-            response = await endpoint.follow(response, Body(data, exchange), headers)
+        received = await endpoint.post(data, exchange, headers)
+        if not isinstance(received, WholeReply) and received.status in UNSETTLED:
+            received = await endpoint.follow(received, Body(data, exchange), headers)
         exchange.taken_up = True
         try:
-            return await read(response, exchange)
+            return await read(received, exchange)
         except BaseException:
-            # Also the new era's way to say that we stopped waiting.
-            response.close()
+            if not isinstance(received, WholeReply):
+                # Also the new era's way to say that we stopped waiting.
+                received.close()
             raise
         finally:
-            tally(response, exchange)
+            tally(received, exchange)
     except asyncio.CancelledError:
         if exchange.take_back():
             raise exchange.failure(endpoint.address) from None
@@ -52,7 +54,8 @@ async def post(
         exchange.end()
 
 
-def tally(response: Response, exchange: Exchange) -> None:
+def tally(received: Received, exchange: Exchange) -> None:
     """Tell how much came, whatever it was, if anybody counts."""
     if exchange.request.tally is not None:
-        exchange.request.tally.add(response.content.total_bytes)
+        size = len(received.body) if isinstance(received, WholeReply) else received.content.total_bytes
+        exchange.request.tally.add(size)

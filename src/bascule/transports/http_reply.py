@@ -8,7 +8,8 @@ from aiohttp.hdrs import CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE
 
 from bascule.core.errors import PeerError, PeerRefused, ProtocolViolation
 from bascule.core.jsonvalue import JsonObject, is_object
-from bascule.transports.http_response import Response
+from bascule.transports.http_familiar import WholeReply
+from bascule.transports.http_response import Received, Response
 from bascule.transports.http_turned_away import turned_away
 from bascule.wire.jsonrpc import Message, read_message, refusal, sample, take_result
 
@@ -33,6 +34,13 @@ def kind_of(response: Response) -> Kind:
     if value == "application/json":
         return "json"
     return "events" if value == "text/event-stream" else "other"
+
+
+def body_at_hand(reply: WholeReply, max_message: int) -> bytes:
+    """Its body, or `ProtocolViolation` if that is too long."""
+    if len(reply.body) > max_message:
+        raise _too_large(str(len(reply.body)), max_message)
+    return reply.body
 
 
 async def read_body(response: Response, max_message: int) -> bytes:
@@ -64,14 +72,14 @@ def plain(response: Response) -> None:
         )
 
 
-def result_of(message: Message, response: Response, phase: str) -> JsonObject:
+def result_of(message: Message, received: Received, phase: str) -> JsonObject:
     """The result, or the error with the HTTP status it came with."""
     if is_object(message.result):
         return message.result
     try:
         return take_result(message, phase=phase)
     except PeerRefused as refused:
-        raise _with_http(refused, response) from None
+        raise _with_http(refused, received) from None
 
 
 def wrong_kind(response: Response) -> ProtocolViolation:
@@ -130,9 +138,9 @@ async def _error_body(response: Response, max_message: int) -> bytes:
             response.close()
 
 
-def _with_http(error: PeerRefused, response: Response) -> PeerRefused:
-    error.status = response.status
-    error.headers = _mattering(response.headers)
+def _with_http(error: PeerRefused, received: Received) -> PeerRefused:
+    error.status = received.status
+    error.headers = _mattering(received.headers)
     return error
 
 

@@ -1,18 +1,19 @@
 """Responses: of aiohttp's client, and of requests that were put on its connections without it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from aiohttp import ClientResponse, StreamReader
 from aiohttp.connector import Connection
 from multidict import CIMultiDictProxy
 
+from bascule.transports.http_familiar import WholeReply
 from bascule.transports.http_sockets import Frugal
 
 
 class DirectResponse:
     """One that came to a request of our own. It gives its connection back when its body was read to the end."""
 
-    __slots__ = ("_connection", "content", "headers", "reason", "sent", "status")
+    __slots__ = ("_connection", "_put", "content", "headers", "reason", "sent", "status")
 
     def __init__(
         self,
@@ -21,7 +22,9 @@ class DirectResponse:
         headers: CIMultiDictProxy[str],
         content: StreamReader,
         asked: tuple[Connection, Mapping[str, str]],
+        put: Callable[[Connection], None],
     ) -> None:
+        """`put` takes the connection in the end, and sees whether it can be used again."""
         self.status = status
         self.reason = reason
         self.headers = headers
@@ -29,6 +32,7 @@ class DirectResponse:
         self._connection: Connection | None
         self._connection, self.sent = asked
         """The connection, and the headers of the request beside those that all have."""
+        self._put = put
         content.on_eof(self.release)
 
     @property
@@ -46,10 +50,13 @@ class DirectResponse:
         connection, self._connection = self._connection, None
         if connection is not None:
             protocol = connection.protocol
-            connection.release()
+            self._put(connection)
             if isinstance(protocol, Frugal):
                 protocol.rest()
 
 
 Response = ClientResponse | DirectResponse
 """What is read of either is the same."""
+
+Received = Response | WholeReply
+"""What comes back to a POST."""

@@ -6,7 +6,7 @@ Above: endpoints, WebSockets, the requests of a login. Below: aiohttp's connecto
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import BaseConnector, ClientRequest, ClientTimeout, TCPConnector, UnixConnector
 from aiohttp.client_proto import ResponseHandler
@@ -15,6 +15,7 @@ from aiohttp.tracing import Trace
 from bascule.core.errors import ConnectionLost
 from bascule.core.request import Permit
 from bascule.transports.dispatcher import may_write, no_leave
+from bascule.transports.http_familiar import Replies
 
 
 class Sockets:
@@ -144,6 +145,23 @@ class Frugal(ResponseHandler):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self._terms: dict[str, Any] | None = None
+        self.replies: Replies | None = None
+        """How replies look, from when one is asked for until something comes."""
+        self.begun = b""
+        """What came first of a response that aiohttp has read, if more can be known from it."""
+
+    def data_received(self, data: bytes) -> None:
+        replies = self.replies
+        if replies is not None and data:
+            self.replies = None
+            reply = replies.recognise(data)
+            if reply is not None:
+                # Whoever waits for a message and its body takes this as well.
+                self.feed_data(cast("Any", reply))
+                return
+            if replies.curious:
+                self.begun = data
+        super().data_received(data)
 
     def set_response_params(self, **terms: Any) -> None:
         if terms != self._terms:

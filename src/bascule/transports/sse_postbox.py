@@ -11,10 +11,11 @@ from bascule.core.request import Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_familiar import WholeReply
 from bascule.transports.http_linger import MOMENT, Linger
 from bascule.transports.http_post import NOTIFY_TIMEOUT, post
 from bascule.transports.http_reply import refusal_of
-from bascule.transports.http_response import Response
+from bascule.transports.http_response import Received
 from bascule.transports.outbox import Outgoing
 from bascule.transports.pending import Pending
 from bascule.wire.jsonrpc import Message
@@ -152,8 +153,10 @@ class Postbox:
             message.sent = letter.handed_over
             self._letters.discard(letter)
 
-    async def _accepted(self, response: Response, letter: Letter) -> None:
+    async def _accepted(self, response: Received, letter: Letter) -> None:
         """Most answer 202, some 200; what they say beside it has no meaning."""
+        if isinstance(response, WholeReply):
+            return
         if response.status < 300:
             self._linger.keep(response)
             return

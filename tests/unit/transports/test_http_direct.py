@@ -15,6 +15,7 @@ from aiohttp import (
     ServerDisconnectedError,
     client_proto,
 )
+from aiohttp.connector import Connection
 from yarl import URL
 
 from bascule.core.errors import PermitLost
@@ -22,10 +23,11 @@ from bascule.transports import http_direct
 from bascule.transports.http_body import Body
 from bascule.transports.http_direct import Direct
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_familiar import WholeReply
 from bascule.transports.http_sockets import Sockets
 from support.http_links import LONG, Leave, ask
 from support.http_servers import Answer, Asked, RawServer, http_reply, raw_server
-from support.waiting import fail_after
+from support.waiting import fail_after, until
 
 GIVEN = {"Accept": "application/json", "X-Key": "k", "User-Agent": "bascule"}
 
@@ -46,7 +48,11 @@ async def session_of(sockets: Sockets | None = None) -> AsyncGenerator[aiohttp.C
 @asynccontextmanager
 async def direct_to(answer: Answer, sockets: Sockets | None = None) -> AsyncGenerator[tuple[Direct, RawServer]]:
     async with fail_after(LONG), raw_server(answer) as server, session_of(sockets) as session:
-        yield Direct(session, URL(server.url), LONG), server
+        direct = Direct(session, URL(server.url), LONG)
+        try:
+            yield direct, server
+        finally:
+            direct.close()
 
 
 async def fine(_: Asked, writer: asyncio.StreamWriter) -> None:
@@ -66,8 +72,13 @@ class Counting:
 
 
 async def whole(direct: Direct, headers: Mapping[str, str] | None = None) -> bytes:
-    response = await direct.post(b"{}", exchange(), headers or {})
-    return await response.content.read()
+    received = await direct.post(b"{}", exchange(), headers or {})
+    if isinstance(received, WholeReply):
+        return received.body
+    try:
+        return await received.content.read()
+    finally:
+        received.close()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +88,9 @@ async def test_a_request_is_the_one_that_aiohttps_client_would_send(extra: dict[
     async with fail_after(LONG), raw_server(fine) as server, session_of() as session:
         for url in (URL(server.url), URL(server.url).with_path("/a b").with_query(c="d é"), URL(server.url) / "x"):
             asked = URL(url).with_user("alice").with_password("p:w") if "Authorization" not in extra else url
-            await whole(Direct(session, asked, LONG), extra)
+            direct = Direct(session, asked, LONG)
+            await whole(direct, extra)
+            direct.close()
             async with session.post(asked, data=Body(b"{}", exchange()), headers=extra) as response:
                 await response.read()
             ours, theirs = server.asked[-2:]
@@ -92,6 +105,7 @@ async def test_a_connection_is_used_again_once_its_answer_was_read():
         assert len(answer.connections) == 1
         for end in ("close", "release"):
             halfway = await direct.post(b"[]", exchange(), {})
+            assert not isinstance(halfway, WholeReply)
             getattr(halfway, end)()
         await whole(direct)
         assert len(answer.connections) == 3
@@ -227,13 +241,14 @@ async def test_a_connection_that_ends_before_the_write_means_not_sent(monkeypatc
 
 async def test_a_connection_that_takes_no_more_is_given_up_for_another():
     async with direct_to(answer := Counting()) as (direct, _):
-        await whole(direct)
-        connection = await direct._connection()
-        assert connection.protocol is not None
-        connection.protocol.pause_writing()
-        connection.release()
-        await whole(direct)
-        assert len(answer.connections) == 2
+        for number, give in enumerate((Connection.release, direct._spares.put)):
+            connection = await direct._connection()
+            assert connection.protocol is not None
+            connection.protocol.pause_writing()
+            give(connection)
+            await whole(direct)
+            assert len(answer.connections) == number + 1
+            direct.close()
 
 
 async def test_one_that_cannot_connect_in_time_says_so(monkeypatch: pytest.MonkeyPatch):
@@ -263,3 +278,104 @@ async def test_no_more_heads_are_kept_than_fit(monkeypatch: pytest.MonkeyPatch):
             await whole(direct, {"mcp-name": name})
         assert len(direct._heads) == 2
         assert [asked.headers["mcp-name"] for asked in server.asked] == [*"abcab"]
+
+
+async def test_a_reply_like_the_last_is_not_read_by_the_parser():
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(asked.body, Date=f"Tue, 17 Nov 2026 19:55:{len(asked.body):02d} GMT", X_Kind="a"))
+
+    async with direct_to(answer) as (direct, _):
+        first = await direct.post(b"{}", exchange(), {})
+        assert not isinstance(first, WholeReply)
+        assert await first.content.read() == b"{}"
+        for body in (b"{}", b"[1, 2, 3]"):
+            reply = await direct.post(body, exchange(), {})
+            assert isinstance(reply, WholeReply)
+            assert (reply.body, reply.status, reply.headers["x-kind"]) == (body, 200, "a")
+        assert len(direct._spares) == 1
+
+
+async def test_a_reply_that_comes_in_pieces_is_read_to_its_end():
+    pieces = http_reply(b"{}")
+    cut = len(pieces)
+
+    async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
+        for piece in (pieces[:cut], pieces[cut:]):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async with direct_to(answer) as (direct, _):
+        for at in (len(pieces), 1, 20, len(pieces) - 2, len(pieces) - 1, len(pieces)):
+            cut = at
+            assert await whole(direct) == b"{}"
+
+
+async def test_a_reply_that_ends_in_its_midst_is_lost_however_well_its_head_is_known():
+    cut = len(http_reply(b"{}"))
+
+    async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(b"{}")[:cut])
+        if cut < len(http_reply(b"{}")):
+            writer.close()
+
+    async with direct_to(answer) as (direct, _):
+        await whole(direct)
+        await whole(direct)
+        cut -= 1
+        with pytest.raises(aiohttp.ClientError):
+            await whole(direct)
+        assert len(direct._spares) == 0
+        cut += 1
+        assert await whole(direct) == b"{}"
+
+
+async def test_what_a_server_says_unasked_is_nobodys_answer():
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(asked.body))
+        if asked.body == b"more":
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.write(http_reply(b"unasked"))
+
+    async with direct_to(answer) as (direct, _):
+        for body in (b"a", b"b", b"more"):
+            received = await direct.post(body, exchange(), {})
+            if not isinstance(received, WholeReply):
+                await received.content.read()
+        [connection] = [connection for connection, _ in direct._spares._waiting]
+        await until(lambda: connection.protocol is not None and connection.protocol.should_close)
+        reply = await direct.post(b"c", exchange(), {})
+        assert isinstance(reply, WholeReply)
+        assert reply.body == b"c"
+
+
+async def test_whoever_stops_waiting_gives_up_the_connection():
+    answered, held = asyncio.Event(), asyncio.Event()
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.body == b"slow":
+            held.set()
+            await answered.wait()
+        writer.write(http_reply(asked.body))
+
+    async with direct_to(answer) as (direct, _):
+        for _ in range(2):
+            assert await whole(direct) == b"{}"
+        waiting = asyncio.create_task(direct.post(b"slow", exchange(), {}))
+        await held.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        answered.set()
+        assert len(direct._spares) == 0
+        assert await whole(direct) == b"{}"
+
+
+async def test_closing_it_closes_the_connections_that_wait():
+    async with direct_to(fine) as (direct, _):
+        await whole(direct)
+        [connection] = [connection for connection, _ in direct._spares._waiting]
+        direct.close()
+        assert connection.closed
+        assert len(direct._spares) == 0

@@ -10,18 +10,19 @@ from bascule.core.tally import Tally
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_familiar import WholeReply
 from bascule.transports.http_post import post
-from bascule.transports.http_response import Response
+from bascule.transports.http_response import Received
 from support.http_links import LONG, Leave
 from support.http_servers import Answer, Asked, RawServer, http_reply, raw_server
 from support.waiting import fail_after
 
 
-async def status(response: Response, _: Exchange) -> int:
+async def status(response: Received, _: Exchange) -> int:
     return response.status
 
 
-async def refuse(response: Response, _: Exchange) -> int:
+async def refuse(response: Received, _: Exchange) -> int:
     raise ProtocolViolation(f"unreadable {response.status}")
 
 
@@ -104,11 +105,11 @@ async def test_all_that_comes_back_is_counted_whatever_becomes_of_it():
     async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(http_reply(b"x" * 1000))
 
-    async def read(response: Response, _: Exchange) -> bytes:
-        return await response.content.read()
+    async def read(received: Received, _: Exchange) -> bytes:
+        return received.body if isinstance(received, WholeReply) else await received.content.read()
 
-    async def unreadable(response: Response, _: Exchange) -> None:
-        await response.content.read()
+    async def unreadable(received: Received, exchange: Exchange) -> None:
+        await read(received, exchange)
         raise ProtocolViolation("not JSON")
 
     tally = Tally(lambda: 0.0)

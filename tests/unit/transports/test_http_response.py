@@ -27,7 +27,8 @@ def response_on(connection: Connection) -> tuple[DirectResponse, list[Any]]:
     ends: list[Any] = []
     content = SimpleNamespace(on_eof=ends.append)
     headers = CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json"}))
-    made = DirectResponse(200, "OK", headers, cast("Any", content), (cast("Any", connection), {"A": "b"}))
+    asked = cast("Any", connection), {"A": "b"}
+    made = DirectResponse(200, "OK", headers, cast("Any", content), asked, lambda given: given.release())
     return made, ends
 
 
