@@ -137,16 +137,13 @@ def _is_plain(head: bytes, message: RawResponseMessage) -> bool:
     status, *lines = head.removesuffix(_END).split(b"\r\n")
     parts = [line.partition(b":") for line in lines]
     kind = message.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower()
-    lengths = message.headers.getall(hdrs.CONTENT_LENGTH, [])
-    codings = message.headers.getall(hdrs.TRANSFER_ENCODING, [])
     return (
         status.startswith(b"HTTP/1.1 200 ")
         and message.code == 200
         and message.raw_headers == tuple((name, value.strip(b" \t")) for name, _, value in parts)
         and kind == "application/json"
         and hdrs.CONTENT_ENCODING not in message.headers
-        and len(lengths) + len(codings) == 1
-        and codings in ([], ["chunked"])
+        and message.headers.getall(hdrs.TRANSFER_ENCODING, []) in ([], ["chunked"])
         and not message.should_close
         and not message.upgrade
     )

@@ -177,7 +177,7 @@ async def test_nothing_is_kept_of_an_answer_that_was_read(monkeypatch: pytest.Mo
     async with direct_to(fine) as (direct, _):
         assert await whole(direct) == b"{}"
         [connection] = connections
-        assert connection._payload is None
+        assert (connection._payload, connection.begun) == (None, b"")
 
 
 async def test_what_comes_before_the_response_is_passed_over():
@@ -309,6 +309,27 @@ async def test_a_reply_that_comes_in_pieces_is_read_to_its_end():
         for at in (len(pieces), 1, 20, len(pieces) - 2, len(pieces) - 1, len(pieces)):
             cut = at
             assert await whole(direct) == b"{}"
+
+
+async def test_a_body_that_looks_like_a_reply_is_a_body():
+    inner = http_reply(b"{}")
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.body == b"[]":
+            head, _, _ = http_reply(inner).partition(b"\r\n\r\n")
+            writer.write(head + b"\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.write(inner)
+        else:
+            writer.write(inner)
+
+    async with direct_to(answer) as (direct, _):
+        for _ in range(2):
+            assert await whole(direct) == b"{}"
+        received = await direct.post(b"[]", exchange(), {})
+        assert not isinstance(received, WholeReply)
+        assert await received.content.read() == inner
 
 
 async def test_a_reply_that_ends_in_its_midst_is_lost_however_well_its_head_is_known():

@@ -237,3 +237,16 @@ async def test_the_last_words_outside_of_the_protocol_are_kept():
             await link.send(ask())
 
         assert link.evidence() == "HTTP 502: the database is down"
+
+
+async def test_a_reply_like_the_last_is_no_longer_either():
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        size = asked.message["params"]["size"]
+        writer.write(http_reply(result_body(asked.message["id"], {"text": "x" * size})))
+
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, max_message=CAP) as link:
+        for size in (10, 20, CAP - 100):
+            assert await link.send(ask("any", {"size": size})) == {"text": "x" * size}
+        with pytest.raises(ProtocolViolation, match=f"longer than {CAP} bytes"):
+            await link.send(ask("any", {"size": CAP}))
+        assert await link.send(ask("any", {"size": 10})) == {"text": "x" * 10}
