@@ -3,9 +3,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
-WORKERS := 3
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+WORKERS := $(shell expr $(CORES) + 1)
 # Tests that start programs wait more than they work, so more of them fit side by side. Of too many each waits for the others.
-WAITERS := 4
+WAITERS := $(shell expr $(CORES) '*' 2)
 # Each worker has a stretch of the tests, and takes from another's when it is done: what a file sets up is set up once, and
 # those that wait run beside those that work.
 SPREAD := --dist worksteal

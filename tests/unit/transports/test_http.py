@@ -149,16 +149,6 @@ async def hang_in_stream(asked: Asked, writer: asyncio.StreamWriter) -> None:
     writer.write(stream_head() + b": working\n\n")
 
 
-async def test_a_session_is_kept_also_from_a_reply_whose_head_is_known():
-    async with fail_after(LONG * 2), raw_server(speaks_old(hang)) as server, old_link(server.url) as link:
-        for _ in range(2):
-            await link.send(ask("tools/list"))
-        link._endpoint.forget_session()
-        await link.send(ask("initialize", {}))
-        await link.send(ask("tools/list"))
-        assert server.asked[-1].headers["mcp-session-id"] == "s-1"
-
-
 def test_it_is_a_dispatcher():
     def takes(dispatcher: Dispatcher) -> None: ...
 

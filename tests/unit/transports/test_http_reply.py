@@ -250,3 +250,15 @@ async def test_a_reply_like_the_last_is_no_longer_either():
         with pytest.raises(ProtocolViolation, match=f"longer than {CAP} bytes"):
             await link.send(ask("any", {"size": CAP}))
         assert await link.send(ask("any", {"size": 10})) == {"text": "x" * 10}
+
+
+async def test_a_session_is_kept_also_from_a_reply_whose_head_is_known():
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        request_id = asked.message["id"] if asked.method == "POST" else None
+        writer.write(http_reply(result_body(request_id, {}), Mcp_Session_Id="s-1"))
+
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url) as link:
+        for method in ("any", "any", "initialize", "any"):
+            await link.send(ask(method, {}))
+
+        assert [asked.headers.get("mcp-session-id") for asked in server.asked[:4]] == [None, None, None, "s-1"]
