@@ -21,6 +21,7 @@ class Spares:
     def __init__(self) -> None:
         self._waiting: deque[tuple[Connection, float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -49,11 +50,16 @@ class Spares:
         if protocol is None or protocol.should_close:
             connection.release()
             return
+        if self._closed:
+            connection.close()
+            return
         self._waiting.append((connection, monotonic()))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(KEPT, self._tend)
 
     def close(self) -> None:
+        """Those that are given back later are closed as well."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -239,16 +239,15 @@ async def test_a_connection_that_ends_before_the_write_means_not_sent(monkeypatc
         assert server.asked == []
 
 
-async def test_a_connection_that_takes_no_more_is_given_up_for_another():
+@pytest.mark.parametrize("ours", [True, False])
+async def test_a_connection_that_takes_no_more_is_given_up_for_another(ours: bool):
     async with direct_to(answer := Counting()) as (direct, _):
-        for number, give in enumerate((Connection.release, direct._spares.put)):
-            connection = await direct._connection()
-            assert connection.protocol is not None
-            connection.protocol.pause_writing()
-            give(connection)
-            await whole(direct)
-            assert len(answer.connections) == number + 1
-            direct.close()
+        connection = await direct._connection()
+        assert connection.protocol is not None
+        connection.protocol.pause_writing()
+        (direct._spares.put if ours else Connection.release)(connection)
+        await whole(direct)
+        assert (len(answer.connections), connection.closed) == (1, True)
 
 
 async def test_one_that_cannot_connect_in_time_says_so(monkeypatch: pytest.MonkeyPatch):

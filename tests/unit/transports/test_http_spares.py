@@ -98,3 +98,11 @@ async def test_nobody_has_to_ask_for_one_that_it_is_closed(monkeypatch: pytest.M
     spares.put(late)
     await until(lambda: not len(spares))
     assert late.became == "closed"
+
+
+async def test_what_is_given_back_after_the_end_is_closed_too():
+    spares, (kept, late) = Spares(), made(2)
+    spares.put(kept)
+    spares.close()
+    spares.put(late)
+    assert (kept.became, late.became, len(spares)) == ("closed", "closed", 0)
