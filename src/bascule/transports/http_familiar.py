@@ -49,12 +49,18 @@ class _Familiar:
 
     __slots__ = ("_length", "_outline", "headers", "latest")
 
-    def __init__(self, outline: Outline, length: int | None, headers: CIMultiDictProxy[str]) -> None:
+    def __init__(
+        self,
+        outline: Outline,
+        length: int | None,
+        headers: CIMultiDictProxy[str],
+        latest: tuple[bytes, int | None],
+    ) -> None:
         """`length` says which of the values is that of the body, which comes as one chunk if none is."""
         self._outline = outline
         self._length = length
         self.headers = headers
-        self.latest: tuple[bytes, int | None] = (b"", -1)
+        self.latest = latest
         """The head that came last, and how long it says that its body is."""
 
     def head_of(self, data: bytes) -> tuple[bytes, int | None] | None:
@@ -91,7 +97,7 @@ class Replies:
         for the date and the length."""
         for familiar in self._known:
             head, length = familiar.latest
-            if not head or not data.startswith(head):
+            if not data.startswith(head):
                 found = familiar.head_of(data)
                 if found is None:
                     continue
@@ -109,7 +115,8 @@ class Replies:
     def learn(self, data: bytes, message: RawResponseMessage) -> None:
         """A response came that began with this, and aiohttp made this message of it."""
         end = data.find(_END, 0, LONGEST) + len(_END)
-        if end < len(_END) or not self.curious or not _is_plain(data[:end], message):
+        # Where the body comes after the head, as it does when there is little to do, there is nothing to learn.
+        if end < len(_END) or end == len(data) or not self.curious or not _is_plain(data[:end], message):
             return
         names = [name.lower() for name, _ in message.raw_headers]
         found = sorted(
@@ -127,26 +134,29 @@ class Replies:
             del headers[name.decode()]
         outline = Outline(data[:end], (span for span, _ in found), _VALUE)
         place = varying.index(_LENGTH) if _LENGTH in varying else None
-        self._known.insert(0, _Familiar(outline, place, CIMultiDictProxy(headers)))
+        self._known.insert(0, _Familiar(outline, place, CIMultiDictProxy(headers), (data[:end], length)))
         del self._known[MOST:]
 
 
 def _is_plain(head: bytes, message: RawResponseMessage) -> bool:
     """Whether this is the head of that message, in the plainest way of writing it, of a reply that is read with it, and
     after which its connection is used again."""
-    status, *lines = head.removesuffix(_END).split(b"\r\n")
-    parts = [line.partition(b":") for line in lines]
-    kind = message.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower()
+    # What is cheap comes first: the replies of some servers are all events, and each is looked at.
     return (
-        status.startswith(b"HTTP/1.1 200 ")
-        and message.code == 200
-        and message.raw_headers == tuple((name, value.strip(b" \t")) for name, _, value in parts)
-        and kind == "application/json"
+        message.code == 200
+        and message.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower() == "application/json"
         and hdrs.CONTENT_ENCODING not in message.headers
         and message.headers.getall(hdrs.TRANSFER_ENCODING, []) in ([], ["chunked"])
         and not message.should_close
         and not message.upgrade
+        and head.startswith(b"HTTP/1.1 200 ")
+        and message.raw_headers == _headers_in(head)
     )
+
+
+def _headers_in(head: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    parts = (line.partition(b":") for line in head.removesuffix(_END).split(b"\r\n")[1:])
+    return tuple((name, value.strip(b" \t")) for name, _, value in parts)
 
 
 def _body(data: bytes, at: int, length: int | None) -> bytes | None:

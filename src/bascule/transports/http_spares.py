@@ -16,7 +16,7 @@ in the moment in which they do."""
 
 
 class Spares:
-    """The one that has waited longest goes first. The other way round costs more with many servers, by measurement."""
+    """The one that has waited longest goes first, as aiohttp has it."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Connection, float]] = deque()
@@ -47,10 +47,7 @@ class Spares:
     def put(self, connection: Connection) -> None:
         """Nothing more is expected on it. One that cannot be used again is closed."""
         protocol = connection.protocol
-        if protocol is None or protocol.should_close:
-            connection.release()
-            return
-        if self._closed:
+        if self._closed or protocol is None or protocol.should_close:
             connection.close()
             return
         self._waiting.append((connection, monotonic()))

@@ -30,9 +30,6 @@ class Connection:
     def close(self) -> None:
         self.became = "closed"
 
-    def release(self) -> None:
-        self.became = "released"
-
 
 def made(count: int) -> list[Any]:
     return [cast("Any", Connection()) for _ in range(count)]
@@ -66,7 +63,7 @@ async def test_one_that_cannot_be_used_again_is_not_kept():
     ended.protocol = None
     for connection in (ending, ended):
         spares.put(connection)
-        assert connection.became == "released"
+        assert connection.became == "closed"
     assert len(spares) == 0
 
 
