@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,13 +83,14 @@ async def test_closing_in_the_middle_of_its_making_leaves_nothing(
     for _ in range(steps):
         await asyncio.sleep(0.002)
 
-    made = opening.done()
     await box.close()
 
     assert box.box.name not in daemon.run("ps", "--all")
-    # A quick machine has made it by then, after the most steps.
-    with nullcontext() if made else pytest.raises(SandboxError, match="was closed"):
-        await opening
+    [failure] = await asyncio.gather(opening, return_exceptions=True)
+    # A quick machine has made it by then, after the most steps, or in the moment in which it is closed.
+    if failure is not None or steps < 10:
+        assert isinstance(failure, SandboxError)
+        assert "was closed" in str(failure)
 
 
 async def test_whoever_gives_up_opening_it_leaves_nothing_that_closing_does_not_find(
