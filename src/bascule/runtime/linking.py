@@ -21,6 +21,7 @@ from bascule.links.terms import Terms
 from bascule.records.remarks import wanted_level
 from bascule.sandbox.boxing import UNBOXED, Boxing
 from bascule.transports.factory import by_older_way, dial, overheard
+from bascule.transports.hosts import Hosts
 from bascule.transports.introducing import Introducing
 
 
@@ -57,6 +58,7 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
     on_change: OnChange | None = None,
     said: Said = unheard,
     hears: Hears | None = None,
+    hosts: Hosts | None = None,
 ) -> ServerPlan | BasculeError:
     """How to link to a server, or why that cannot be."""
     if server.unavailable_reason is not None:
@@ -85,7 +87,7 @@ def plan_of(  # noqa: PLR0913 -- each is of another room
         log_level=wanted_level(server.name),
     )
     told = {"introducing": introducing, "mask": mask, "max_message": max_message, "environ": os.environ}
-    dialling = partial(dial, **told, boxing=boxing, lane=lane)
+    dialling = partial(dial, **told, boxing=boxing, lane=lane, hosts=hosts)
     older = by_older_way(server)
     return ServerPlan(
         terms,

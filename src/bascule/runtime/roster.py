@@ -34,6 +34,7 @@ from bascule.runtime.tightening import Tightening
 from bascule.runtime.twinning import Twinning, is_twin
 from bascule.runtime.whose import ORIGINAL, STARTING, drop_principal, drop_server
 from bascule.sandbox.boxing import UNBOXED, Boxing
+from bascule.transports.hosts import Hosts
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import no_login, target_of
 from bascule.transports.introducing import Introducing
@@ -73,6 +74,7 @@ class Roster:
             max_message=config.message_max,
             reception=reception,
             boxing=boxing,
+            hosts=Hosts(),
             on_change=self.refreshing.on_change,
             said=recorder.said,
             hears=self.news,

@@ -24,6 +24,7 @@ from bascule.sandbox.boxing import UNBOXED, Boxing, Ordering
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through
 from bascule.transports.dispatcher import Dispatcher
+from bascule.transports.hosts import Circle, Hosts
 from bascule.transports.introducing import Introducing, Who
 
 
@@ -37,11 +38,13 @@ def dial(  # noqa: PLR0913 -- each is of another room
     environ: Mapping[str, str],
     boxing: Boxing = UNBOXED,
     lane: Lane = Lane.OPEN,
+    hosts: Hosts | None = None,
 ) -> Dispatcher:
     """A dispatcher that is not open yet, on somebody's behalf. What a server is told of them is hidden by `mask`."""
     who = introducing.of(server, principal, mask)
     box = boxing.ordering(server, lane, principal)
-    return dispatcher_for(server, max_message=max_message, environ=environ, who=who, box=box)
+    circle = Circle(hosts, (lane, principal)) if hosts is not None else None
+    return dispatcher_for(server, max_message=max_message, environ=environ, who=who, box=box, circle=circle)
 
 
 def overheard(
@@ -63,6 +66,7 @@ def dispatcher_for(
     environ: Mapping[str, str],
     who: Who | None = None,
     box: Ordering | None = None,
+    circle: Circle | None = None,
 ) -> Dispatcher:
     """A dispatcher that is not open yet. If it is to a process, that runs in a box, where there is an ordering."""
     who = who or Who()
@@ -72,7 +76,7 @@ def dispatcher_for(
         case ContainerTransport() as inside:
             return _inside(inside, max_message, environ, who)
         case StreamableHttpTransport() | UnixSocketTransport() as http:
-            return _http(http, max_message, server.timeouts.connect, who)
+            return _http(http, max_message, server.timeouts.connect, who, circle)
         case WebSocketTransport() as ws:
             from bascule.transports.ws import WebSocketDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
@@ -91,16 +95,22 @@ def dispatcher_for(
             raise server.unavailable_reason or ConfigError(f"{server.name} has no transport")
 
 
-def _http(http: StreamableHttpTransport | UnixSocketTransport, max_message: int, limit: float, who: Who) -> Dispatcher:
+def _http(
+    http: StreamableHttpTransport | UnixSocketTransport,
+    max_message: int,
+    limit: float,
+    who: Who,
+    circle: Circle | None,
+) -> Dispatcher:
     from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- see above
 
+    made = partial(HttpDispatcher, max_message=max_message, connect_timeout=limit, circle=circle)
     headers = reveal_all(http.headers)
     if isinstance(http, UnixSocketTransport):
-        url, socket = f"http://localhost{http.path}", http.socket
+        url = f"http://localhost{http.path}"
         # Nobody logs in at a socket file; a server of ours may ask who it is all the same.
-        login = who.token_at(url) or who.printed
-        return HttpDispatcher(url, headers, max_message=max_message, connect_timeout=limit, socket=socket, login=login)
-    return HttpDispatcher(http.url, headers, max_message=max_message, connect_timeout=limit, login=who.at(http.url))
+        return made(url, headers, socket=http.socket, login=who.token_at(url) or who.printed)
+    return made(http.url, headers, login=who.at(http.url))
 
 
 def _here(here: InProcessTransport | NativeTransport, max_message: int, who: Who) -> Dispatcher:

@@ -7,6 +7,7 @@ are kept, and aiohttp is asked for what it is best at, its connections and its p
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from aiohttp import (
@@ -27,70 +28,52 @@ from yarl import URL
 from bascule.core.errors import BasculeError
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_familiar import Replies, WholeReply
+from bascule.transports.http_host import Frugal, Host
 from bascule.transports.http_response import DirectResponse
-from bascule.transports.http_sockets import Frugal
-from bascule.transports.http_spares import Spares
+from bascule.transports.http_sockets import Sockets
 
 MOST_HEADS = 1024
 """Heads that are kept: one for each tool, as a rule. With more, they are made anew."""
 
-BUFFER = 64 * 1024
-"""Bytes of a body that are taken in before the server is held up: as aiohttp's own client has it."""
-
 
 class Direct:
-    """Requests to one URL, on connections of one session."""
+    """Requests to one URL, on connections to its host."""
 
-    def __init__(self, session: ClientSession, url: URL, connect_timeout: float) -> None:
+    def __init__(self, session: ClientSession, url: URL, connect_timeout: float, host: Host, sockets: Sockets) -> None:
+        """A session has the headers of all its requests. The sockets are those of the link."""
         self.url = url
         self._session = session
         self._timeout = ClientTimeout(total=None, sock_connect=connect_timeout)
         self._heads: dict[object, bytes] = {}
-        self._spares = Spares()
+        self.host = host
+        self._sockets = sockets
         self._replies = Replies()
         self._request = self._made({})
         """Tells aiohttp where to connect to; it is never sent itself."""
-
-    def close(self) -> None:
-        """Give up the connections that wait for a request."""
-        self._spares.close()
 
     async def post(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> DirectResponse | WholeReply:
         """Send a message of at most `PIECE` bytes, under the terms of its exchange. Raises what aiohttp's client does,
         and `PermitLost` where there is no leave."""
         head = self._head(headers, len(data))
-        connection = self._spares.take() or await self._connection()
+        connection = self.host.take(self._sockets) or await self._connection()
         try:
             protocol = connection.protocol
             assert isinstance(protocol, Frugal)
             protocol.replies = self._replies
             _hand_over(head + data, connection, exchange)
-            return await self._response(connection, protocol, headers)
+            return await self._response(connection, protocol, exchange, headers)
         except BaseException:
             connection.close()
             raise
 
     async def _connection(self) -> Connection:
-        connector = self._session.connector
-        assert connector is not None
-        while True:
-            try:
-                connection = await connector.connect(self._request, [], self._timeout)
-            except TimeoutError as error:
-                raise ConnectionTimeoutError(f"Connection timeout to host {self.url}") from error
-            protocol = connection.protocol
-            assert protocol is not None
-            if protocol.writing_paused:
-                # The server has answered the one before without reading all of it, and would do so with this one.
-                connection.close()
-                continue
-            protocol.set_response_params(
-                read_until_eof=True, auto_decompress=False, read_bufsize=BUFFER, read_timeout=None
-            )
-            return connection
+        try:
+            return await self.host.connect(self._request, self._timeout, self._sockets)
+        except TimeoutError as error:
+            raise ConnectionTimeoutError(f"Connection timeout to host {self.url}") from error
 
     async def _response(
-        self, connection: Connection, protocol: Frugal, sent: Mapping[str, str]
+        self, connection: Connection, protocol: Frugal, exchange: Exchange, sent: Mapping[str, str]
     ) -> DirectResponse | WholeReply:
         while True:
             try:
@@ -100,7 +83,7 @@ class Direct:
                 info = RequestInfo(asked.url, asked.method, CIMultiDictProxy(CIMultiDict[str]()), asked.url)
                 raise ClientResponseError(info, (), status=error.code, message=error.message) from error
             if isinstance(received, WholeReply):
-                self._spares.put(connection)
+                self._give_back(exchange, connection)
                 return received
             message, content = received
             if protocol.begun:
@@ -108,8 +91,13 @@ class Direct:
                 protocol.begun = b""
             # What comes before the response itself (100 Continue, early hints) says nothing that we asked for.
             if not 100 <= message.code < 200 or message.code == 101:
-                asked = connection, sent
-                return DirectResponse(message.code, message.reason, message.headers, content, asked, self._spares.put)
+                asked, put = (connection, sent), partial(self._give_back, exchange)
+                return DirectResponse(message.code, message.reason, message.headers, content, asked, put)
+
+    def _give_back(self, exchange: Exchange, connection: Connection) -> None:
+        # It may be another link's in a moment: what is done to this request must not be done to it.
+        exchange.transport = None
+        self.host.give_back(connection)
 
     def _head(self, headers: Mapping[str, str], length: int) -> bytes:
         key = tuple(headers.items())

@@ -1,8 +1,10 @@
 """The HTTP side of one link: its aiohttp session, the headers of its era, and redirects kept to one server."""
 
+import asyncio
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Hashable, Mapping
 from contextlib import suppress
+from functools import partial
 from math import inf
 
 import aiohttp
@@ -13,6 +15,7 @@ from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, ProtocolV
 from bascule.core.request import Permit
 from bascule.identity.challenge import read_challenge
 from bascule.transports.dispatcher import is_new_era
+from bascule.transports.hosts import Circle, Hosts
 from bascule.transports.http_address import (
     MAX_REDIRECTS,
     REDIRECTS,
@@ -27,6 +30,7 @@ from bascule.transports.http_address import (
 from bascule.transports.http_body import PIECE, Body
 from bascule.transports.http_direct import Direct
 from bascule.transports.http_exchange import Exchange
+from bascule.transports.http_host import Host
 from bascule.transports.http_response import Received, Response
 from bascule.transports.http_sockets import Sockets
 from bascule.transports.http_turned_away import demanded
@@ -52,13 +56,19 @@ _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
 class Endpoint:
-    """One URL that MCP messages are posted to. It shares nothing with other links: no cookies, no proxy, no pool.
+    """One URL that MCP messages are posted to. It shares no cookies and no proxy with other links, and connections only
+    with those of its circle that have the same headers, and only as long as no login says who we are.
 
     With a socket file, all of it goes through that file, redirects on the same host as well. A login says who we are.
     """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], socket: str | None = None, login: SaysWho | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        socket: str | None = None,
+        login: SaysWho | None = None,
+        circle: Circle | None = None,
     ) -> None:
         self.session_id: str | None = None
         self.version: str | None = None
@@ -68,6 +78,12 @@ class Endpoint:
         self._url = URL()
         self._session: aiohttp.ClientSession | None = None
         self._direct: Direct | None = None
+        self._circle = circle or Circle(Hosts(), None)
+        self._place: Hashable = None
+        self._common: Host | None = None
+        """To which we are one of those in the circle."""
+        self._own: Host | None = None
+        """The same, for what is said with a login."""
         self._connect_timeout = inf
         self._stamp = CIMultiDict[str]()
         self._authorization: str | None = None
@@ -107,6 +123,15 @@ class Endpoint:
         if self._socket is not None:
             headers.setdefault("Host", SOCKET_HOST)
         self._authorization = headers.get("Authorization")
+        said = tuple(sorted((name.lower(), value) for name, value in headers.items()))
+        self._place = (
+            asyncio.get_running_loop(),
+            self._circle.of,
+            self._url.scheme,
+            self._url.raw_authority,
+            self._socket,
+            said,
+        )
         self._session = aiohttp.ClientSession(
             connector=self.sockets.connector(self._socket, limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -142,22 +167,30 @@ class Endpoint:
         token = login.header() if login is not None else ""
         if token is None:
             return self._prepared_post(data, exchange, extra)
-        return self._posted(data, exchange, self._headers(extra, token))
+        return self._posted(data, exchange, self._headers(extra, token), token)
 
     async def _prepared_post(self, data: bytes, exchange: Exchange, extra: Mapping[str, str]) -> Received:
         assert self._login is not None
-        headers = self._headers(extra, await self._login.prepare(self.sockets.leave))
-        return await self._posted(data, exchange, headers)
+        token = await self._login.prepare(self.sockets.leave)
+        return await self._posted(data, exchange, self._headers(extra, token), token)
 
-    def _posted(self, data: bytes, exchange: Exchange, headers: Mapping[str, str]) -> Awaitable[Received]:
+    def _posted(self, data: bytes, exchange: Exchange, headers: Mapping[str, str], token: str) -> Awaitable[Received]:
         session, direct = self._open_session(), self._direct
         if len(data) > PIECE:
             return session.post(self._url, data=Body(data, exchange), headers=headers, allow_redirects=False)
-        if direct is None or direct.url is not self._url:
-            if direct is not None:
-                direct.close()
-            direct = self._direct = Direct(session, self._url, self._connect_timeout)
+        named = bool(token) or (self._login is not None and bool(self._login.others))
+        host = self._own if named else self._common
+        if host is None or direct is None or direct.host is not host or direct.url is not self._url:
+            direct = self._direct = self._aimed(session, named=named)
         return direct.post(data, exchange, headers)
+
+    def _aimed(self, session: aiohttp.ClientSession, *, named: bool) -> Direct:
+        if named:
+            host = self._own = self._own or Host(self._socket)
+        else:
+            host = self._common = self._common or self._circle.hosts.join(self._place, partial(Host, self._socket))
+        self.sockets.lent = [one.sockets for one in (self._own, self._common) if one is not None]
+        return Direct(session, self._url, self._connect_timeout, host, self.sockets)
 
     async def follow(self, response: Response, body: Body, extra: Mapping[str, str]) -> Response:
         """Send the same message again if the answer asks for it: to where a redirect points, as long as that is the
@@ -253,10 +286,14 @@ class Endpoint:
     async def close(self) -> None:
         if not self.sockets.may_write():
             self.sockets.abort()
-        if self._direct is not None:
-            self._direct.close()
+        left = self._own, self._circle.hosts.leave(self._place) if self._common is not None else None
+        self._own = self._common = None
+        self.sockets.close()
         if self._session is not None:
             await self._session.close()
+        for host in left:
+            if host is not None:
+                await host.close()
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:

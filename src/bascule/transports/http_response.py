@@ -7,7 +7,7 @@ from aiohttp.connector import Connection
 from multidict import CIMultiDictProxy
 
 from bascule.transports.http_familiar import WholeReply
-from bascule.transports.http_sockets import Frugal
+from bascule.transports.http_host import Frugal
 
 
 class DirectResponse:

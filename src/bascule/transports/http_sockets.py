@@ -1,12 +1,12 @@
 """The sockets of one link over HTTP: none is made or written to without leave, and all of them can be cut in one step.
 
-Above: endpoints, WebSockets, the requests of a login. Below: aiohttp's connectors.
+Above: endpoints, hosts, WebSockets, the requests of a login. Below: aiohttp's connectors.
 """
 
 import asyncio
-from collections.abc import Iterable
-from functools import partial
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
 
 from aiohttp import BaseConnector, ClientRequest, ClientTimeout, TCPConnector, UnixConnector
 from aiohttp.client_proto import ResponseHandler
@@ -15,17 +15,18 @@ from aiohttp.tracing import Trace
 from bascule.core.errors import ConnectionLost
 from bascule.core.request import Permit
 from bascule.transports.dispatcher import may_write, no_leave
-from bascule.transports.http_familiar import Replies
 
 
 class Sockets:
-    """All sockets that one link has made and that may still hold something of ours."""
+    """All sockets that one link uses, or that may still hold something of its."""
 
     def __init__(self, leave: Permit | None = None) -> None:
         self.leave = leave
         self.severed = False
         """Whether nothing may leave any more, ever."""
-        self._made: list[asyncio.Transport] = []
+        self.lent: Sequence[Sequence[Guarded]] = ()
+        """Those of each host that we ask, of which we may hold some."""
+        self._made: list[Guarded] = []
 
     def connector(self, path: str | None = None, **terms: Any) -> BaseConnector:
         """What makes them: to any host, or to the socket file of this path."""
@@ -48,51 +49,59 @@ class Sockets:
 
     def abort(self) -> None:
         """Close all that are open now, without what they have not sent yet."""
-        for transport in self._made:
+        for transport in self._held():
             transport.abort()
-        self._made = []
+
+    def close(self) -> None:
+        """Close all that are open now. What they have not sent yet may leave as long as anything may."""
+        for transport in self._held():
+            transport.close()
 
     def drop_backlogs(self, but: Iterable[asyncio.BaseTransport | None] = ()) -> None:
         """Close those in whose buffer something waits, except these. A server may answer what it has not read."""
         spared = {id(transport) for transport in but}
-        for transport in self._made:
+        for transport in self._held():
             if id(transport) not in spared and transport.get_write_buffer_size():
                 transport.abort()
 
     def take(self, protocol: ResponseHandler) -> ResponseHandler:
-        """Guard the socket of a connection that has just been made."""
+        """Keep the socket of a connection that has just been made for us alone."""
+        self._made = [*still_open(self._made), self.guard(protocol)]
+        return protocol
+
+    def guard(self, protocol: ResponseHandler) -> "Guarded":
+        """See to it that a connection that has just been made is written to under our leave."""
         transport = protocol.transport
         assert transport is not None
         if self.severed:
             protocol.abort()
             self.ask()
-        if self.leave is not None:
-            protocol.transport = transport = Guarded(transport, self)
-        # One that was closed lives on until its buffer is empty.
-        self._made = [one for one in self._made if not one.is_closing() or one.get_write_buffer_size()]
-        self._made.append(transport)
-        return protocol
+        protocol.transport = guarded = Guarded(transport, self)
+        return guarded
+
+    def _held(self) -> "list[Guarded]":
+        return [one for one in chain(self._made, *self.lent) if one.holder is self]
 
 
 class Guarded(asyncio.Transport):
     """A socket's transport that asks for leave in the step in which bytes are handed to it, whoever hands them."""
 
-    def __init__(self, inner: asyncio.Transport, sockets: Sockets) -> None:
+    def __init__(self, inner: asyncio.Transport, holder: Sockets) -> None:
         super().__init__()
         self.inner = inner
-        self._sockets = sockets
+        self.holder = holder
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        self._sockets.ask()
+        self.holder.ask()
         self.inner.write(data)
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
-        self._sockets.ask()
+        self.holder.ask()
         self.inner.writelines(list_of_data)
 
     def close(self) -> None:
         # Closing flushes what is buffered, and over TLS says goodbye.
-        if self._sockets.may_write():
+        if self.holder.may_write():
             self.inner.close()
         else:
             self.inner.abort()
@@ -137,47 +146,19 @@ class Guarded(asyncio.Transport):
         self.inner.write_eof()
 
 
-class Frugal(ResponseHandler):
-    """One connection, which keeps its parser for as long as every request wants the same of it, and nothing else from
-    one request to the next. Where there are many connections, what each has held for a while is let go of just when the
-    processor has long forgotten it: that cost a call a seventh of its time."""
+NOBODY = Sockets()
+"""Holds the connections that wait for a request: nothing is written to them."""
+NOBODY.severed = True
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
-        self._terms: dict[str, Any] | None = None
-        self.replies: Replies | None = None
-        """How replies look, from when one is asked for until something comes."""
-        self.begun = b""
-        """What came first of a response that aiohttp has read, if more can be known from it."""
 
-    def data_received(self, data: bytes) -> None:
-        replies = self.replies
-        if replies is not None and data:
-            self.replies = None
-            reply = replies.recognise(data)
-            if reply is not None:
-                # Whoever waits for a message and its body takes this as well.
-                self.feed_data(cast("Any", reply))
-                return
-            if replies.curious:
-                self.begun = data
-        super().data_received(data)
-
-    def set_response_params(self, **terms: Any) -> None:
-        if terms != self._terms:
-            self._terms = terms
-            super().set_response_params(**terms)
-
-    def rest(self) -> None:
-        """Nobody reads the last response any more."""
-        if self._payload is not None and self._payload.is_eof():
-            self._payload = None
+def still_open(made: Iterable[Guarded]) -> list[Guarded]:
+    """Those that may still hold something. One that was closed lives on until its buffer is empty."""
+    return [one for one in made if not one.is_closing() or one.get_write_buffer_size()]
 
 
 class _Tcp(TCPConnector):
     def __init__(self, sockets: Sockets, **terms: Any) -> None:
         super().__init__(**terms)  # pyright: ignore[reportUnknownMemberType] -- aiohttp leaves an address untyped
-        self._factory = partial(Frugal, loop=self._loop)
         self._sockets = sockets
 
     async def _create_connection(
@@ -191,7 +172,6 @@ class _Tcp(TCPConnector):
 class _Unix(UnixConnector):
     def __init__(self, sockets: Sockets, path: str, **terms: Any) -> None:
         super().__init__(path, **terms)
-        self._factory = partial(Frugal, loop=self._loop)
         self._sockets = sockets
 
     async def _create_connection(

@@ -22,7 +22,9 @@ from bascule.runtime.roster import Roster, raise_for_required
 from bascule.runtime.runtime import Runtime
 from bascule.store.levels import SessionRecord
 from support.children import children
+from support.contract import answer_over_http
 from support.fake_login import fake_login
+from support.http_servers import raw_server
 from support.links import ALICE, BOB, a_key
 from support.runtime import Events, a_tool, obeying, roster_of, running, stand_in
 from support.servers import pids
@@ -274,6 +276,18 @@ async def test_a_listing_that_cannot_be_kept_fails_that_server(log: Path):
         report = await roster.settle(ALICE, "work")
 
     assert (report.state, report.reason) == (LinkState.FAILED, "the disk is full")
+
+
+async def test_servers_at_one_host_are_asked_on_the_same_connection():
+    async with fail_after(20), raw_server(answer_over_http) as server:
+        configs = [
+            ServerConfig(name, StreamableHttpTransport(server.url.replace("/mcp", f"/{name}"))) for name in ("a", "b")
+        ]
+        async with a_roster(*configs) as roster:
+            for name in ("a", "b"):
+                assert (await roster.settle(ALICE, name)).state is LinkState.READY
+            assert {asked.path for asked in server.asked} == {"/a", "/b"}
+            assert server.connections == 1
 
 
 # Required servers

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,11 @@ from bascule.config import (
 from bascule.config.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectionLost, LoginNeeded
 from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.factory import by_older_way, dial, dispatcher_for, overheard
+from bascule.transports.hosts import Hosts
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.http_logins import Logins
 from bascule.transports.introducing import Introducing
@@ -263,3 +265,27 @@ async def test_a_remote_server_is_dialled_as_the_user_who_is_logged_in(tmp_path:
                 with suppress(LoginNeeded):
                     await link.send(a_request())
             assert at.fake.authorizations[-1] == header
+
+
+async def test_only_one_principal_on_one_lane_has_connections_in_common(tmp_path: Path):
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(http_reply(result_body(asked.message.get("id"), {})))
+
+    hosts, alice, bob = Hosts(), Principal("alice", "s"), Principal("bob", "s")
+    async with fail_after(20), raw_server(answer) as server, place(tmp_path) as at, AsyncExitStack() as stack:
+        introducing = Introducing(Logins(at.vault, None, lambda: at.now))
+
+        async def asked_by(principal: Principal, path: str, lane: Lane = Lane.OPEN) -> int:
+            config = ServerConfig("notes", StreamableHttpTransport(server.url.replace("/mcp", path)))
+            terms: dict[str, Any] = {"introducing": introducing, "mask": at.mask, "environ": PARENT, "lane": lane}
+            made = dial(config, principal, max_message=1_000_000, hosts=hosts, **terms)
+            link = await stack.enter_async_context(opened(made))
+            await link.send(a_request())
+            return server.connections
+
+        assert await asked_by(alice, "/a") == 1
+        assert await asked_by(alice, "/b") == 1
+        assert await asked_by(bob, "/a") == 2
+        assert await asked_by(Principal("alice", "other"), "/a") == 3
+        assert await asked_by(alice, "/a", Lane.SEALED) == 4
+        assert await asked_by(alice, "/c") == 4

@@ -15,15 +15,15 @@ from aiohttp import (
     ServerDisconnectedError,
     client_proto,
 )
-from aiohttp.connector import Connection
 from yarl import URL
 
-from bascule.core.errors import PermitLost
+from bascule.core.errors import ConnectionLost, PermitLost
 from bascule.transports import http_direct
 from bascule.transports.http_body import Body
 from bascule.transports.http_direct import Direct
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_familiar import WholeReply
+from bascule.transports.http_host import Host
 from bascule.transports.http_sockets import Sockets
 from support.http_links import LONG, Leave, ask
 from support.http_servers import Answer, Asked, RawServer, http_reply, raw_server
@@ -39,20 +39,25 @@ def exchange(permit: Leave | None = None) -> Exchange:
 
 
 @asynccontextmanager
-async def session_of(sockets: Sockets | None = None) -> AsyncGenerator[aiohttp.ClientSession]:
-    connector = (sockets or Sockets()).connector(limit=0)
+async def session_of() -> AsyncGenerator[aiohttp.ClientSession]:
+    connector = Sockets().connector(limit=0)
     async with aiohttp.ClientSession(connector=connector, headers=GIVEN, cookie_jar=aiohttp.DummyCookieJar()) as made:
         yield made
 
 
 @asynccontextmanager
+async def host_of() -> AsyncGenerator[Host]:
+    host = Host()
+    try:
+        yield host
+    finally:
+        await host.close()
+
+
+@asynccontextmanager
 async def direct_to(answer: Answer, sockets: Sockets | None = None) -> AsyncGenerator[tuple[Direct, RawServer]]:
-    async with fail_after(LONG), raw_server(answer) as server, session_of(sockets) as session:
-        direct = Direct(session, URL(server.url), LONG)
-        try:
-            yield direct, server
-        finally:
-            direct.close()
+    async with fail_after(LONG), raw_server(answer) as server, session_of() as session, host_of() as host:
+        yield Direct(session, URL(server.url), LONG, host, sockets or Sockets()), server
 
 
 async def fine(_: Asked, writer: asyncio.StreamWriter) -> None:
@@ -85,12 +90,10 @@ async def whole(direct: Direct, headers: Mapping[str, str] | None = None) -> byt
     "extra", [{}, {"mcp-name": "echo", "Authorization": "Bearer t"}, {"accept": "text/plain", "X-Key": "other"}]
 )
 async def test_a_request_is_the_one_that_aiohttps_client_would_send(extra: dict[str, str]):
-    async with fail_after(LONG), raw_server(fine) as server, session_of() as session:
+    async with fail_after(LONG), raw_server(fine) as server, session_of() as session, host_of() as host:
         for url in (URL(server.url), URL(server.url).with_path("/a b").with_query(c="d é"), URL(server.url) / "x"):
             asked = URL(url).with_user("alice").with_password("p:w") if "Authorization" not in extra else url
-            direct = Direct(session, asked, LONG)
-            await whole(direct, extra)
-            direct.close()
+            await whole(Direct(session, asked, LONG, host, Sockets()), extra)
             async with session.post(asked, data=Body(b"{}", exchange()), headers=extra) as response:
                 await response.read()
             ours, theirs = server.asked[-2:]
@@ -167,13 +170,13 @@ async def test_answers_of_every_kind_are_read_one_after_the_other_on_one_connect
 
 async def test_nothing_is_kept_of_an_answer_that_was_read(monkeypatch: pytest.MonkeyPatch):
     connections: list[Any] = []
-    take = Sockets.take
+    guard = Sockets.guard
 
     def noted(self: Sockets, protocol: Any) -> Any:
         connections.append(protocol)
-        return take(self, protocol)
+        return guard(self, protocol)
 
-    monkeypatch.setattr(Sockets, "take", noted)
+    monkeypatch.setattr(Sockets, "guard", noted)
     async with direct_to(fine) as (direct, _):
         assert await whole(direct) == b"{}"
         [connection] = connections
@@ -239,23 +242,12 @@ async def test_a_connection_that_ends_before_the_write_means_not_sent(monkeypatc
         assert server.asked == []
 
 
-@pytest.mark.parametrize("ours", [True, False])
-async def test_a_connection_that_takes_no_more_is_given_up_for_another(ours: bool):
-    async with direct_to(answer := Counting()) as (direct, _):
-        connection = await direct._connection()
-        assert connection.protocol is not None
-        connection.protocol.pause_writing()
-        (direct._spares.put if ours else Connection.release)(connection)
-        await whole(direct)
-        assert (len(answer.connections), connection.closed) == (1, True)
-
-
 async def test_one_that_cannot_connect_in_time_says_so(monkeypatch: pytest.MonkeyPatch):
     async def late(*_: object) -> None:
         raise TimeoutError
 
     async with direct_to(fine) as (direct, _):
-        monkeypatch.setattr(direct._session.connector, "connect", late)
+        monkeypatch.setattr(direct.host, "connect", late)
         with pytest.raises(ConnectionTimeoutError):
             await whole(direct)
 
@@ -291,7 +283,7 @@ async def test_a_reply_like_the_last_is_not_read_by_the_parser():
             reply = await direct.post(body, exchange(), {})
             assert isinstance(reply, WholeReply)
             assert (reply.body, reply.status, reply.headers["x-kind"]) == (body, 200, "a")
-        assert len(direct._spares) == 1
+        assert len(direct.host) == 1
 
 
 async def test_a_reply_that_comes_in_pieces_is_read_to_its_end():
@@ -343,7 +335,7 @@ async def test_a_reply_that_ends_in_its_midst_is_lost_however_well_its_head_is_k
         cut -= 1
         with pytest.raises(aiohttp.ClientError):
             await whole(direct)
-        assert len(direct._spares) == 0
+        assert len(direct.host) == 0
         cut += 1
         assert await whole(direct) == b"{}"
 
@@ -361,7 +353,7 @@ async def test_what_a_server_says_unasked_is_nobodys_answer():
             received = await direct.post(body, exchange(), {})
             if not isinstance(received, WholeReply):
                 await received.content.read()
-        [connection] = [connection for connection, _ in direct._spares._waiting]
+        [connection] = [connection for connection, _ in direct.host._waiting]
         await until(lambda: connection.protocol is not None and connection.protocol.should_close)
         reply = await direct.post(b"c", exchange(), {})
         assert isinstance(reply, WholeReply)
@@ -386,14 +378,22 @@ async def test_whoever_stops_waiting_gives_up_the_connection():
         with pytest.raises(asyncio.CancelledError):
             await waiting
         answered.set()
-        assert len(direct._spares) == 0
+        assert len(direct.host) == 0
         assert await whole(direct) == b"{}"
 
 
-async def test_closing_it_closes_the_connections_that_wait():
-    async with direct_to(fine) as (direct, _):
+@pytest.mark.parametrize("known", [True, False])
+async def test_what_is_done_to_a_request_is_not_done_to_the_next_on_its_connection(known: bool):
+    async with direct_to(fine) as (direct, server):
+        if known:
+            await whole(direct)
+        answered = exchange()
+        received = await direct.post(b"{}", answered, {})
+        assert isinstance(received, WholeReply) is known
+        if not isinstance(received, WholeReply):
+            await received.content.read()
+        assert len(direct.host) == 1
+        answered.end()
+        answered.bar(ConnectionLost("its lane was closed"))
         await whole(direct)
-        [connection] = [connection for connection, _ in direct._spares._waiting]
-        direct.close()
-        assert connection.closed
-        assert len(direct._spares) == 0
+        assert server.connections == 1

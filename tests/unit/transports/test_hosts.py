@@ -1,0 +1,192 @@
+"""Links that have connections in common, and what is told apart nevertheless."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any, cast
+
+import pytest
+
+from bascule.core.errors import ConnectionLost, LaneClosed, PermitLost
+from bascule.transports.hosts import Circle, Hosts
+from bascule.transports.http_host import Host
+from support.http_links import LONG, Leave, ask, http_link
+from support.http_servers import Asked, RawServer, http_reply, raw_server, raw_unix_server, result_body
+from support.waiting import fail_after
+
+RESULT = {"protocolVersion": "2025-06-18"}
+
+
+async def echo(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(http_reply(result_body(asked.message.get("id"), RESULT)))
+
+
+async def test_the_last_that_leaves_has_it_to_close():
+    hosts = Hosts()
+    first, second = hosts.join("a", Host), hosts.join("a", Host)
+    other = hosts.join("b", Host)
+    assert first is second is not other
+    assert len(hosts) == 2
+    assert hosts.leave("a") is None
+    assert hosts.leave("a") is first
+    assert hosts.leave("b") is other
+    assert len(hosts) == 0
+    assert hosts.join("a", Host) is not first
+
+
+async def test_who_has_not_joined_cannot_leave():
+    with pytest.raises(KeyError):
+        Hosts().leave("a")
+
+
+class Known:
+    """A login that has happened."""
+
+    others: Mapping[str, str] = {}
+
+    def __init__(self, token: str = "", **others: str) -> None:
+        self.token = token
+        self.others = others
+
+    def header(self) -> str:
+        return self.token
+
+
+class Held:
+    """Answers what is asked at `/held` only when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.answering = asyncio.Event()
+
+    async def __call__(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.path == "/held":
+            self.asked.set()
+            await self.answering.wait()
+        await echo(asked, writer)
+
+
+def at(server: RawServer, path: str) -> str:
+    return server.url.replace("/mcp", path)
+
+
+async def test_links_of_one_circle_have_their_connections_in_common():
+    circle = Circle(hosts := Hosts(), "alice")
+    async with fail_after(LONG), raw_server(echo) as server:
+        async with http_link(server.url, circle=circle) as link:
+            async with http_link(at(server, "/other"), circle=circle) as other:
+                for one in (link, other, link, other):
+                    await one.send(ask())
+            await link.send(ask())
+            assert [asked.path for asked in server.asked] == ["/mcp", "/other", "/mcp", "/other", "/mcp"]
+            assert (server.connections, len(hosts)) == (1, 1)
+        assert len(hosts) == 0
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        {"circle": Circle(Hosts(), "alice")},
+        {"circle": None},
+        {"of": "bob"},
+        {"headers": {"Authorization": "Bearer other"}},
+        {"login": Known("Bearer hers")},
+        {"login": Known(X_Key="hers")},
+    ],
+    ids=["other runtime", "no circle", "other principal", "other headers", "a token", "a key"],
+)
+async def test_links_that_say_something_else_of_themselves_have_nothing_in_common(apart: dict[str, Any]):
+    circle = Circle(Hosts(), "alice")
+    terms: dict[str, Any] = {"circle": circle, **apart}
+    if "of" in terms:
+        terms["circle"] = Circle(circle.hosts, terms.pop("of"))
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, circle=circle) as link:
+        await link.send(ask())
+        async with http_link(server.url, **terms) as other:
+            await other.send(ask())
+            assert server.connections == 2
+
+
+async def test_from_a_login_on_connections_are_a_links_own():
+    circle, login = Circle(Hosts(), "alice"), Known()
+    async with (
+        fail_after(LONG),
+        raw_server(echo) as server,
+        http_link(server.url, circle=circle) as link,
+        http_link(server.url, circle=circle, login=cast("Any", login)) as other,
+    ):
+        await link.send(ask())
+        await other.send(ask())
+        assert server.connections == 1
+        login.token = "Bearer hers"
+        await other.send(ask())
+        assert server.connections == 2
+        await link.send(ask())
+        assert server.connections == 2
+        assert [asked.headers.get("authorization") for asked in server.asked] == [None, None, "Bearer hers", None]
+
+
+async def test_hosts_are_told_apart_by_all_that_leads_there():
+    circle = Circle(hosts := Hosts(), "alice")
+    async with fail_after(LONG), raw_server(echo) as server, raw_unix_server(echo) as file, AsyncExitStack() as stack:
+        ways = [
+            (server.url, None),
+            (server.url.replace("127.0.0.1", "localhost"), None),
+            (file.url, file.socket),
+        ]
+        for url, socket in ways:
+            link = await stack.enter_async_context(http_link(url, socket=socket, circle=circle))
+            await link.send(ask())
+        assert len(hosts) == len(ways)
+
+
+async def test_what_ends_one_link_does_not_end_what_others_wait_for():
+    circle = Circle(Hosts(), "alice")
+    for end in (
+        lambda link: link.sever(ConnectionLost("severed")),
+        lambda link: link.revoke(ConnectionLost("revoked")),
+        lambda link: link.close(LONG),
+    ):
+        answer = Held()
+        async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, circle=circle) as link:
+            await link.send(ask())
+            async with http_link(at(server, "/held"), circle=circle) as other:
+                waiting = asyncio.create_task(other.send(ask()))
+                await answer.asked.wait()
+                ended = end(link)
+                if asyncio.iscoroutine(ended):
+                    await ended
+                answer.answering.set()
+                await waiting
+                assert server.connections == 1
+
+
+async def test_a_connection_that_another_link_made_is_written_to_under_ones_own_leave():
+    circle = Circle(Hosts(), "alice")
+    async with (
+        fail_after(LONG),
+        raw_server(echo) as server,
+        http_link(server.url, circle=circle) as link,
+        http_link(at(server, "/other"), circle=circle, leave=Leave(False)) as other,
+    ):
+        await link.send(ask())
+        with pytest.raises(PermitLost):
+            await other.send(ask())
+        await link.send(ask())
+        assert [asked.path for asked in server.asked] == ["/mcp", "/mcp"]
+
+
+async def test_a_severed_link_takes_its_own_requests_with_it():
+    circle, answer = Circle(Hosts(), "alice"), Held()
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, circle=circle) as link:
+        await link.send(ask())
+        async with http_link(at(server, "/held"), circle=circle) as other:
+            waiting = asyncio.create_task(other.send(ask()))
+            await answer.asked.wait()
+            other.sever(ConnectionLost("severed"))
+            with pytest.raises(LaneClosed):
+                await waiting
+        # What was answered too late is not the answer to anything else.
+        answer.answering.set()
+        assert await link.send(ask()) == RESULT
+        assert server.connections == 2
