@@ -80,7 +80,6 @@ class Host:
         """Of all connections that are open, whoever holds them. Always this very list."""
         self._waiting: deque[tuple[Connection, float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._closed = False
 
     def __len__(self) -> int:
         """Connections that wait for their next request."""
@@ -126,8 +125,7 @@ class Host:
         """Nothing more is expected on it. One that cannot be used again is closed."""
         protocol = connection.protocol
         if (
-            self._closed
-            or protocol is None
+            protocol is None
             or protocol.should_close
             or not isinstance(transport := protocol.transport, Guarded)
             # The server has answered without reading all of the request. What is left is cut with its link.
@@ -141,8 +139,7 @@ class Host:
             self._timer = asyncio.get_running_loop().call_later(KEPT, self._tend)
 
     async def close(self) -> None:
-        """Those that are given back later are closed as well."""
-        self._closed = True
+        """Close those that wait, and those that are lent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

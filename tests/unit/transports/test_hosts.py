@@ -7,9 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from bascule.core.errors import ConnectionLost, LaneClosed, PermitLost
+from bascule.core.errors import ConnectFailed, ConnectionLost, LaneClosed, PermitLost
 from bascule.transports.hosts import Circle, Hosts
+from bascule.transports.http_endpoint import Endpoint
+from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_host import Host
+from bascule.transports.http_response import DirectResponse
+from bascule.transports.http_sockets import Guarded
 from support.http_links import LONG, Leave, ask, http_link
 from support.http_servers import Asked, RawServer, http_reply, raw_server, raw_unix_server, result_body
 from support.waiting import fail_after
@@ -126,18 +130,96 @@ async def test_from_a_login_on_connections_are_a_links_own():
         assert [asked.headers.get("authorization") for asked in server.asked] == [None, None, "Bearer hers", None]
 
 
+async def test_who_says_something_with_some_requests_says_it_on_other_connections():
+    circle, login, seen = Circle(Hosts(), "alice"), Known(), list[object]()
+
+    async def noted(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        seen.append(writer.get_extra_info("peername"))
+        await echo(asked, writer)
+
+    async with (
+        fail_after(LONG),
+        raw_server(noted) as server,
+        http_link(server.url, circle=circle, login=cast("Any", login)) as link,
+    ):
+        for token in ("", "Bearer hers", "", "Bearer hers"):
+            login.token = token
+            await link.send(ask())
+    assert seen[:2] == seen[2:]
+    assert seen[0] != seen[1]
+
+
 async def test_hosts_are_told_apart_by_all_that_leads_there():
     circle = Circle(hosts := Hosts(), "alice")
-    async with fail_after(LONG), raw_server(echo) as server, raw_unix_server(echo) as file, AsyncExitStack() as stack:
+    async with (
+        fail_after(LONG),
+        raw_server(echo) as server,
+        raw_unix_server(echo) as file,
+        raw_unix_server(echo) as other,
+        AsyncExitStack() as stack,
+    ):
         ways = [
             (server.url, None),
             (server.url.replace("127.0.0.1", "localhost"), None),
             (file.url, file.socket),
+            (file.url, other.socket),
         ]
         for url, socket in ways:
             link = await stack.enter_async_context(http_link(url, socket=socket, circle=circle))
             await link.send(ask())
         assert len(hosts) == len(ways)
+        assert [one.connections for one in (server, file, other)] == [2, 1, 1]
+
+
+async def test_what_is_to_be_encrypted_is_not_said_on_a_connection_that_is_not():
+    circle = Circle(Hosts(), "alice")
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, circle=circle) as link:
+        await link.send(ask())
+        async with http_link(server.url.replace("http:", "https:"), circle=circle, connect_timeout=0.2) as other:
+            with pytest.raises(ConnectFailed):
+                await other.send(ask())
+        assert len(server.asked) == 1
+
+
+async def test_each_loop_has_connections_of_its_own():
+    circle = Circle(Hosts(), "alice")
+
+    async def elsewhere(url: str) -> None:
+        async with http_link(url, circle=circle) as other:
+            await other.send(ask())
+
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, circle=circle) as link:
+        await link.send(ask())
+        await asyncio.to_thread(asyncio.run, elsewhere(server.url))
+        await link.send(ask())
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("end", ["close", "sever"])
+@pytest.mark.parametrize("token", ["", "Bearer hers"])
+async def test_nothing_stays_open_of_a_link_that_ends(token: str, end: str):
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.path == "/mcp":
+            await echo(asked, writer)
+        else:
+            writer.write(http_reply(b"{}")[:-1])
+
+    circle = Circle(Hosts(), "alice")
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, circle=circle) as link:
+        await link.send(ask())
+        endpoint = Endpoint(at(server, "/half"), {}, login=cast("Any", Known(token)), circle=circle)
+        endpoint.open(LONG)
+        sent = Exchange(ask(), 1, LONG, lambda _: None)
+        sent.begin()
+        received = await endpoint.post(b"{}", sent, {})
+        assert isinstance(received, DirectResponse)
+        assert isinstance(sent.transport, Guarded)
+        if end == "sever":
+            endpoint.sockets.sever()
+            assert sent.transport.is_closing()
+        await endpoint.close()
+        assert sent.transport.is_closing()
+        received.close()
 
 
 async def test_what_ends_one_link_does_not_end_what_others_wait_for():
