@@ -1,7 +1,9 @@
 """Checking values against a schema, in bounded time. The schema is compiled when it is first needed."""
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Never
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -53,15 +55,30 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
 
 
+class _Compiled:
+    """What a schema is checked by."""
+
+    __slots__ = ("__weakref__", "accepts")
+
+    def __init__(self, accepts: Callable[[Any], bool]) -> None:
+        self.accepts = accepts
+
+
+_in_use: WeakValueDictionary[bytes, _Compiled] = WeakValueDictionary()
+"""By the digest of the schema. The smallest takes eight kilobytes, a server lists the same for everyone, and many tools
+take the same: what every call goes through had better be little."""
+
+
 class Validator:
     """A schema ready to be checked against. Only for flat schemas that have a bound."""
 
-    __slots__ = ("_accepts", "_match_by_member", "_small", "bound", "schema")
+    __slots__ = ("_accepts", "_compiled", "_match_by_member", "_small", "bound", "schema")
 
     def __init__(self, schema: JsonObject, bound: Bound) -> None:
         self.schema = schema
         self.bound = bound
         self._accepts: Callable[[Any], bool] | None = None
+        self._compiled: _Compiled | None = None
         self._match_by_member: dict[str, int] = {}
         # A value of this many bytes is within every limit, whatever it holds: a level takes two bytes, a part two.
         self._small = min(2 * self.depth, 2 * MAX_STEPS // self._steps(1), MAX_MATCHING // max(bound.match, 1))
@@ -101,8 +118,12 @@ class Validator:
         return self._excess(value, data)
 
     def compile(self) -> Callable[[Any], bool]:
-        self._accepts = compiled(self.schema, self.bound).is_valid
-        return self._accepts
+        made_of = blake2b(_encode(self.schema), digest_size=32).digest()
+        found = _in_use.get(made_of)
+        if found is None:
+            found = _in_use[made_of] = _Compiled(compiled(self.schema, self.bound).is_valid)
+        self._compiled, self._accepts = found, found.accepts
+        return found.accepts
 
     def spare(self, value: Any) -> int:
         """How many times over a value can be checked within the limits."""

@@ -346,7 +346,7 @@ def _tool_row(server: str, name: str, tally: Tally) -> ToolRow:
         p50=tally.percentile(0.5),
         p90=tally.percentile(0.9),
         p99=tally.percentile(0.99),
-        kinds=dict(tally.kinds),
+        kinds=tally.kinds,
         last=tally.last if tally.calls else None,
         buckets={index: count for index, count in enumerate(tally.buckets) if count},
     )

@@ -61,6 +61,30 @@ LAST_MOMENT = 0.25
 class HttpDispatcher:
     """The conversation with one URL. It is lost when it is closed, or when the server forgets its session."""
 
+    __slots__ = (
+        "__weakref__",
+        "_closing",
+        "_connect_timeout",
+        "_deadlines",
+        "_endpoint",
+        "_ids",
+        "_inbound",
+        "_last_words",
+        "_linger",
+        "_listening",
+        "_loop",
+        "_max_message",
+        "_pending",
+        "_posts",
+        "_tasks",
+        "counters",
+        "leave",
+        "lost",
+        "on_notice",
+        "on_request",
+        "vitals",
+    )
+
     kind = "http"
     carries_headers = True
 
@@ -75,8 +99,7 @@ class HttpDispatcher:
         login: SaysWho | None = None,
         circle: Circle | None = None,
     ) -> None:
-        """With `socket`, a socket file on this machine, everything goes there, and the URL's host is only a name.
-        With `circle`, connections may be those of other links in it."""
+        """With `socket`, a socket file on this machine, everything goes there, and the URL's host is only a name."""
         self._loop = asyncio.get_running_loop()
         self.counters = Counters()
         self.lost: asyncio.Future[PeerError] = self._loop.create_future()

@@ -46,6 +46,24 @@ class Target:
 class Credentials:
     """The login of one user at one server, shared by all their links to it."""
 
+    __slots__ = (
+        "__weakref__",
+        "_asking",
+        "_clock",
+        "_closed",
+        "_good_until",
+        "_header",
+        "_key",
+        "_login",
+        "_mask",
+        "_on_login",
+        "_target",
+        "_tasks",
+        "_turn",
+        "_user_id",
+        "_vault",
+    )
+
     others: Mapping[str, str] = {}
 
     def __init__(

@@ -39,6 +39,17 @@ MOST_HEADS = 1024
 class Direct:
     """Requests to one URL, on connections to its host."""
 
+    __slots__ = (
+        "_heads",
+        "_replies",
+        "_request",
+        "_session",
+        "_sockets",
+        "_timeout",
+        "host",
+        "url",
+    )
+
     def __init__(self, session: ClientSession, url: URL, connect_timeout: float, host: Host, sockets: Sockets) -> None:
         """A session has the headers of all its requests. The sockets are those of the link."""
         self.url = url

@@ -62,6 +62,27 @@ class Endpoint:
     With a socket file, all of it goes through that file, redirects on the same host as well. A login says who we are.
     """
 
+    __slots__ = (
+        "_authorization",
+        "_circle",
+        "_common",
+        "_configured",
+        "_connect_timeout",
+        "_direct",
+        "_login",
+        "_own",
+        "_place",
+        "_session",
+        "_socket",
+        "_stamp",
+        "_text",
+        "_url",
+        "session_id",
+        "shut_out",
+        "sockets",
+        "version",
+    )
+
     def __init__(
         self,
         url: str,
@@ -287,16 +308,17 @@ class Endpoint:
         if not self.sockets.may_write():
             self.sockets.abort()
         left = self._own, self._circle.hosts.leave(self._place) if self._common is not None else None
-        self._own = self._common = None
+        session = self._session
+        self._own = self._common = self._session = None
         self.sockets.close()
-        if self._session is not None:
-            await self._session.close()
+        if session is not None:
+            await session.close()
         for host in left:
             if host is not None:
                 await host.close()
 
     def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None or self._session.closed:
+        if self._session is None:
             raise ConnectFailed("the connection is not open", where=self._text.partition("?")[0])
         return self._session
 

@@ -20,6 +20,13 @@ from bascule.transports.dispatcher import may_write, no_leave
 class Sockets:
     """All sockets that one link uses, or that may still hold something of its."""
 
+    __slots__ = (
+        "_made",
+        "leave",
+        "lent",
+        "severed",
+    )
+
     def __init__(self, leave: Permit | None = None) -> None:
         self.leave = leave
         self.severed = False

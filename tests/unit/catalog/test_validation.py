@@ -2,6 +2,7 @@
 
 import random
 import threading
+from copy import deepcopy
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bascule.catalog import validation
 from bascule.catalog.cost import Bound, bound_of
 from bascule.catalog.validation import MAX_TURNS, Validator, compile_schema, draft_of, validator_of
 from bascule.core.errors import ProtocolViolation
@@ -361,3 +363,26 @@ def test_a_schema_that_nests_too_deep_is_refused_before_it_is_made_flat():
         schema = {"not": schema}
 
     assert "nests deeper" in str(validator_of(schema))
+
+
+def test_what_is_the_same_is_compiled_once_for_as_long_as_somebody_uses_it(monkeypatch: pytest.MonkeyPatch):
+    made: list[Schema] = []
+    compiled = validation.compiled
+
+    def noted(schema: Schema, bound: Bound) -> Any:
+        made.append(schema)
+        return compiled(schema, bound)
+
+    monkeypatch.setattr(validation, "compiled", noted)
+    schema: Schema = {"type": "object", "properties": {"only": {"const": "here"}}}
+    same, changed = deepcopy(schema), deepcopy(schema)
+    first, second, third = compile_schema(schema), compile_schema(same), validator_of(changed)
+    assert isinstance(third, Validator)
+    assert made == [schema]
+    # What was compiled for others says nothing of a schema that is another one by then.
+    changed["properties"]["only"]["const"] = "there"
+    assert [one.is_valid({"only": "here"}) for one in (first, second, third)] == [True, True, False]
+    assert made == [schema, changed]
+    del first, second
+    assert compile_schema(schema).is_valid({"only": "here"})
+    assert made == [schema, changed, schema]

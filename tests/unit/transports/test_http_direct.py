@@ -226,15 +226,15 @@ async def test_without_leave_nothing_counts_as_handed_over():
 
 async def test_a_connection_that_ends_before_the_write_means_not_sent(monkeypatch: pytest.MonkeyPatch):
     async with direct_to(fine) as (direct, server):
-        connect = direct._connection
+        connect = direct.host.connect
 
-        async def closing() -> object:
-            connection = await connect()
+        async def closing(*terms: Any) -> object:
+            connection = await connect(*terms)
             assert connection.transport is not None
             connection.transport.close()
             return connection
 
-        monkeypatch.setattr(direct, "_connection", closing)
+        monkeypatch.setattr(direct.host, "connect", closing)
         unsent = exchange()
         with pytest.raises(ClientConnectionResetError):
             await direct.post(b"{}", unsent, {})

@@ -3,6 +3,8 @@
 from bisect import bisect_left
 from math import inf
 
+from bascule.records.feed.call_note import OK
+
 FINEST = 0.00005
 """Seconds: the shortest call that is told from a shorter one."""
 
@@ -16,23 +18,29 @@ BOUNDS = tuple(FINEST * RATIO**power for power in range(90))
 class Tally:
     """The calls of one tool."""
 
-    __slots__ = ("buckets", "calls", "failures", "kinds", "last")
+    __slots__ = ("_failed", "buckets", "calls", "failures", "last")
 
     def __init__(self) -> None:
         self.calls = 0
         self.failures = 0
-        self.kinds: dict[str, int] = {}
-        """How many ended in each way. The ways are a closed set."""
+        self._failed: dict[str, int] = {}
         self.buckets = [0] * (len(BOUNDS) + 1)
         self.last = -inf
         """When the last one ended."""
 
     def add(self, outcome: str, seconds: float, at: float, *, failed: bool) -> None:
         self.calls += 1
-        self.failures += failed
-        self.kinds[outcome] = self.kinds.get(outcome, 0) + 1
+        if failed:
+            self.failures += 1
+            self._failed[outcome] = self._failed.get(outcome, 0) + 1
         self.buckets[bisect_left(BOUNDS, seconds)] += 1
         self.last = max(self.last, at)
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """How many ended in each way. The ways are a closed set."""
+        well = self.calls - self.failures
+        return {OK: well, **self._failed} if well else {**self._failed}
 
     def percentile(self, part: float) -> float | None:
         """The duration that this part of the calls (0.5, 0.99) did not exceed. None before the first call."""

@@ -27,5 +27,7 @@ def test_ways_to_end_are_counted_and_room_does_not_grow():
         tally.add("timeout", seconds, seconds, failed=True)
 
     assert (tally.calls, tally.failures, tally.kinds, tally.last) == (3, 3, {"timeout": 3}, 1e9)
+    tally.add("ok", 1.0, 2.0, failed=False)
+    assert (tally.calls, tally.failures, tally.kinds, tally.last) == (4, 3, {"ok": 1, "timeout": 3}, 1e9)
     assert len(tally.buckets) == len(BOUNDS) + 1
     assert tally.percentile(1.0) == BOUNDS[-1]
