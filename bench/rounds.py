@@ -50,6 +50,10 @@ class Taken:
         """The median of the rounds' ratios: within one round both met the same machine."""
         return median(mine / theirs for mine, theirs in zip(self._rounds[name], self._rounds[peer], strict=True))
 
+    def __add__(self, more: "Taken") -> "Taken":
+        """All rounds of the same peers, of two occasions."""
+        return Taken({name: [*rounds, *more._rounds[name]] for name, rounds in self._rounds.items()})
+
     def rows(self, unit: str, factor: float = 1) -> list[Row]:
         return [Row(name, self.middle(name) * factor, unit) for name in self._rounds]
 
