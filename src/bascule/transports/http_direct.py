@@ -32,15 +32,12 @@ from bascule.transports.http_host import Frugal, Host
 from bascule.transports.http_response import DirectResponse
 from bascule.transports.http_sockets import Sockets
 
-MOST_HEADS = 1024
-"""Heads that are kept: one for each tool, as a rule. With more, they are made anew."""
-
 
 class Direct:
     """Requests to one URL, on connections to its host."""
 
     __slots__ = (
-        "_heads",
+        "_line",
         "_replies",
         "_request",
         "_session",
@@ -55,7 +52,7 @@ class Direct:
         self.url = url
         self._session = session
         self._timeout = ClientTimeout(total=None, sock_connect=connect_timeout)
-        self._heads: dict[object, bytes] = {}
+        self._line = b"POST %b HTTP/1.1\r\n" % url.raw_path_qs.encode("ascii")
         self.host = host
         self._sockets = sockets
         self._replies = Replies()
@@ -112,12 +109,8 @@ class Direct:
 
     def _head(self, headers: Mapping[str, str], length: int) -> bytes:
         key = tuple(headers.items())
-        start = self._heads.get(key)
-        if start is None:
-            start = _written(self._made(headers))
-            if len(self._heads) < MOST_HEADS:
-                self._heads[key] = start
-        return b"%bContent-Length: %d\r\n\r\n" % (start, length)
+        told = self.host.heads.get(key) or self.host.keep_head(key, _written(self._made(headers)))
+        return b"%b%bContent-Length: %d\r\n\r\n" % (self._line, told, length)
 
     def _made(self, headers: Mapping[str, str]) -> ClientRequest:
         """The request as aiohttp's client would make it: it knows what belongs to a host and to a URL."""
@@ -147,10 +140,9 @@ def _hand_over(data: bytes, connection: Connection, exchange: Exchange) -> None:
 
 
 def _written(request: ClientRequest) -> bytes:
-    """The head without its length, which is each message's own."""
+    """The head without its first line, which is the URL's, and without its length, which is each message's own."""
     del request.headers[hdrs.CONTENT_LENGTH]
-    lines = [f"{request.method} {request.url.raw_path_qs} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    lines = [f"{name}: {value}" for name, value in request.headers.items()]
     for line in lines:
         if not line.isprintable() and _has_control(line):
             raise ValueError("a header has a control character in it")

@@ -16,6 +16,10 @@ from aiohttp.connector import Connection
 from bascule.transports.http_familiar import Replies
 from bascule.transports.http_sockets import NOBODY, Guarded, Sockets, still_open
 
+MOST_HEADS = 4096
+"""Heads that are kept: one for each name of a tool, as a rule. A resource has a name as well, of which there may be any
+number."""
+
 KEPT = 15.0
 """Seconds that one is kept unused, as aiohttp has it: servers hang up on idle clients too, and a request must not leave
 in the moment in which they do."""
@@ -78,6 +82,8 @@ class Host:
         self._connector._factory = made  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self.sockets: list[Guarded] = []
         """Of all connections that are open, whoever holds them. Always this very list."""
+        self.heads: dict[object, bytes] = {}
+        """What is said to it, by the headers of which it is made. All who say it have the same other headers."""
         self._waiting: deque[tuple[Connection, float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -137,6 +143,12 @@ class Host:
         self._waiting.append((connection, monotonic()))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(KEPT, self._tend)
+
+    def keep_head(self, headers: object, told: bytes) -> bytes:
+        if len(self.heads) >= MOST_HEADS:
+            self.heads.clear()
+        self.heads[headers] = told
+        return told
 
     async def close(self) -> None:
         """Close those that wait, and those that are lent."""
