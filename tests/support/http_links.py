@@ -7,7 +7,7 @@ from typing import Any
 
 from bascule.core.jsonvalue import JsonObject
 from bascule.core.request import Permit, Request
-from bascule.transports.hosts import Circle
+from bascule.transports.hosts import Kin
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.http_credentials import Credentials
 from support.waiting import fail_after
@@ -57,7 +57,7 @@ async def http_link(
     socket: str | None = None,
     login: Credentials | None = None,
     leave: Permit | None = None,
-    circle: Circle | None = None,
+    kin: Kin | None = None,
 ) -> AsyncGenerator[HttpDispatcher]:
     """A dispatcher of which nothing has been agreed on yet."""
     dispatcher = HttpDispatcher(
@@ -67,7 +67,7 @@ async def http_link(
         connect_timeout=connect_timeout,
         socket=socket,
         login=login,
-        circle=circle,
+        kin=kin,
     )
     dispatcher.leave = leave
     await dispatcher.open()

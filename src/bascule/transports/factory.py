@@ -24,7 +24,7 @@ from bascule.sandbox.boxing import UNBOXED, Boxing, Ordering
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.hosts import Circle, Hosts
+from bascule.transports.hosts import Hosts, Kin
 from bascule.transports.introducing import Introducing, Who
 
 
@@ -43,8 +43,8 @@ def dial(  # noqa: PLR0913 -- each is of another room
     """A dispatcher that is not open yet, on somebody's behalf. What a server is told of them is hidden by `mask`."""
     who = introducing.of(server, principal, mask)
     box = boxing.ordering(server, lane, principal)
-    circle = Circle(hosts, (lane, principal)) if hosts is not None else None
-    return dispatcher_for(server, max_message=max_message, environ=environ, who=who, box=box, circle=circle)
+    kin = Kin(hosts, (lane, principal)) if hosts is not None else None
+    return dispatcher_for(server, max_message=max_message, environ=environ, who=who, box=box, kin=kin)
 
 
 def overheard(
@@ -66,7 +66,7 @@ def dispatcher_for(
     environ: Mapping[str, str],
     who: Who | None = None,
     box: Ordering | None = None,
-    circle: Circle | None = None,
+    kin: Kin | None = None,
 ) -> Dispatcher:
     """A dispatcher that is not open yet. If it is to a process, that runs in a box, where there is an ordering."""
     who = who or Who()
@@ -76,7 +76,7 @@ def dispatcher_for(
         case ContainerTransport() as inside:
             return _inside(inside, max_message, environ, who)
         case StreamableHttpTransport() | UnixSocketTransport() as http:
-            return _http(http, max_message, server.timeouts.connect, who, circle)
+            return _http(http, max_message, server.timeouts.connect, who, kin)
         case WebSocketTransport() as ws:
             from bascule.transports.ws import WebSocketDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
@@ -100,11 +100,11 @@ def _http(
     max_message: int,
     limit: float,
     who: Who,
-    circle: Circle | None,
+    kin: Kin | None,
 ) -> Dispatcher:
     from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- see above
 
-    made = partial(HttpDispatcher, max_message=max_message, connect_timeout=limit, circle=circle)
+    made = partial(HttpDispatcher, max_message=max_message, connect_timeout=limit, kin=kin)
     headers = reveal_all(http.headers)
     if isinstance(http, UnixSocketTransport):
         url = f"http://localhost{http.path}"

@@ -36,7 +36,7 @@ class Hosts:
         return None
 
 
-class Circle(NamedTuple):
+class Kin(NamedTuple):
     """Links that may have connections in common, as far as what they are for tells: those of one runtime, one lane and
     one principal."""
 

@@ -27,7 +27,7 @@ from bascule.core.jsonvalue import JsonObject, is_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_era
-from bascule.transports.hosts import Circle
+from bascule.transports.hosts import Kin
 from bascule.transports.http_endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_familiar import WholeReply
@@ -97,7 +97,7 @@ class HttpDispatcher:
         connect_timeout: float,
         socket: str | None = None,
         login: SaysWho | None = None,
-        circle: Circle | None = None,
+        kin: Kin | None = None,
     ) -> None:
         """With `socket`, a socket file on this machine, everything goes there, and the URL's host is only a name."""
         self._loop = asyncio.get_running_loop()
@@ -106,7 +106,7 @@ class HttpDispatcher:
         self.on_notice: OnNotice | None = None
         self.on_request: OnRequest | None = None
         self.leave: Permit | None = None
-        self._endpoint = Endpoint(url, headers, socket, login, circle)
+        self._endpoint = Endpoint(url, headers, socket, login, kin)
         self._inbound = Inbound(self, self.counters, self._post_answer)
         self._linger = Linger()
         self._max_message = max_message

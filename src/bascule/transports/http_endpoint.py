@@ -15,7 +15,7 @@ from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, ProtocolV
 from bascule.core.request import Permit
 from bascule.identity.challenge import read_challenge
 from bascule.transports.dispatcher import is_new_era
-from bascule.transports.hosts import Circle, Hosts
+from bascule.transports.hosts import Hosts, Kin
 from bascule.transports.http_address import (
     MAX_REDIRECTS,
     REDIRECTS,
@@ -57,18 +57,18 @@ _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 
 class Endpoint:
     """One URL that MCP messages are posted to. It shares no cookies and no proxy with other links, and connections only
-    with those of its circle that have the same headers, and only as long as no login says who we are.
+    with those of its kin that have the same headers, and only as long as no login says who we are.
 
     With a socket file, all of it goes through that file, redirects on the same host as well. A login says who we are.
     """
 
     __slots__ = (
         "_authorization",
-        "_circle",
         "_common",
         "_configured",
         "_connect_timeout",
         "_direct",
+        "_kin",
         "_login",
         "_own",
         "_place",
@@ -89,7 +89,7 @@ class Endpoint:
         headers: Mapping[str, str],
         socket: str | None = None,
         login: SaysWho | None = None,
-        circle: Circle | None = None,
+        kin: Kin | None = None,
     ) -> None:
         self.session_id: str | None = None
         self.version: str | None = None
@@ -99,12 +99,12 @@ class Endpoint:
         self._url = URL()
         self._session: aiohttp.ClientSession | None = None
         self._direct: Direct | None = None
-        self._circle = circle or Circle(Hosts(), None)
+        self._kin = kin or Kin(Hosts(), None)
         self._place: Hashable = None
         self._common: Host | None = None
-        """To which we are one of those in the circle."""
+        """The host, for what is said without a login. It is our kin's, too."""
         self._own: Host | None = None
-        """The same, for what is said with a login."""
+        """The same host, for what is said with a login: ours alone."""
         self._connect_timeout = inf
         self._stamp = CIMultiDict[str]()
         self._authorization: str | None = None
@@ -147,7 +147,7 @@ class Endpoint:
         said = tuple(sorted((name.lower(), value) for name, value in headers.items()))
         self._place = (
             asyncio.get_running_loop(),
-            self._circle.of,
+            self._kin.of,
             self._url.scheme,
             self._url.raw_authority,
             self._socket,
@@ -209,7 +209,7 @@ class Endpoint:
         if named:
             host = self._own = self._own or Host(self._socket)
         else:
-            host = self._common = self._common or self._circle.hosts.join(self._place, partial(Host, self._socket))
+            host = self._common = self._common or self._kin.hosts.join(self._place, partial(Host, self._socket))
         self.sockets.lent = [one.sockets for one in (self._own, self._common) if one is not None]
         return Direct(session, self._url, self._connect_timeout, host, self.sockets)
 
@@ -307,7 +307,7 @@ class Endpoint:
     async def close(self) -> None:
         if not self.sockets.may_write():
             self.sockets.abort()
-        left = self._own, self._circle.hosts.leave(self._place) if self._common is not None else None
+        left = self._own, self._kin.hosts.leave(self._place) if self._common is not None else None
         session = self._session
         self._own = self._common = self._session = None
         self.sockets.close()

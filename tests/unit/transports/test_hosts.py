@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, LaneClosed, PermitLost
-from bascule.transports.hosts import Circle, Hosts
+from bascule.transports.hosts import Hosts, Kin
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange
 from bascule.transports.http_host import Host
@@ -75,10 +75,10 @@ def at(server: RawServer, path: str) -> str:
 
 
 async def test_links_of_one_circle_have_their_connections_in_common():
-    circle = Circle(hosts := Hosts(), "alice")
+    kin = Kin(hosts := Hosts(), "alice")
     async with fail_after(LONG), raw_server(echo) as server:
-        async with http_link(server.url, circle=circle) as link:
-            async with http_link(at(server, "/other"), circle=circle) as other:
+        async with http_link(server.url, kin=kin) as link:
+            async with http_link(at(server, "/other"), kin=kin) as other:
                 for one in (link, other, link, other):
                     await one.send(ask())
             await link.send(ask())
@@ -90,21 +90,21 @@ async def test_links_of_one_circle_have_their_connections_in_common():
 @pytest.mark.parametrize(
     "apart",
     [
-        {"circle": Circle(Hosts(), "alice")},
-        {"circle": None},
+        {"kin": Kin(Hosts(), "alice")},
+        {"kin": None},
         {"of": "bob"},
         {"headers": {"Authorization": "Bearer other"}},
         {"login": Known("Bearer hers")},
         {"login": Known(X_Key="hers")},
     ],
-    ids=["other runtime", "no circle", "other principal", "other headers", "a token", "a key"],
+    ids=["other runtime", "no kin", "other principal", "other headers", "a token", "a key"],
 )
 async def test_links_that_say_something_else_of_themselves_have_nothing_in_common(apart: dict[str, Any]):
-    circle = Circle(Hosts(), "alice")
-    terms: dict[str, Any] = {"circle": circle, **apart}
+    kin = Kin(Hosts(), "alice")
+    terms: dict[str, Any] = {"kin": kin, **apart}
     if "of" in terms:
-        terms["circle"] = Circle(circle.hosts, terms.pop("of"))
-    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, circle=circle) as link:
+        terms["kin"] = Kin(kin.hosts, terms.pop("of"))
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, kin=kin) as link:
         await link.send(ask())
         async with http_link(server.url, **terms) as other:
             await other.send(ask())
@@ -112,12 +112,12 @@ async def test_links_that_say_something_else_of_themselves_have_nothing_in_commo
 
 
 async def test_from_a_login_on_connections_are_a_links_own():
-    circle, login = Circle(Hosts(), "alice"), Known()
+    kin, login = Kin(Hosts(), "alice"), Known()
     async with (
         fail_after(LONG),
         raw_server(echo) as server,
-        http_link(server.url, circle=circle) as link,
-        http_link(server.url, circle=circle, login=cast("Any", login)) as other,
+        http_link(server.url, kin=kin) as link,
+        http_link(server.url, kin=kin, login=cast("Any", login)) as other,
     ):
         await link.send(ask())
         await other.send(ask())
@@ -131,7 +131,7 @@ async def test_from_a_login_on_connections_are_a_links_own():
 
 
 async def test_who_says_something_with_some_requests_says_it_on_other_connections():
-    circle, login, seen = Circle(Hosts(), "alice"), Known(), list[object]()
+    kin, login, seen = Kin(Hosts(), "alice"), Known(), list[object]()
 
     async def noted(asked: Asked, writer: asyncio.StreamWriter) -> None:
         seen.append(writer.get_extra_info("peername"))
@@ -140,7 +140,7 @@ async def test_who_says_something_with_some_requests_says_it_on_other_connection
     async with (
         fail_after(LONG),
         raw_server(noted) as server,
-        http_link(server.url, circle=circle, login=cast("Any", login)) as link,
+        http_link(server.url, kin=kin, login=cast("Any", login)) as link,
     ):
         for token in ("", "Bearer hers", "", "Bearer hers"):
             login.token = token
@@ -150,7 +150,7 @@ async def test_who_says_something_with_some_requests_says_it_on_other_connection
 
 
 async def test_hosts_are_told_apart_by_all_that_leads_there():
-    circle = Circle(hosts := Hosts(), "alice")
+    kin = Kin(hosts := Hosts(), "alice")
     async with (
         fail_after(LONG),
         raw_server(echo) as server,
@@ -165,30 +165,30 @@ async def test_hosts_are_told_apart_by_all_that_leads_there():
             (file.url, other.socket),
         ]
         for url, socket in ways:
-            link = await stack.enter_async_context(http_link(url, socket=socket, circle=circle))
+            link = await stack.enter_async_context(http_link(url, socket=socket, kin=kin))
             await link.send(ask())
         assert len(hosts) == len(ways)
         assert [one.connections for one in (server, file, other)] == [2, 1, 1]
 
 
 async def test_what_is_to_be_encrypted_is_not_said_on_a_connection_that_is_not():
-    circle = Circle(Hosts(), "alice")
-    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, circle=circle) as link:
+    kin = Kin(Hosts(), "alice")
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, kin=kin) as link:
         await link.send(ask())
-        async with http_link(server.url.replace("http:", "https:"), circle=circle, connect_timeout=0.2) as other:
+        async with http_link(server.url.replace("http:", "https:"), kin=kin, connect_timeout=0.2) as other:
             with pytest.raises(ConnectFailed):
                 await other.send(ask())
         assert len(server.asked) == 1
 
 
 async def test_each_loop_has_connections_of_its_own():
-    circle = Circle(Hosts(), "alice")
+    kin = Kin(Hosts(), "alice")
 
     async def elsewhere(url: str) -> None:
-        async with http_link(url, circle=circle) as other:
+        async with http_link(url, kin=kin) as other:
             await other.send(ask())
 
-    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, circle=circle) as link:
+    async with fail_after(LONG), raw_server(echo) as server, http_link(server.url, kin=kin) as link:
         await link.send(ask())
         await asyncio.to_thread(asyncio.run, elsewhere(server.url))
         await link.send(ask())
@@ -204,10 +204,10 @@ async def test_nothing_stays_open_of_a_link_that_ends(token: str, end: str):
         else:
             writer.write(http_reply(b"{}")[:-1])
 
-    circle = Circle(Hosts(), "alice")
-    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, circle=circle) as link:
+    kin = Kin(Hosts(), "alice")
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, kin=kin) as link:
         await link.send(ask())
-        endpoint = Endpoint(at(server, "/half"), {}, login=cast("Any", Known(token)), circle=circle)
+        endpoint = Endpoint(at(server, "/half"), {}, login=cast("Any", Known(token)), kin=kin)
         endpoint.open(LONG)
         sent = Exchange(ask(), 1, LONG, lambda _: None)
         sent.begin()
@@ -223,16 +223,16 @@ async def test_nothing_stays_open_of_a_link_that_ends(token: str, end: str):
 
 
 async def test_what_ends_one_link_does_not_end_what_others_wait_for():
-    circle = Circle(Hosts(), "alice")
+    kin = Kin(Hosts(), "alice")
     for end in (
         lambda link: link.sever(ConnectionLost("severed")),
         lambda link: link.revoke(ConnectionLost("revoked")),
         lambda link: link.close(LONG),
     ):
         answer = Held()
-        async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, circle=circle) as link:
+        async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, kin=kin) as link:
             await link.send(ask())
-            async with http_link(at(server, "/held"), circle=circle) as other:
+            async with http_link(at(server, "/held"), kin=kin) as other:
                 waiting = asyncio.create_task(other.send(ask()))
                 await answer.asked.wait()
                 ended = end(link)
@@ -244,12 +244,12 @@ async def test_what_ends_one_link_does_not_end_what_others_wait_for():
 
 
 async def test_a_connection_that_another_link_made_is_written_to_under_ones_own_leave():
-    circle = Circle(Hosts(), "alice")
+    kin = Kin(Hosts(), "alice")
     async with (
         fail_after(LONG),
         raw_server(echo) as server,
-        http_link(server.url, circle=circle) as link,
-        http_link(at(server, "/other"), circle=circle, leave=Leave(False)) as other,
+        http_link(server.url, kin=kin) as link,
+        http_link(at(server, "/other"), kin=kin, leave=Leave(False)) as other,
     ):
         await link.send(ask())
         with pytest.raises(PermitLost):
@@ -259,10 +259,10 @@ async def test_a_connection_that_another_link_made_is_written_to_under_ones_own_
 
 
 async def test_a_severed_link_takes_its_own_requests_with_it():
-    circle, answer = Circle(Hosts(), "alice"), Held()
-    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, circle=circle) as link:
+    kin, answer = Kin(Hosts(), "alice"), Held()
+    async with fail_after(LONG), raw_server(answer) as server, http_link(server.url, kin=kin) as link:
         await link.send(ask())
-        async with http_link(at(server, "/held"), circle=circle) as other:
+        async with http_link(at(server, "/held"), kin=kin) as other:
             waiting = asyncio.create_task(other.send(ask()))
             await answer.asked.wait()
             other.sever(ConnectionLost("severed"))
