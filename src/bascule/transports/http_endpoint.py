@@ -307,15 +307,12 @@ class Endpoint:
     async def close(self) -> None:
         if not self.sockets.may_write():
             self.sockets.abort()
-        left = self._own, self._kin.hosts.leave(self._place) if self._common is not None else None
-        session = self._session
-        self._own = self._common = self._session = None
+        common = self._kin.hosts.leave(self._place) if self._common is not None else None
+        closing = self._session, self._own, common
+        self._session = self._own = self._common = None
         self.sockets.close()
-        if session is not None:
-            await session.close()
-        for host in left:
-            if host is not None:
-                await host.close()
+        # All of them before any is waited for: that may be cut short.
+        await asyncio.gather(*(one.close() for one in closing if one is not None))
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
