@@ -2,7 +2,8 @@
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -65,10 +66,31 @@ def name_of(pid: int) -> str:
     return ""
 
 
+_lasting: list[Callable[[], int | None]] = []
+
+
+@contextmanager
+def lasting(pid: Callable[[], int | None]) -> Generator[None]:
+    """A server of more tests than one, which may be started anew in the course of any: `pid` gives what it has now."""
+    _lasting.append(pid)
+    try:
+        yield
+    finally:
+        _lasting.remove(pid)
+
+
+def _started_anew() -> Generator[int]:
+    """Those that last, and their keepers."""
+    for pid in [pid for find in _lasting if (pid := find()) is not None]:
+        yield pid
+        with suppress(psutil.NoSuchProcess):
+            yield psutil.Process(pid).ppid()
+
+
 def left_behind(before: frozenset[int]) -> list[str]:
     """Wait a moment for processes that were not there `before`; end those that stay, and say what they were."""
     deadline = time.monotonic() + MOMENT
-    while new := beneath() - before:
+    while (new := beneath() - before) and (new := new - {*_started_anew()}):
         if time.monotonic() > deadline:
             return [line for pid in sorted(new) for line in _end(pid)]
         time.sleep(0.01)
