@@ -29,13 +29,12 @@ BUFFER = 64 * 1024
 
 
 class Frugal(ResponseHandler):
-    """One connection, which keeps its parser for as long as every request wants the same of it, and nothing else from
-    one request to the next. Where there are many connections, what each has held for a while is let go of just when the
-    processor has long forgotten it: that cost a call a seventh of its time."""
+    """One connection, which keeps its parser, as every request wants the same of it, and nothing else from one to the
+    next. Where there are many connections, what each has held for a while is let go of just when the processor has long
+    forgotten it: that cost a call a seventh of its time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._terms: dict[str, Any] | None = None
         self.replies: Replies | None = None
         """How replies look, from when one is asked for until something comes."""
         self.begun = b""
@@ -53,11 +52,6 @@ class Frugal(ResponseHandler):
             if replies.curious:
                 self.begun = data
         super().data_received(data)
-
-    def set_response_params(self, **terms: Any) -> None:
-        if terms != self._terms:
-            self._terms = terms
-            super().set_response_params(**terms)
 
     def rest(self) -> None:
         """Nobody reads the last response any more."""
