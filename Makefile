@@ -54,7 +54,7 @@ test: tidy ## everything: format, lint, types, layers, all tests, branch coverag
 	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest $(AGAIN) -n $(WORKERS) $(SPREAD) $(COVERED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(SPREAD) $(BEHAVIOUR) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(WATCHED) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-4 $(BIN)/python -m pytest $(ALONE) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-4 $(BIN)/python -m pytest $(AGAIN) $(ALONE) || status=$$?; \
 	$(BIN)/coverage combine --quiet; \
 	$(BIN)/coverage report --fail-under=$(MINIMUM_COVERAGE) || status=$$?; \
 	wait $$types || status=$$?; cat build/types; \

@@ -1,6 +1,5 @@
 """What servers ask reaches the client that made the request, whichever eras the two are of."""
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,6 +23,7 @@ from bascule.config import ServerConfig, StdioTransport
 from support.gateways import serving
 from support.runtime import TIMEOUTS, Events
 from support.servers import SERVERS
+from support.warm import python
 
 PAIRS = [(mode, era) for mode in ("legacy", "2026-07-28") for era in ("old", "new")]
 ACCEPTED = ElicitResult(action="accept", content={"colour": "red"})
@@ -31,7 +31,7 @@ ACCEPTED = ElicitResult(action="accept", content={"colour": "red"})
 
 def curious(maker: str, era: Any) -> ServerConfig:
     """A server that nobody here wrote, made to ask."""
-    transport = StdioTransport(command=sys.executable, args=(str(SERVERS / "curious.py"), maker))
+    transport = StdioTransport(command=python(), args=(str(SERVERS / "curious.py"), maker))
     return ServerConfig(name="it", transport=transport, era=era, timeouts=TIMEOUTS)
 
 

@@ -1,6 +1,5 @@
 """That a person has finished at an address is told to the client that sent them there, and to nobody else."""
 
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from support.runtime import TIMEOUTS
 from support.servers import SERVERS
 from support.stdio_clients import as_command
 from support.waiting import fail_after, until
+from support.warm import python
 
 pytestmark = pytest.mark.requirement("GTW-3")
 SCRIPT = str(SERVERS / "curious.py")
@@ -49,7 +49,7 @@ class Person:
 
 
 def curious(name: str = "it", era: Any = "old") -> ServerConfig:
-    transport = StdioTransport(command=sys.executable, args=(SCRIPT, "sdk"))
+    transport = StdioTransport(command=python(), args=(SCRIPT, "sdk"))
     return ServerConfig(name=name, transport=transport, era=era, timeouts=TIMEOUTS)
 
 
@@ -96,7 +96,7 @@ async def test_a_server_over_http_is_heard_as_well():
 
 async def test_the_client_of_a_command_hears_it_too(tmp_path: Path):
     person = Person()
-    script = {"it": {"command": sys.executable, "args": [SCRIPT, "sdk"], "era": "old"}}
+    script = {"it": {"command": python(), "args": [SCRIPT, "sdk"], "era": "old"}}
     async with as_command(tmp_path, script) as command, person.at(command) as client:
         await does(client, "it_visit")
         await does(client, "it_finish")

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from support.scenarios import write_yaml
 from support.servers import SERVERS, pids, received
 from support.survivors import end_all, survivors
 from support.waiting import until
+from support.warm import python
 
 PAIRS = [
     pytest.param(client, server, kind, id=f"{client} client, {server} server over {kind}")
@@ -96,7 +96,7 @@ async def test_what_a_server_remarks_reaches_the_client_that_asked(tmp_path: Pat
 @pytest.mark.parametrize("client", get_args(Era))
 async def test_the_client_of_a_command_is_told_the_same(tmp_path: Path, client: Era, server: Era):
     marker = f"told-{tmp_path.name}-{os.getpid()}"
-    script = {"command": sys.executable, "args": [str(SERVERS / "telling.py"), str(tmp_path / "log")], "era": server}
+    script = {"command": python(), "args": [str(SERVERS / "telling.py"), str(tmp_path / "log")], "era": server}
     path = write_yaml(tmp_path, {"work": script})
     env = {**environment(tmp_path), "BASCULE_MARKER": marker}
     args = ["serve", "--stdio", "--config", str(path)]

@@ -1,6 +1,5 @@
 """That a client has other roots now reaches the servers that were told of roots, which then ask for them."""
 
-import sys
 import warnings
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,6 +22,7 @@ from support.runtime import TIMEOUTS, twinned
 from support.servers import SERVERS, received
 from support.stdio_clients import as_command
 from support.waiting import until
+from support.warm import python
 
 pytestmark = pytest.mark.requirement("GTW-3")
 SCRIPT = str(SERVERS / "rooted.py")
@@ -53,7 +53,7 @@ async def say_changed(client: Client) -> None:
 
 
 def rooted(log: Path, name: str = "it") -> ServerConfig:
-    transport = StdioTransport(command=sys.executable, args=(SCRIPT, str(log)))
+    transport = StdioTransport(command=python(), args=(SCRIPT, str(log)))
     return ServerConfig(name=name, transport=transport, era="old", timeouts=TIMEOUTS)
 
 
@@ -89,7 +89,7 @@ async def test_a_server_that_was_told_of_roots_hears_that_they_are_others_and_ge
 
 async def test_the_client_of_a_command_is_asked_for_them_too(tmp_path: Path):
     log, folders = tmp_path / "log", Folders("file:///old")
-    script = {"it": {"command": sys.executable, "args": [SCRIPT, str(log)], "era": "old"}}
+    script = {"it": {"command": python(), "args": [SCRIPT, str(log)], "era": "old"}}
     async with as_command(tmp_path, script) as command, folders.at(command) as client:
         await client.call_tool("it_look")
         folders.uris = ("file:///new",)

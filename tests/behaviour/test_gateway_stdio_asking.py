@@ -1,6 +1,5 @@
 """What servers ask reaches the client that started the gateway, whichever eras the two are of."""
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,12 +13,13 @@ from pydantic import FileUrl
 from support.servers import SERVERS
 from support.stdio_clients import as_command, talking
 from support.waiting import fail_after
+from support.warm import python
 
 pytestmark = pytest.mark.requirement("GTW-3")
 
 
 def curious(era: str) -> dict[str, Any]:
-    return {"it": {"command": sys.executable, "args": [str(SERVERS / "curious.py"), "sdk"], "era": era}}
+    return {"it": {"command": python(), "args": [str(SERVERS / "curious.py"), "sdk"], "era": era}}
 
 
 async def elicit(_context: Any, params: Any) -> ElicitResult:

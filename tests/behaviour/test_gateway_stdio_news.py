@@ -1,6 +1,5 @@
 """What changes and is said on the servers' side reaches the client that started the gateway, in either era."""
 
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,6 +8,7 @@ import pytest
 from support.hearing import URI, Era, hearing, told
 from support.servers import SERVERS
 from support.stdio_clients import as_command, talking
+from support.warm import python
 
 pytestmark = pytest.mark.requirement("GTW-3")
 
@@ -17,7 +17,7 @@ PAIRS = [(client, server) for client in get_args(Era) for server in get_args(Era
 
 def telling(folder: Path, era: Era) -> dict[str, Any]:
     args = [str(SERVERS / "telling.py"), str(folder / "log")]
-    return {"work": {"command": sys.executable, "args": args, "era": era}}
+    return {"work": {"command": python(), "args": args, "era": era}}
 
 
 @pytest.mark.parametrize(("client", "server"), PAIRS)

@@ -1,7 +1,6 @@
 """Servers of the kit, as their authors write them and as a runtime uses them."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from bascule.kit import (
     tool_permission,
 )
 from support.runtime import bad, good
+from support.warm import python
 
 SCRIPT = Path(__file__).parents[1] / "servers/kit_script.py"
 PERMISSIONS, LABELS = "dev.bascule/permissions", "dev.bascule/labels"
@@ -139,7 +139,7 @@ async def test_known_errors_are_told_and_unexpected_ones_masked() -> None:
 
 def script(**config: Any) -> ServerConfig:
     env = {"BASCULE_HOME": os.environ["BASCULE_HOME"]}
-    transport = StdioTransport(command=sys.executable, args=(str(SCRIPT), "stdio"), env=env)
+    transport = StdioTransport(command=python(), args=(str(SCRIPT), "stdio"), env=env)
     return ServerConfig(name="kit", transport=transport, timeouts=Timeouts(connect=40, probe=20), **config)
 
 

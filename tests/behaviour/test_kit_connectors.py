@@ -1,6 +1,5 @@
 """Connectors in the tools of a server, behind a runtime."""
 
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -10,13 +9,14 @@ from bascule import AgentSession, Runtime, ToolFailure, ToolResult
 from bascule.config import ServerConfig, StdioTransport
 from bascule.core.permission import Permission
 from support.waiting import fail_after
+from support.warm import python
 
 SERVER = Path(__file__).parent.parent / "servers" / "kit_data.py"
 
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncGenerator[AgentSession]:
-    transport = StdioTransport(command=sys.executable, args=(str(SERVER), str(tmp_path / "payroll.db")))
+    transport = StdioTransport(command=python(), args=(str(SERVER), str(tmp_path / "payroll.db")))
     config = ServerConfig(
         name="data",
         transport=transport,

@@ -1,7 +1,6 @@
 """What a tool logs reaches the logger of whoever called it."""
 
 import logging
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from bascule import Runtime, ToolResult
 from bascule.config import ServerConfig, StdioTransport
+from support.warm import python
 
 SERVER = Path(__file__).parent.parent / "servers" / "remarking.py"
 
@@ -47,7 +47,7 @@ async def test_a_tools_remarks_reach_the_callers_logger_at_their_level(
 ):
     config = ServerConfig(
         name="work",
-        transport=StdioTransport(command=sys.executable, args=(str(SERVER),)),
+        transport=StdioTransport(command=python(), args=(str(SERVER),)),
         era=era,  # pyright: ignore[reportArgumentType]
     )
     async with Runtime.from_servers({"work": config}) as runtime:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from bascule import AgentSession, Outcome, Runtime, ToolFailure, ToolResult
 from bascule.config import InProcessTransport, Limits, ServerConfig, StdioTransport, StreamableHttpTransport
 from support.waiting import fail_after
+from support.warm import python
 
 SERVER = Path(__file__).parent.parent / "servers" / "kit_who.py"
 PERMISSIONS: Any = {"who": ("read",), "keep": ("write",), "salaries": ("read",), "publish": ("connect",)}
@@ -23,7 +23,7 @@ GROUP = 50
 
 
 def stdio() -> StdioTransport:
-    return StdioTransport(command=sys.executable, args=(str(SERVER),))
+    return StdioTransport(command=python(), args=(str(SERVER),))
 
 
 def config(transport: Any, **more: Any) -> ServerConfig:
@@ -38,7 +38,7 @@ async def listening() -> AsyncGenerator[StreamableHttpTransport]:
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(SERVER), str(port), stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
+        python(), str(SERVER), str(port), stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
     )
     assert process.stderr is not None
     try:

@@ -1,13 +1,13 @@
 """The example of native tools runs as it stands, and prints what it should."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 import pytest
 
 from support.command import environment
 from support.waiting import fail_after
+from support.warm import python
 
 EXAMPLE = Path(__file__).parents[2] / "examples/native/desk.py"
 
@@ -30,7 +30,7 @@ only those go on that do not connect, and desk_post may connect
 @pytest.mark.requirement("CAT-10")
 async def test_the_example_of_native_tools_runs(tmp_path: Path):
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(EXAMPLE)),
+        *(python(), str(EXAMPLE)),
         cwd=tmp_path,
         env=environment(tmp_path),
         stdout=asyncio.subprocess.PIPE,

@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import socket
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from support.gateways import ask, introduced
 from support.kit_http import free_port, line_to
 from support.scenarios import entry, write_yaml
 from support.waiting import fail_after, until
+from support.warm import python
 from support.workers import fleet
 
 DOCS = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
@@ -65,7 +65,7 @@ async def served(folder: Path, collector: Collector, *words: str, **top: Any) ->
     (folder / "reporter.py").write_text(REPORTER)
     port, metrics = free_port(), free_port()
     servers = {
-        "sdk": {"command": sys.executable, "args": [str(folder / "reporter.py")]},
+        "sdk": {"command": python(), "args": [str(folder / "reporter.py")]},
         "work": entry("obeying", folder / "log"),
     }
     telemetry = {"otlp": collector.url, "prometheus": f"127.0.0.1:{metrics}"}

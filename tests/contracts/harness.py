@@ -34,6 +34,7 @@ from support.http_servers import fastmcp_server, fastmcp_sse_server, sdk_server,
 from support.links import a_link, a_plan
 from support.notebook import Notebook, notebook
 from support.servers import CAP, SERVERS
+from support.warm import python
 from support.ws_servers import sdk_ws_server
 
 TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=5)
@@ -74,7 +75,7 @@ class Peer:
 
 @asynccontextmanager
 async def stdio_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
-    yield StdioTransport(sys.executable, (str(SERVERS / "reference.py"), notes, maker))
+    yield StdioTransport(python(), (str(SERVERS / "reference.py"), notes, maker))
 
 
 @asynccontextmanager

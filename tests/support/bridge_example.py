@@ -4,11 +4,11 @@ import asyncio
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 from support.command import BASCULE, environment
 from support.waiting import fail_after
+from support.warm import python
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,7 @@ async def printed(example: str, home: Path, **env: str) -> str:
     folder = shutil.copytree(ROOT / "examples" / example, home / example)
     path = f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "agent.py"),
+        *(python(), "agent.py"),
         cwd=folder,
         env=environment(home, {"PATH": path, **env}),
         stdout=asyncio.subprocess.PIPE,

@@ -3,16 +3,16 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support import warm
 from support.servers import argv
 
-BASCULE = Path(sys.executable).with_name("bascule")
+BASCULE = warm.COMMAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,12 @@ async def bascule(folder: Path, *argv: str, env: Mapping[str, str] | None = None
 
 @asynccontextmanager
 async def started(
-    folder: Path, *argv: str, env: Mapping[str, str] | None = None
+    folder: Path, *argv: str, env: Mapping[str, str] | None = None, anew: bool = False
 ) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """The command while it runs. It is ended on leaving, if it has not ended by itself."""
+    """The command while it runs. It is ended on leaving, if it has not ended by itself. Started anew it is the process
+    that a test sees, with its children beneath it."""
     process = await asyncio.create_subprocess_exec(
-        BASCULE,
+        BASCULE if anew else warm.bascule(),
         *argv,
         cwd=folder,
         env=environment(folder, env),

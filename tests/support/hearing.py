@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from support.kit_http import NEW
 from support.runtime import TIMEOUTS
 from support.servers import SERVERS
 from support.waiting import fail_after, until
+from support.warm import python
 
 Era = Literal["old", "new"]
 MODES: dict[Era, Any] = {"old": "legacy", "new": "2026-07-28"}
@@ -33,7 +33,7 @@ async def telling(
     """A server that tells, spoken to in one era."""
     settings: dict[str, Any] = {"era": era, "timeouts": TIMEOUTS, **config}
     if kind == "stdio":
-        transport = StdioTransport(command=sys.executable, args=(str(SERVERS / "telling.py"), str(log)))
+        transport = StdioTransport(command=python(), args=(str(SERVERS / "telling.py"), str(log)))
         yield ServerConfig(name, transport, **settings)
         return
     async with sdk_server(Telling(log).server) as url:

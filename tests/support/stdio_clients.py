@@ -12,7 +12,8 @@ from typing import Any
 
 from mcp import StdioServerParameters
 
-from support.command import BASCULE, environment
+from support import warm
+from support.command import environment
 from support.kit_http import NEW, OLD, PREFIX
 from support.scenarios import entry, write_yaml
 from support.survivors import end_all, survivors
@@ -97,7 +98,7 @@ async def talking(
     marker = f"talk-{uuid.uuid4().hex}"
     with (folder / "stderr").open("ab") as said:
         process = await asyncio.create_subprocess_exec(
-            *(BASCULE, "serve", "--stdio", "--config", str(path), *words),
+            *(warm.bascule(), "serve", "--stdio", "--config", str(path), *words),
             cwd=folder,
             env=environment(folder, {"BASCULE_MARKER": marker}),
             stdin=asyncio.subprocess.PIPE,
@@ -124,7 +125,7 @@ async def as_command(folder: Path, servers: dict[str, Any]) -> AsyncGenerator[St
     args = ["serve", "--stdio", "--config", str(write_yaml(folder, servers))]
     env = environment(folder, {"BASCULE_MARKER": marker})
     try:
-        yield StdioServerParameters(command=str(BASCULE), args=args, env=env)
+        yield StdioServerParameters(command=str(warm.bascule()), args=args, env=env)
         assert await survivors(marker) == []
     finally:
         end_all(marker)

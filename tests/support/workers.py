@@ -73,7 +73,7 @@ async def fleet(
     folder.mkdir(exist_ok=True)
     port = free_port()
     path = write_yaml(folder, servers, gateway={"port": port, "workers": workers, "auth": AUTH}, **top)
-    async with started(folder, "serve", "--config", str(path), "--json", *words) as process:
+    async with started(folder, "serve", "--config", str(path), "--json", *words, anew=True) as process:
         made = Fleet(process, port, path)
         hearing = asyncio.ensure_future(_hear(process, made.lines))
         try:
