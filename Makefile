@@ -4,8 +4,9 @@ READY := .venv/.ready
 SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-WORKERS := $(shell expr $(CORES) + 1)
-# Tests that start programs wait more than they work, so more of them fit side by side. Of too many each waits for the others.
+# Tests wait more than they work, so more of them than cores fit side by side. Of too many each waits for the others, first of
+# all of those that start engines, containers and browsers.
+WORKERS := $(shell expr $(CORES) '*' 2 + 1)
 WAITERS := $(shell expr $(CORES) '*' 2)
 # Each worker has a stretch of the tests, and takes from another's when it is done: what a file sets up is set up once, and
 # those that wait run beside those that work.
@@ -52,7 +53,7 @@ test: tidy ## everything: format, lint, types, layers, all tests, branch coverag
 	@nice -n 19 $(BIN)/basedpyright >build/types 2>&1 & types=$$!; \
 	status=0; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest $(AGAIN) -n $(WORKERS) $(SPREAD) $(COVERED) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(SPREAD) $(BEHAVIOUR) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) -n $(WORKERS) $(SPREAD) $(BEHAVIOUR) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(WATCHED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-4 $(BIN)/python -m pytest $(AGAIN) $(ALONE) || status=$$?; \
 	$(BIN)/coverage combine --quiet; \

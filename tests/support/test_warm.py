@@ -85,7 +85,7 @@ def test_what_changes_how_python_starts_starts_it_anew(words: tuple[str, ...], m
 
 
 def test_a_signal_reaches_the_program_and_its_answer_is_its_own() -> None:
-    code = "import signal, sys; signal.signal(15, lambda *_: sys.exit(5)); print('up', flush=True); signal.pause()"
+    code = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(5)); print('up', flush=True)\nwhile True: time.sleep(0.02)"
     with subprocess.Popen([subject.python(), "-c", code], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"

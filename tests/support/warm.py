@@ -76,7 +76,7 @@ def _folder() -> Path:
 
 
 def _end(process: "subprocess.Popen[bytes]", folder: Path) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-    process.wait()
+    with process:
+        assert process.stdin is not None
+        process.stdin.close()
     shutil.rmtree(folder)

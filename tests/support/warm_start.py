@@ -15,6 +15,12 @@ PASSED_ON = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGUSR1, _
 READ_AT_START = ("PYTHON", "LC_", "LANG", "FASTMCP_", "MALLOC_", "LD_")
 """How variables begin that are read before or while a program is loaded."""
 
+LARGEST = 1 << 20
+"""Bytes of what is handed over."""
+
+LOST = 127
+"""The exit code where the warm process is gone."""
+
 
 def start(address: str, python: str, told: "dict[str, str]", first: "list[str]") -> None:
     words = first + sys.argv[1:]
@@ -36,25 +42,48 @@ def _connected(address: str) -> "_socket.socket | None":
 
 
 def _stand_for(connection: "_socket.socket", words: "list[str]") -> None:
+    program: list[int] = []
+    early: list[int] = []
+
+    def pass_on(signal: int, _: object) -> None:
+        if program:
+            os.kill(program[0], signal)
+        else:
+            early.append(signal)
+
+    # Before anybody can know that the program runs.
+    for signal in PASSED_ON:
+        if _signal.getsignal(signal) != _signal.SIG_IGN:
+            _signal.signal(signal, pass_on)
+    _hand_over(connection, words)
+    program.append(_told(connection))
+    for signal in early:
+        os.kill(program[0], signal)
+    _end_like(_told(connection))
+
+
+def _hand_over(connection: "_socket.socket", words: "list[str]") -> None:
     folder = os.open(".", os.O_RDONLY)
-    streams = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2, folder))
-    room = 1 << 20
-    connection.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, room)
+    given = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2, folder))
+    connection.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, LARGEST)
     job = marshal.dumps((words, dict(os.environ)))
-    connection.sendmsg([job], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+    connection.sendmsg([job], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, given)])
+    os.close(folder)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
-    os.close(folder)
+
+
+def _told(connection: "_socket.socket") -> int:
+    """The number of the process, and later how it ended."""
     told = connection.recv(64)
     if not told:
-        os._exit(127)
-    pid = marshal.loads(told)
-    for signal in PASSED_ON:
-        if _signal.getsignal(signal) != _signal.SIG_IGN:
-            _signal.signal(signal, lambda number, _: os.kill(pid, number))
-    ended = connection.recv(64)
-    status = marshal.loads(ended) if ended else 127 << 8
+        os._exit(LOST)
+    number: int = marshal.loads(told)
+    return number
+
+
+def _end_like(status: int) -> None:
     if os.WIFSIGNALED(status):
         signal = os.WTERMSIG(status)
         if signal != _signal.SIGKILL:
