@@ -11,9 +11,10 @@ WAITERS := $(shell expr $(CORES) '*' 2)
 # Each worker has a stretch of the tests, and takes from another's when it is done: what a file sets up is set up once, and
 # those that wait run beside those that work.
 SPREAD := --dist worksteal
-COVERED := tests/architecture tests/support tests/unit tests/contracts
-# Tests through the doors that users have. Every line is counted where it is tested piece by piece; counting doubles the time.
-BEHAVIOUR := tests/behaviour
+COVERED := tests/architecture tests/unit
+# Tests of every transport, and through the doors that users have. Every line is counted where it is tested piece by piece;
+# counting doubles the time.
+BEHAVIOUR := tests/support tests/contracts tests/behaviour
 # The official suite runs all its scenarios at once, which is as much as a small machine can do.
 ALONE := tests/conformance
 # Tests that measure, or that start many programs: counting the lines they run would slow them to a third.

@@ -74,7 +74,7 @@ async def test_a_port_that_is_taken_by_another_program(tmp_path: Path):
 async def test_a_gateway_of_ours_that_serves_already_is_in_order(tmp_path: Path):
     port = free_port()
     write_yaml(tmp_path, {"notes": entry("echo")}, gateway={"port": port})
-    async with started(tmp_path, "serve", "--dev") as serving, fail_after(60):
+    async with started(tmp_path, "serve", "--dev", anew=True) as serving, fail_after(60):
 
         def listens() -> bool:
             with socket.socket() as asking:

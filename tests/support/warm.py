@@ -64,6 +64,8 @@ def _folder() -> Path:
         file.chmod(0o755)
     process = subprocess.Popen(
         [sys.executable, str(PROGRAM), address, *MODULES],
+        # What a fork runs could not be counted, because it ends before anything is told; only slowed down.
+        env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,

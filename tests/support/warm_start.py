@@ -12,7 +12,7 @@ import os
 import sys
 
 PASSED_ON = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGTERM)
-READ_AT_START = ("PYTHON", "LC_", "LANG", "FASTMCP_", "MALLOC_", "LD_")
+READ_AT_START = ("PYTHON", "LC_", "LANG", "FASTMCP_", "MALLOC_", "LD_", "SSL_")
 """How variables begin that are read before or while a program is loaded."""
 
 LARGEST = 1 << 20
