@@ -145,12 +145,16 @@ def _run(command: ModuleType, options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 -- only now is it known that it is needed
 
     from bascule.cli import exit_codes  # noqa: PLC0415
+    from bascule.cli.waking import woken_by_signals  # noqa: PLC0415
     from bascule.core.errors import BasculeError  # noqa: PLC0415
 
+    # A command that serves many chooses a faster loop, where there is one, which is woken by signals anyway.
+    faster = getattr(command, "LOOP_FACTORY", None)
     try:
-        # A command that serves many chooses a faster loop, where there is one.
-        with asyncio.Runner(loop_factory=getattr(command, "LOOP_FACTORY", None)) as runner:
-            code: int = runner.run(command.run(options))
+        with asyncio.Runner(loop_factory=faster) as runner:
+            woken = nullcontext() if faster is not None else woken_by_signals(runner.get_loop())
+            with woken:
+                code: int = runner.run(command.run(options))
     except BasculeError as error:
         _tell(error, as_json=options.json)
         return exit_codes.of_error(error)
