@@ -31,13 +31,14 @@ from bascule.links.terms import Agreement, Era, Learned, Terms
 from bascule.links.tidings import SUBSCRIBING, Kind, Tidings
 from bascule.links.ways import neither_way
 from bascule.transports.dispatcher import Counters, Dispatcher, NoLeave, is_new_era, may_write, not_opened
-from bascule.wire.stamp import Stamp, new_stamp, old_stamp, traceparent
+from bascule.wire.stamp import Stamp, new_stamp, old_stamp
 
 Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
 OnChange = Callable[["Link", Kind], None]
 """Told what a server says has changed, on which link. Must not block."""
 
+_CLOSED = LinkState.CLOSED  # which every call asks for, and a global is found at once
 TRIES_FOR_LEAVE = 3
 """How often a link is opened that found in the middle of it that nothing may be written now."""
 
@@ -151,7 +152,7 @@ class Link:
     def send(self, request: Request) -> Awaitable[JsonObject]:
         """Send with the mark of the link's era."""
         dispatcher = self._dispatcher
-        if dispatcher is None or self.condition.state is LinkState.CLOSED:
+        if dispatcher is None or self.condition.state is _CLOSED:
             raise ConnectionLost("the link is not open", sent=False)
         stamp, tidings, on_notice = self.stamp, self._tidings, request.on_notice
         if tidings is not None:
@@ -164,12 +165,10 @@ class Link:
         if stamp.envelope and dispatcher.carries_headers:
             marked = stamp.headers(request.method, request.params)
             headers = {**marked, **headers} if headers else marked
-        trace = request.trace
-        parent, state = (traceparent(getrandbits), "") if trace is None else (trace.traceparent, trace.state)
         return dispatcher.send(
             Request(
                 request.method,
-                stamp.params(request.params, parent, request.capabilities, state),
+                stamp.params_of(request, getrandbits),
                 request.timeout,
                 request.phase,
                 request.permit,

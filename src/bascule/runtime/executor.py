@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from bascule.records.telemetry.telemetry import Telemetry
     from bascule.runtime.wrapping import Wrapping
 
+# To find a member in its enum takes Python 3.11 ten times as long as a name of the module, and every call does.
+_WAITING, _NONE = Ending.WAITING, Remote.NONE
+
 ROUNDS = 4
 """How often a request is decided anew before it is given up. A round is lost when the agent session changed, or the
 link died, before anything was written; that this happens to one request again and again is no accident."""
@@ -104,7 +107,7 @@ class Executor:
             raise
         finally:
             CURRENT.set(around)
-            trail.changes.over = trail.local is not Ending.WAITING
+            trail.changes.over = trail.local is not _WAITING
             if trail.meter is not None:
                 trail.meter.leave()
             if self.telemetry is not None and trail.span is not None:
@@ -359,7 +362,7 @@ class Executor:
             self._clock(),
             trail.findings,
             trail.local,
-            trail.remote(ok=outcome.ok) if trail.writes else Remote.NONE,
+            trail.remote(ok=outcome.ok) if trail.writes else _NONE,
             now() - trail.steps.started,
             trail.rule,
             trail.noted,

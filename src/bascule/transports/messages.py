@@ -300,9 +300,9 @@ class MessageDispatcher:
                 task.cancel()
 
     def _settle(self, message: Message, size: int) -> None:
-        request_id = normal_id(message.id)
+        request_id = message.id if type(message.id) is int else normal_id(message.id)
         pending = self._pending.get(request_id) if request_id is not None else None
-        if pending is None or not pending.awaited:
+        if pending is None or not pending.sent or pending.future.done():
             self.counters.strays += 1
         else:
             if pending.request.tally is not None:

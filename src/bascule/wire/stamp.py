@@ -15,6 +15,7 @@ import msgspec
 
 from bascule.core.ear import most_talkative
 from bascule.core.jsonvalue import JsonObject
+from bascule.core.request import Request
 
 NEW_VERSIONS = ("2026-07-28",)
 """Protocol versions without a handshake that we speak, oldest first."""
@@ -51,14 +52,29 @@ class Stamp(msgspec.Struct, frozen=True):
 
     version: str
     envelope: Mapping[str, Any]
+    beginning: bytes = b""
+    """The envelope as it is written, up to our trace context, which comes last. Empty: it is written each time."""
 
     def heard_from(self, level: str) -> "Stamp":
         """The same for a request for which somebody wants to hear remarks from this level on, beside what is wanted
         anyway."""
         if not self.envelope:
             return self
-        wanted = most_talkative(level, str(self.envelope.get(LOG_LEVEL_KEY, "")))
-        return Stamp(self.version, {**self.envelope, LOG_LEVEL_KEY: wanted}) if wanted else self
+        said = str(self.envelope.get(LOG_LEVEL_KEY, ""))
+        wanted = most_talkative(level, said)
+        return self if wanted == said else Stamp(self.version, {**self.envelope, LOG_LEVEL_KEY: wanted})
+
+    def params_of(self, request: Request, random: Callable[[int], int]) -> JsonObject:
+        """The parameters to send for a request. Most say nothing about themselves, and then only the trace context is
+        written anew."""
+        trace = request.trace
+        if trace is not None:
+            return self.params(request.params, trace.traceparent, request.capabilities, trace.state)
+        own = traceparent(random)
+        if not self.beginning or request.capabilities is not None or request.on_progress is not None:
+            return self.params(request.params, own, request.capabilities)
+        meta = msgspec.Raw(self.beginning + own.encode() + b'"}')
+        return {**request.params, "_meta": meta} if request.params else {"_meta": meta}
 
     def params(
         self,
@@ -97,17 +113,22 @@ def new_stamp(
 ) -> Stamp:
     """`log_level` is the lowest at which the server may remark something; without it, it may not at all."""
     envelope = {VERSION_KEY: version, CLIENT_INFO_KEY: client_info, CAPABILITIES_KEY: capabilities}
-    return Stamp(version, {**envelope, LOG_LEVEL_KEY: log_level} if log_level else envelope)
+    return _stamp(version, {**envelope, LOG_LEVEL_KEY: log_level} if log_level else envelope)
 
 
 def old_stamp(version: str) -> Stamp:
-    return Stamp(version, {})
+    return _stamp(version, {})
+
+
+def _stamp(version: str, envelope: Mapping[str, Any]) -> Stamp:
+    written = msgspec.json.encode(envelope).removesuffix(b"}")
+    return Stamp(version, envelope, written + (b"," if envelope else b"") + b'"traceparent":"')
 
 
 def traceparent(random: Callable[[int], int]) -> str:
     """A W3C trace context of our own, for what belongs to no other trace. Baggage never travels upstream: it may carry
     the caller's data."""
-    digits = f"{random(184):046x}"
+    digits = random(184).to_bytes(23).hex()
     # The last digit of each id is ours: one of all zeros would mean none.
     return f"00-{digits[:31]}1-{digits[31:]}1-01"
 

@@ -2,6 +2,7 @@ import copy
 from typing import Any
 
 import mcp_types
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,13 +10,21 @@ from mcp.shared import inbound
 from mcp_types import jsonrpc
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from bascule.core.request import Request
+from bascule.core.trace import TraceContext
 from bascule.wire import stamp
 from bascule.wire.stamp import Stamp, header_value, new_stamp, old_stamp, traceparent
 
 INFO = {"name": "bascule", "version": "1"}
 NEW = new_stamp("2026-07-28", INFO, {"elicitation": {}})
 OLD = old_stamp("2025-11-25")
-TRACE = traceparent(lambda bits: int.from_bytes(b"\x05" * (bits // 8)))
+
+
+def fives(bits: int) -> int:
+    return int.from_bytes(b"\x05" * (bits // 8))
+
+
+TRACE = traceparent(fives)
 
 awkward = st.sampled_from(["", " x", "x ", "=?base64?eA==?=", "=?base64?\n?=", "é", "\x7f", "a\nb", "\u2028"])
 
@@ -141,3 +150,37 @@ def test_the_state_of_a_trace_goes_with_it_where_there_is_one():
         "traceparent": TRACE,
         "tracestate": "a=1",
     }
+
+
+async def told(*_: object) -> None:
+    """Takes progress."""
+
+
+@pytest.mark.parametrize("marked", [NEW, OLD, new_stamp("2026-07-28", {"name": 'a"b\n'}, {}, "info")])
+@pytest.mark.parametrize("params", [None, {}, {"name": "echo", "arguments": msgspec.Raw(b'{"a":1}')}])
+def test_what_is_written_in_advance_says_the_same(marked: Stamp, params: dict[str, Any] | None):
+    request = Request("tools/call", params, 1.0)
+
+    written = marked.params_of(request, fives)
+
+    assert isinstance(written["_meta"], msgspec.Raw)
+    assert msgspec.json.encode(written) == msgspec.json.encode(marked.params(params, TRACE))
+
+
+def test_what_somebody_adds_to_is_not_written_in_advance():
+    asked = (
+        Request("tools/call", {}, 1.0, on_progress=told),
+        Request("tools/call", {}, 1.0, capabilities={"roots": {}}),
+        Request("tools/call", {}, 1.0, trace=TraceContext(1, 2, state="a=1")),
+    )
+    sent = [NEW.params_of(request, fives)["_meta"] for request in asked]
+
+    assert [meta[stamp.CAPABILITIES_KEY] for meta in sent] == [{"elicitation": {}}, {"roots": {}}, {"elicitation": {}}]
+    assert [meta["traceparent"] == TRACE for meta in sent] == [True, True, False]
+    assert [meta.get("tracestate") for meta in sent] == [None, None, "a=1"]
+
+
+def test_one_who_hears_remarks_is_told_apart():
+    sent = NEW.heard_from("debug").params_of(Request("tools/call", {}, 1.0), fives)
+
+    assert sent["_meta"][stamp.LOG_LEVEL_KEY] == "debug"
