@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -14,16 +15,11 @@ from support.waiting import until
 LOADED = "import sys; print('fastmcp' in sys.modules)"
 
 
-def ran(*words: str, given: str = "", **more: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [subject.python(), *words],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        **more,  # type: ignore[call-overload]
-    )
+def ran(
+    *words: str, given: str = "", cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    argv = [subject.python(), *words]
+    return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=60, check=False, cwd=cwd, env=env)
 
 
 def test_a_program_has_its_own_words_folder_environment_and_streams(tmp_path: Path) -> None:

@@ -177,7 +177,8 @@ def end_with(program: Callable[[], None]) -> NoReturn:
     code: int | None = 1
     try:
         code = _code_of(program)
-        threading._shutdown()  # type: ignore[attr-defined]
+        # As Python does: threads are waited for, those of executors told to end.
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue] -- there is no other name for it
         atexit._run_exitfuncs()
         with suppress(BrokenPipeError):
             sys.stdout.flush()

@@ -302,6 +302,7 @@ class MessageDispatcher:
     def _settle(self, message: Message, size: int) -> None:
         request_id = message.id if type(message.id) is int else normal_id(message.id)
         pending = self._pending.get(request_id) if request_id is not None else None
+        # As in `Pending.awaited`, without the call.
         if pending is None or not pending.sent or pending.future.done():
             self.counters.strays += 1
         else:
