@@ -6,19 +6,13 @@ MINIMUM_COVERAGE := 95
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests wait more than they work, so more of them than cores fit side by side. Of too many each waits for the others, first of
 # all of those that start engines, containers and browsers.
-WORKERS := $(shell expr $(CORES) '*' 2 + 1)
-WAITERS := $(shell expr $(CORES) '*' 2)
-# Each worker has a stretch of the tests, and takes from another's when it is done: what a file sets up is set up once, and
-# those that wait run beside those that work.
-SPREAD := --dist worksteal
+HANDS := $(shell expr $(CORES) '*' 2 + 1)
 COVERED := tests/architecture tests/unit
-# Tests of every transport, and through the doors that users have. Every line is counted where it is tested piece by piece;
-# counting doubles the time.
-BEHAVIOUR := tests/support tests/contracts tests/behaviour
 # The official suite runs all its scenarios at once, which is as much as a small machine can do.
 ALONE := tests/conformance
-# Tests that measure, or that start many programs: counting the lines they run would slow them to a third.
-WATCHED := $(filter-out $(COVERED) $(BEHAVIOUR) $(ALONE),$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py)))))
+# Tests that start programs: every line is counted where it is tested piece by piece, and counting doubles the time. Those
+# that take longest come first, so that no hand is left with them when the others have ended.
+THROUGH := tests/integration tests/chaos tests/hostile tests/behaviour tests/contracts tests/support
 SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration/test_texts_of_real_servers.py)
 
 # Tests that start programs, and kill engines, containers and processes at random, share a machine with others that do: on CI
@@ -53,21 +47,20 @@ test: tidy ## everything: format, lint, types, layers, all tests, branch coverag
 	@# Types take a minute and a half of one processor: they have what the tests leave idle, and are told at the end.
 	@nice -n 19 $(BIN)/basedpyright >build/types 2>&1 & types=$$!; \
 	status=0; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest $(AGAIN) -n $(WORKERS) $(SPREAD) $(COVERED) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) -n $(WORKERS) $(SPREAD) $(BEHAVIOUR) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(AGAIN) -n $(WAITERS) $(WATCHED) || status=$$?; \
-	BASCULE_SKIP_REPORT=$(SKIPS)-4 $(BIN)/python -m pytest $(AGAIN) $(ALONE) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/coverage run -m pytest $(AGAIN) --hands $(HANDS) $(COVERED) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) --hands $(HANDS) $(THROUGH) || status=$$?; \
+	BASCULE_SKIP_REPORT=$(SKIPS)-3 $(BIN)/python -m pytest $(AGAIN) $(ALONE) || status=$$?; \
 	$(BIN)/coverage combine --quiet; \
 	$(BIN)/coverage report --fail-under=$(MINIMUM_COVERAGE) || status=$$?; \
 	wait $$types || status=$$?; cat build/types; \
-	sort -u $(SKIPS)-1 $(SKIPS)-2 $(SKIPS)-3 $(SKIPS)-4 || status=1; \
+	sort -u $(SKIPS)-1 $(SKIPS)-2 $(SKIPS)-3 || status=1; \
 	exit $$status
 
 check: tidy ## the quick part of `make test`, a few minutes: no behaviour, chaos or hostile tests
 	@mkdir -p build
 	@nice -n 19 $(BIN)/basedpyright >build/types 2>&1 & types=$$!; \
 	status=0; \
-	$(BIN)/python -m pytest -n $(WORKERS) $(SPREAD) tests/unit tests/architecture tests/support || status=$$?; \
+	$(BIN)/python -m pytest --hands $(HANDS) tests/architecture tests/unit || status=$$?; \
 	wait $$types || status=$$?; cat build/types; \
 	exit $$status
 

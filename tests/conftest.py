@@ -11,6 +11,8 @@ from itertools import count
 import pytest
 
 from support.children import beneath, left_behind
+from support.crew import pytest_addoption as pytest_addoption  # noqa: PLC0414 -- hooks of pytest
+from support.crew import pytest_runtestloop as pytest_runtestloop  # noqa: PLC0414 -- the same
 from support.level_stores import store_address as store_address  # noqa: PLC0414 -- fixtures, for every test
 from support.postgres import database as database  # noqa: PLC0414 -- the same
 from support.postgres import postgres as postgres  # noqa: PLC0414 -- the same
@@ -27,8 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Most tests are of other things than boxes, and their servers are plain processes. Those of boxes say so.
     os.environ["BASCULE_SANDBOX"] = "none"
     config.addinivalue_line("markers", "requirement(*ids): the rows of tests/behaviour/manifest.py that a test proves")
-    if not hasattr(config, "workerinput"):  # a worker of xdist reports to the process that tells
-        config.pluginmanager.register(SkipLedger(), "skip-ledger")
+    config.pluginmanager.register(SkipLedger(), "skip-ledger")
 
 
 @pytest.hookimpl(wrapper=True)

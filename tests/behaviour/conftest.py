@@ -24,11 +24,3 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> G
     if shutil.which("bwrap") is None:
         pytest.skip("no bubblewrap (Debian: apt-get install bubblewrap)")
     yield request.param
-
-
-@pytest.fixture(autouse=True)
-def commands_are_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which of its lines a command runs is counted where it is tested piece by piece; counting makes each start of one
-    take twice as long, and here they are started by the hundred."""
-    for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):
-        monkeypatch.delenv(name, raising=False)

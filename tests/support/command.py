@@ -46,8 +46,10 @@ def entry(server: str, *args: object, **keys: Any) -> dict[str, Any]:
     return {"command": command, "args": rest, "timeouts": {"close": 1}, **keys}
 
 
-async def bascule(folder: Path, *argv: str, env: Mapping[str, str] | None = None, timeout: float = 60) -> Ran:
-    async with started(folder, *argv, env=env) as process:
+async def bascule(
+    folder: Path, *argv: str, env: Mapping[str, str] | None = None, timeout: float = 60, anew: bool = False
+) -> Ran:
+    async with started(folder, *argv, env=env, anew=anew) as process:
         async with asyncio.timeout(timeout):
             out, err = await process.communicate()
     assert process.returncode is not None

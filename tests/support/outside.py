@@ -16,9 +16,6 @@ from support.survivors import end_all
 PATIENCE = 20.0
 """Seconds for anything to happen."""
 
-MARK = {"STARTED_BY": str(uuid.uuid4())}
-"""Carried by every server that is started here, and by all that it starts."""
-
 KEEPER = """
 import os, socket, sys
 from bascule.sandbox.keeper import Keeper
@@ -45,6 +42,8 @@ class Line:
         self.socket.settimeout(PATIENCE)
         self._letters = Letterbox()
         self._waiting: list[Any] = []
+        self.mark = {"STARTED_BY": str(uuid.uuid4())}
+        """Carried by every server that is started over it, and by all that that starts."""
 
     def hear(self) -> Any:
         """The next letter, or None at the end."""
@@ -64,7 +63,7 @@ class Line:
         pipes: Sequence[int] = how.pop("pipes", [nowhere] * 3)
         order = {
             "argv": argv,
-            "env": {**MARK, **(env or {})},
+            "env": {**self.mark, **(env or {})},
             "cwd": cwd,
             "umask": None,
             "nice": 0,
@@ -90,14 +89,15 @@ def outside(
             [sys.executable, "-c", program, str(theirs.fileno()), str(owner), *arguments],
             pass_fds=[theirs.fileno(), *([owner] if owner >= 0 else [])],
         )
+    line = Line(ours)
     try:
         with ours:
-            yield Line(ours), process
+            yield line, process
         assert (process.wait(PATIENCE) == 0) == ends_well
     finally:
         process.kill()
         process.wait()
-        end_all(f"STARTED_BY={MARK['STARTED_BY']}")
+        end_all(f"STARTED_BY={line.mark['STARTED_BY']}")
 
 
 @contextmanager

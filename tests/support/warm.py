@@ -39,8 +39,8 @@ def python() -> str:
 
 
 def bascule() -> Path:
-    """Takes the place of the command. What of it is run is counted only where it is started anew."""
-    return COMMAND if _cold() or "COVERAGE_PROCESS_CONFIG" in os.environ else _folder() / "bascule"
+    """Takes the place of the command."""
+    return COMMAND if _cold() else _folder() / "bascule"
 
 
 def _cold() -> bool:
@@ -64,8 +64,6 @@ def _folder() -> Path:
         file.chmod(0o755)
     process = subprocess.Popen(
         [sys.executable, str(PROGRAM), address, *MODULES],
-        # What a fork runs could not be counted, because it ends before anything is told; only slowed down.
-        env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,

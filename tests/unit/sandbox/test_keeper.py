@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from bascule.sandbox.keeper import KILLING, POLITE, refusal
-from support.outside import MARK, Line, keeper, somebody
+from support.outside import Line, keeper, somebody
 
 PYTHON = (sys.executable, "-S", "-E", "-c")
 STAY = "import signal; signal.pause()"
@@ -121,7 +121,7 @@ def test_a_server_has_what_it_was_ordered_with_and_nothing_of_its_keepers():
         ordered["nice"],
         [0, 0],
         [0, 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)],
-        {**MARK, **ordered["env"]},
+        {**line.mark, **ordered["env"]},
         pid,
     ]
 
