@@ -10,6 +10,7 @@ from itertools import count
 
 import pytest
 
+from support import warm
 from support.children import beneath, left_behind
 from support.crew import pytest_addoption as pytest_addoption  # noqa: PLC0414 -- hooks of pytest
 from support.crew import pytest_runtestloop as pytest_runtestloop  # noqa: PLC0414 -- the same
@@ -30,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["BASCULE_SANDBOX"] = "none"
     config.addinivalue_line("markers", "requirement(*ids): the rows of tests/behaviour/manifest.py that a test proves")
     config.pluginmanager.register(SkipLedger(), "skip-ledger")
+    if config.option.hands:
+        warm.begin()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -42,6 +45,11 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.option.hands:
+        warm.python()  # one for all hands
 
 
 @pytest.fixture(scope="session")

@@ -206,6 +206,7 @@ class Worker:
         self._session = session
         self._config = session.config
         self._line = line
+        self._times = self._config.option.durations is not None
 
     def run(self) -> None:
         self._config.pluginmanager.register(self)
@@ -229,5 +230,7 @@ class Worker:
         self._line.send(("starts", (nodeid, location)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.passed and report.when != "call" and not self._times:
+            return  # two of three, of which nobody is told anything
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self._line.send(("reports", data))

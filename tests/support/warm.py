@@ -51,9 +51,24 @@ _kept = ExitStack()
 """What lasts as long as this process."""
 
 
+def begin() -> None:
+    """Start to import. Who goes on to fork has the warm process in common with its forks once it has asked for a program."""
+    if not _cold():
+        _begun()
+
+
 @cache
 def _folder() -> Path:
-    """Where the programs lie that stand for others. Their warm process ends with this one."""
+    """Where the programs lie that stand for others."""
+    folder, process = _begun()
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return folder
+
+
+@cache
+def _begun() -> "tuple[Path, subprocess.Popen[bytes]]":
+    """The warm process, which ends with this one."""
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
     address = str(folder / "door")
     told = {name: value for name, value in os.environ.items() if name.startswith(warm_start.READ_AT_START)}
@@ -70,9 +85,7 @@ def _folder() -> Path:
     )
     atexit.register(_end, process, folder)
     _kept.enter_context(lasting(lambda: process.pid))
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    return folder
+    return folder, process
 
 
 def _end(process: "subprocess.Popen[bytes]", folder: Path) -> None:
