@@ -1,4 +1,4 @@
-"""A gateway that tells afterwards what it handed over: `gateway_racer.py URL HAND_OVERS WORD…`.
+"""A gateway that tells afterwards what it handed over: `-m chaos.gateway_racer URL HAND_OVERS WORD…`.
 
 URL is that of the server on the open lane, and the words are those of the `bascule` command. When the command has ended
 it writes down, for each time that something was handed over to that server, the instant and whom it names.
@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import msgspec
-from racer import summary
 
 from bascule.cli import serve_command
 from bascule.cli.main import main
 from bascule.config import StreamableHttpTransport
+from chaos.racer import summary
 from support.racing import watched
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A program that calls on and on for one agent session after another: `racer.py ORDERS HAND_OVERS`.
+"""A program that calls on and on for one agent session after another: `-m chaos.racer ORDERS HAND_OVERS`.
 
 ORDERS is a file that says which store, and how the server is reached. What it is to do next it reads from its stdin: a name
 is an agent session to call for, and what follows it the seconds after which to stop itself, by a signal, in a step of the

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import os
 import random
 import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -24,9 +22,10 @@ from support.light_servers import light_http
 from support.racing import CALLERS, TYPED, marker
 from support.scenarios import write_yaml
 from support.waiting import fail_after
+from support.warm import python
 from support.workers import AUTH, call
 
-PROGRAM = Path(__file__).with_name("gateway_racer.py")
+TESTS = Path(__file__).parents[1]
 
 RAISES = 50
 """Ten calls race against each, five at either gateway, for each kind of server. Ten times as many in `make soak`."""
@@ -68,10 +67,10 @@ async def gateway(folder: Path, url: str, vault: str, database: str, **work: Any
     path = write_yaml(folder, servers, gateway={"port": port, "auth": AUTH}, store=database)
     words = ("serve", "--config", str(path), "--json")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(PROGRAM), url, str(folder / "hand-overs"), *words),
+        *(python(), "-m", "chaos.gateway_racer", url, str(folder / "hand-overs"), *words),
+        cwd=TESTS,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     try:
         assert process.stdout is not None

@@ -4,7 +4,6 @@ The contract's tests know nothing else of a transport. A new one joins by a harn
 """
 
 import os
-import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -29,12 +28,12 @@ from bascule.runtime.native import native_server
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
 from servers.reference import Maker, Notes, Tools, built, functions
-from support.docker import reached
 from support.http_servers import fastmcp_server, fastmcp_sse_server, sdk_server, sdk_sse_server, unix_asgi_server
 from support.links import a_link, a_plan
 from support.notebook import Notebook, notebook
 from support.servers import CAP, SERVERS
 from support.warm import python
+from support.warm_box import box_with_python
 from support.ws_servers import sdk_ws_server
 
 TIMEOUTS = Timeouts(connect=60, reconnect=60, probe=30, list=30, call=30, close=5)
@@ -80,8 +79,8 @@ async def stdio_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
 
 @asynccontextmanager
 async def container_peer(maker: Maker, notes: str) -> AsyncGenerator[Transport]:
-    with reached() as engine, engine.container() as box:
-        yield ContainerTransport(box.name, sys.executable, (str(SERVERS / "reference.py"), notes, maker))
+    with box_with_python() as box:
+        yield ContainerTransport(box.container.name, box.python, (str(SERVERS / "reference.py"), notes, maker))
 
 
 @asynccontextmanager

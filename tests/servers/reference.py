@@ -228,4 +228,8 @@ if __name__ == "__main__":
     # As a script it stands alone, and finds its neighbours as the tests do.
     sys.path.insert(0, str(Path(__file__).parents[1]))
     address, chosen = sys.argv[1:]
-    built("sdk" if chosen == "sdk" else "fastmcp", address).run("stdio")
+    if chosen == "sdk":
+        built("sdk", address).run("stdio")
+    else:
+        # Before it shows its banner it asks the index of packages, far away, whether there is a newer one of itself.
+        built("fastmcp", address).run("stdio", show_banner=False)

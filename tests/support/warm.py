@@ -25,7 +25,9 @@ COMMAND = Path(sys.executable).with_name("bascule")
 
 PROGRAM = Path(__file__).with_name("warm_process.py")
 MODULES = (
-    *("anyio._backends._asyncio", "fastmcp", "fastmcp.server.middleware", "fastmcp.tools", "uvicorn"),
+    *("anyio._backends._asyncio", "fastmcp", "fastmcp.tools", "griffe", "uvicorn"),
+    *("fastmcp.server.context", "fastmcp.server.middleware", "fastmcp.server.middleware.dereference"),
+    *("fastmcp.server.sessions", "fastmcp.server.transforms.catalog"),
     *("mcp.client.stdio", "mcp.server.elicitation", "mcp.server.lowlevel", "mcp.server.mcpserver"),
     *("mcp.server.mcpserver.resolve", "mcp.server.stdio", "mcp.server.streamable_http_manager"),
     *(f"bascule.{room}.*" for room in ("cli", "dashboard", "demo", "gateway", "kit", "runtime", "transports")),
