@@ -17,6 +17,8 @@ import pytest
 from bascule import AgentSession, Outcome, Runtime, ToolFailure, ToolResult
 from bascule.core.sensitivity import DataSensitivity
 from support.command import BASCULE, bascule
+from support.fetched import kept_on, path_with_uv
+from support.fetched import shelf as shelf  # noqa: PLC0414 -- a fixture
 from support.waiting import fail_after
 
 SERVING = {
@@ -192,7 +194,11 @@ async def test_where_no_box_can_be_made_and_none_was_asked_for_the_server_is_loo
 
 
 @pytest.mark.requirement("SBX-8")
-async def test_a_server_that_npm_or_uv_would_fetch_starts_sealed(engine: str, tmp_path: Path):
+async def test_a_server_that_npm_or_uv_would_fetch_starts_sealed(
+    engine: str, tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kept_on(shelf, Path(os.environ["BASCULE_HOME"]))
+    monkeypatch.setenv("PATH", path_with_uv())
     (tmp_path / "bascule.yaml").write_text("mcp_servers: {time: {command: uvx, args: [mcp-server-time]}}")
     first = {**environment(), "BASCULE_SANDBOX": "bubblewrap"}
     ran = await bascule(tmp_path, "list", "--json", env=first)

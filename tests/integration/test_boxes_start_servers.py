@@ -16,7 +16,7 @@ from bascule.transports.dispatcher import Dispatcher, Request
 from support.boxes import WITHIN, link_to, ordered
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture
 from support.children import descendants, name_of
-from support.servers import SERVERS
+from support.servers import SERVERS, argv
 from support.waiting import fail_after
 
 TIME = str(Path(sys.executable).with_name("mcp-server-time"))
@@ -123,7 +123,7 @@ async def test_a_script_of_node_with_its_packages(engine: Engine, tmp_path: Path
 
 
 async def test_closing_leaves_nothing_of_a_box(engine: Engine) -> None:
-    async with started(engine, TIME, lane=Lane.OPEN):
+    async with started(engine, *argv("echo"), lane=Lane.OPEN):
         running = programs()
     assert engine.kind != "bubblewrap" or "bwrap" in running
     assert not programs() & {"bwrap", "pasta", "slirp4netns", "pasta.avx2"}

@@ -7,16 +7,20 @@ import pytest
 
 from bascule.bridges.plain import MCPToolGateway, load_for_agent
 from support.children import children
-from support.peers import MEMORY, TIME
+from support.peers import MEMORY, clock
+from support.without_npx import program
 
 
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    time, *telling = clock()
+    memory, *keeping = program(*MEMORY)
     variables = {
-        "0_CMD": str(TIME),
+        "0_CMD": time,
+        "0_ARGS": ",".join(telling),
         "0_ALLOW": "get_current_time",
-        "1_CMD": "npx",
-        "1_ARGS": ",".join(MEMORY),
+        "1_CMD": memory,
+        "1_ARGS": ",".join(keeping),
         "1_ENV_JSON": json.dumps({"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}),
         "1_ALLOW": "create_entities,read_graph,search_nodes,delete_entities",
         "1_BLOCK": "delete_*",
@@ -58,7 +62,9 @@ def test_real_servers_are_listed_and_called_and_nothing_of_them_is_left():
 
 @pytest.mark.usefixtures("described")
 def test_tools_of_one_name_have_their_prefixes(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("AGENT_Peers_MCP_2_CMD", str(TIME))
+    time, *telling = clock()
+    monkeypatch.setenv("AGENT_Peers_MCP_2_CMD", time)
+    monkeypatch.setenv("AGENT_Peers_MCP_2_ARGS", ",".join(telling))
     monkeypatch.setenv("AGENT_Peers_MCP_2_ALLOW", "*")
     with loaded() as gateway:
         names = {tool.name for tool in gateway.list_tools()}

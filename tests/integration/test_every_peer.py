@@ -25,6 +25,7 @@ from support.peers import (
     vintage,
 )
 from support.servers import SERVERS
+from support.without_npx import program
 
 VINTAGE = SERVERS / "vintage.py"
 
@@ -36,6 +37,10 @@ class Use:
     tool: str
     arguments: tuple[str, ...]
     prints: str
+
+
+def started_by(command: str, *args: str) -> dict[str, Any]:
+    return {"command": command, "args": args}
 
 
 ADD = Use("add", ("a=1", "b=2"), "3")
@@ -99,12 +104,12 @@ async def test_server_everything_over_sse(tmp_path: Path):
 async def test_server_filesystem(tmp_path: Path):
     (tmp_path / "note.txt").write_text("the bridge is down")
     read = Use("read_text_file", (f"path={tmp_path / 'note.txt'}",), "the bridge is down")
-    await check(tmp_path, {"command": "npx", "args": [*FILESYSTEM, str(tmp_path)]}, read)
+    await check(tmp_path, started_by(*program(*FILESYSTEM), str(tmp_path)), read)
 
 
 async def test_server_memory(tmp_path: Path):
     memory = {"MEMORY_FILE_PATH": str(tmp_path / "memory.json")}
-    await check(tmp_path, {"command": "npx", "args": [*MEMORY], "env": memory}, Use("read_graph", (), "entities"))
+    await check(tmp_path, {**started_by(*program(*MEMORY)), "env": memory}, Use("read_graph", (), "entities"))
 
 
 async def test_mcp_server_time(tmp_path: Path):
@@ -128,5 +133,5 @@ async def test_a_fastmcp_server_on_a_port_and_on_a_socket_file(tmp_path: Path):
 @asynccontextmanager
 async def everything(transport: str) -> AsyncGenerator[int]:
     port = free_port()
-    async with listening(port, "npx", "-y", EVERYTHING_PACKAGE, transport, env={"PORT": str(port)}):
+    async with listening(port, *program("-y", EVERYTHING_PACKAGE, transport), env={"PORT": str(port)}):
         yield port

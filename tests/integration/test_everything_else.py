@@ -11,6 +11,7 @@ from bascule.core.outcome import FailureKind
 from support.peers import EVERYTHING
 from support.runtime import bad, good, well
 from support.waiting import fail_after
+from support.without_npx import program
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -29,7 +30,8 @@ def sample(question: Sampling) -> Sampled:
 async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[AgentSession]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("BASCULE_HOME", str(tmp_path_factory.mktemp("everything")))
-        server = ServerConfig("everything", StdioTransport("npx", EVERYTHING), timeouts=TIMEOUTS)
+        command, *args = program(*EVERYTHING)
+        server = ServerConfig("everything", StdioTransport(command, tuple(args)), timeouts=TIMEOUTS)
         async with fail_after(300, "the example server"):
             answering = Runtime.from_servers({"everything": server}, on_elicit=elicit, on_sample=sample)
             async with answering as runtime:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support import warm
 from support.command import BASCULE, environment
 from support.waiting import fail_after
 
@@ -38,14 +39,12 @@ def commands() -> list[str]:
 
 async def typed(words: str, home: Path) -> str:
     own = {
-        "PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(map(str, (warm.bascule().parent, BASCULE.parent, os.environ["PATH"]))),
         "HOME": str(home),
         "XDG_CONFIG_HOME": "",
         "CLAUDE_CONFIG_DIR": "",
         "CODEX_HOME": "",
         "COPILOT_HOME": "",
-        # What npm has fetched for other tests need not be fetched again.
-        "npm_config_cache": str(Path.home() / ".npm"),
     }
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", words),
@@ -84,6 +83,9 @@ def same(text: str, home: Path) -> str:
 
 
 async def test_five_commands_lead_from_a_config_to_a_governed_call_in_an_agent(tmp_path: Path):
+    # What npm has fetched for other tests need not be fetched again. A variable would not reach a server.
+    (fetched := Path.home() / ".npm").mkdir(exist_ok=True)
+    (tmp_path / ".npm").symlink_to(fetched)
     (tmp_path / "project").mkdir()
     (tmp_path / "project/.mcp.json").write_text(block("json"))
     page = FILE.read_text(encoding="utf-8")

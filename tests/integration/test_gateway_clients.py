@@ -12,7 +12,7 @@ from fastmcp.client.transports import StreamableHttpTransport
 from bascule.config import ServerConfig, StdioTransport
 from support.gateways import AUTH, serving
 from support.kit_http import bearer
-from support.peers import SDKS_WITH_STREAMABLE_HTTP, TIME, old_sdk
+from support.peers import SDKS_WITH_STREAMABLE_HTTP, clock, old_sdk
 from support.servers import SERVERS
 from support.waiting import fail_after
 
@@ -22,8 +22,9 @@ ERAS: tuple[Literal["old", "new"], ...] = ("old", "new")
 @pytest.fixture(params=ERAS)
 async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
     """Of a gateway in front of a server that is spoken to in one era."""
-    clock = ServerConfig(name="clock", transport=StdioTransport(command=str(TIME)), era=request.param)
-    async with serving(clock, auth=AUTH, within=180) as gateway:
+    command, *args = clock()
+    server = ServerConfig(name="clock", transport=StdioTransport(command, tuple(args)), era=request.param)
+    async with serving(server, auth=AUTH, within=180) as gateway:
         yield f"http://127.0.0.1:{gateway.port}/mcp"
 
 

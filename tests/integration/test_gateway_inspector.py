@@ -9,14 +9,15 @@ from bascule.config import ServerConfig, StdioTransport
 from support.gateways import AUTH, serving
 from support.inspector import ERAS, inspect, install
 from support.kit_http import bearer
-from support.peers import TIME
+from support.peers import clock
 
 TOOLS = [f"{server}_{tool}" for server in ("older", "newer") for tool in ("get_current_time", "convert_time")]
 
 
-def clock(name: str, era: Literal["old", "new"]) -> ServerConfig:
+def told_time(name: str, era: Literal["old", "new"]) -> ServerConfig:
     """A server that speaks both eras, spoken to in one of them."""
-    return ServerConfig(name=name, transport=StdioTransport(command=str(TIME)), era=era)
+    command, *args = clock()
+    return ServerConfig(name=name, transport=StdioTransport(command, tuple(args)), era=era)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,7 +27,7 @@ def inspector() -> None:
 
 @pytest.fixture
 async def url() -> AsyncGenerator[str]:
-    async with serving(clock("older", "old"), clock("newer", "new"), auth=AUTH, within=180) as gateway:
+    async with serving(told_time("older", "old"), told_time("newer", "new"), auth=AUTH, within=180) as gateway:
         yield f"http://127.0.0.1:{gateway.port}/mcp"
 
 

@@ -92,62 +92,71 @@ def state() -> Path:
     return Path(os.environ["BASCULE_HOME"])
 
 
-async def test_it_knows_who_asks_where_it_is_and_their_files(engine: str):
+async def test_it_knows_who_asks_speaks_as_nobody_else_and_its_raise_closes_its_own_box_for_good(engine: str):
+    """One story of two agent sessions: each of their boxes takes seconds to start."""
+    mint = Mint.of(state())
     async with running(engine) as runtime:
-        for user in ("alice", "bob"):
-            session = runtime.session(user, "s-1")
-            assert given(await session.call("boxed_who")) == {
-                "user": user,
-                "session": "s-1",
-                "lane": "open",
-                "level": "PUBLIC",
-                "place": "/workspace/a",
-            }
-            session.workspace.write_text("from outside", "x")
-            assert given(await session.call("boxed_keep", {"path": "d/f", "text": user})) == ["d", "from outside"]
-            assert session.workspace.read_text("/workspace/d/f") == user
-            assert [entry.name for entry in session.workspace.list()] == ["d", "from outside"]
+        await knows_who_asks_where_it_is_and_their_files(runtime)
+        await can_speak_as_nobody_else(runtime, mint)
+        await raises_itself_and_goes_on_in_a_tighter_box(runtime)
+    async with running(engine) as later:
+        await is_still_raised_and_raises_further(later)
 
 
-async def test_its_raise_closes_its_own_box_and_the_call_goes_on_in_a_tighter_one(engine: str):
+async def knows_who_asks_where_it_is_and_their_files(runtime: Runtime) -> None:
+    for user in ("alice", "bob"):
+        session = runtime.session(user, "s-1")
+        assert given(await session.call("boxed_who")) == {
+            "user": user,
+            "session": "s-1",
+            "lane": "open",
+            "level": "PUBLIC",
+            "place": "/workspace/a",
+        }
+        session.workspace.write_text("from outside", "x")
+        assert given(await session.call("boxed_keep", {"path": "d/f", "text": user})) == ["d", "from outside"]
+        assert session.workspace.read_text("/workspace/d/f") == user
+        assert [entry.name for entry in session.workspace.list()] == ["d", "from outside"]
+
+
+async def raises_itself_and_goes_on_in_a_tighter_box(runtime: Runtime) -> None:
     """Without a word of trust: what raises is the socket."""
-    async with running(engine) as runtime:
-        alice, bob = runtime.session("alice", "s-1"), runtime.session("bob", "s-1")
-        assert given(await alice.call("boxed_publish", {"text": "a"})) == "published a"
-        assert given(await bob.call("boxed_who"))["lane"] == "open"
+    alice, bob = runtime.session("alice", "s-1"), runtime.session("bob", "s-1")
+    assert given(await alice.call("boxed_publish", {"text": "a"})) == "published a"
+    assert given(await bob.call("boxed_who"))["lane"] == "open"
 
-        outcome = await alice.call("boxed_salaries")
+    outcome = await alice.call("boxed_salaries")
 
-        assert given(outcome) == [3, 1, 2]
-        assert str(outcome.lane) == "proxied"
-        (receipt,) = alice.receipts
-        assert (receipt.after, receipt.cause.by) == (DataSensitivity.CONFIDENTIAL, "dataset")
-        assert (receipt.cause.server, receipt.cause.dataset) == ("boxed", "salaries")
-        told = given(await alice.call("boxed_who"))
-        assert (told["lane"], told["level"]) == ("proxied", "CONFIDENTIAL")
-        # There is nowhere to publish to.
-        assert given(await alice.call("boxed_publish", {"text": "3, 1, 2"})) == "published 3, 1, 2"
-
-        assert given(await alice.call("boxed_salaries", {"dataset": "pins", "sensitivity": "secret"})) == [3, 1, 2]
-        assert given(await alice.call("boxed_who"))["lane"] == "sealed"
-        # Another one is where he was.
-        told = given(await bob.call("boxed_who"))
-        assert (told["lane"], told["level"], bob.sensitivity.name) == ("open", "PUBLIC", "PUBLIC")
+    assert given(outcome) == [3, 1, 2]
+    assert str(outcome.lane) == "proxied"
+    (receipt,) = alice.receipts
+    assert (receipt.after, receipt.cause.by) == (DataSensitivity.CONFIDENTIAL, "dataset")
+    assert (receipt.cause.server, receipt.cause.dataset) == ("boxed", "salaries")
+    told = given(await alice.call("boxed_who"))
+    assert (told["lane"], told["level"]) == ("proxied", "CONFIDENTIAL")
+    # There is nowhere to publish to.
+    assert given(await alice.call("boxed_publish", {"text": "3, 1, 2"})) == "published 3, 1, 2"
+    # Another one is where he was.
+    told = given(await bob.call("boxed_who"))
+    assert (told["lane"], told["level"], bob.sensitivity.name) == ("open", "PUBLIC", "PUBLIC")
 
 
-async def test_what_was_raised_is_still_so_for_a_runtime_that_starts_later(bubblewrap: str):
-    async with running(bubblewrap) as runtime:
-        assert given(await runtime.session("alice", "s-1").call("boxed_salaries")) == [3, 1, 2]
-    async with running(bubblewrap) as runtime:
-        told = given(await runtime.session("alice", "s-1").call("boxed_who"))
-        assert (told["lane"], told["level"]) == ("proxied", "CONFIDENTIAL")
+async def is_still_raised_and_raises_further(runtime: Runtime) -> None:
+    alice, bob = runtime.session("alice", "s-1"), runtime.session("bob", "s-1")
+    told = given(await alice.call("boxed_who"))
+    assert (told["lane"], told["level"]) == ("proxied", "CONFIDENTIAL")
+    assert given(await alice.call("boxed_salaries", {"dataset": "pins", "sensitivity": "secret"})) == [3, 1, 2]
+    assert given(await alice.call("boxed_who"))["lane"] == "sealed"
+    # Another one is where he was.
+    told = given(await bob.call("boxed_who"))
+    assert (told["lane"], told["level"], bob.sensitivity.name) == ("open", "PUBLIC", "PUBLIC")
 
 
 async def test_the_socket_can_do_nothing_else(bubblewrap: str):
     async with running(bubblewrap) as runtime:
         alice, bob = runtime.session("alice", "s-1"), runtime.session("bob", "s-1")
         await bob.begin()
-        given(await alice.call("boxed_salaries", {"sensitivity": "secret"}))
+        await alice.add_private_dataset("salaries", DataSensitivity.SECRET)
         assert json.loads(given(await alice.call("boxed_said", {"line": '{"ask": "level"}'}))) == {"level": "secret"}
         lower = {"raise": {"dataset": "salaries", "sensitivity": "public"}}
         told = given(await alice.call("boxed_said", {"line": json.dumps(lower)}))
@@ -176,11 +185,9 @@ def forged(mark: str, own: str) -> list[str]:
     return made
 
 
-async def test_it_can_speak_as_nobody_else(engine: str):
-    mint = Mint.of(state())
+async def can_speak_as_nobody_else(runtime: Runtime, mint: Mint) -> None:
     key = (state() / "keys/minting.key").read_bytes().hex()
-    async with running(engine) as runtime:
-        seen = given(await runtime.session("alice", "s-1").call("boxed_found", {"state": str(state()), "key": key}))
+    seen = given(await runtime.session("alice", "s-1").call("boxed_found", {"state": str(state()), "key": key}))
 
     # What tools, and what they start, find: nothing to speak with. One of Docker's carries a mark to be found by.
     assert [name for name in seen["environment"] if name != "BASCULE_RUN"] == [

@@ -2,12 +2,20 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Literal
 
 import pytest
 
 from bascule import AgentSession, Runtime
-from bascule.config import ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport, WebSocketTransport
+from bascule.config import (
+    ServerConfig,
+    SseTransport,
+    StdioTransport,
+    StreamableHttpTransport,
+    Timeouts,
+    WebSocketTransport,
+)
 from bascule.config.transport import Transport
 from bascule.core.outcome import FailureKind
 from contracts.harness import TIMEOUTS
@@ -16,6 +24,9 @@ from support.peers import SDK_VERSIONS, old_sdk, vintage
 from support.runtime import bad, good
 from support.servers import SERVERS
 from support.waiting import fail_after
+
+PATIENT = replace(TIMEOUTS, probe=Timeouts().probe)
+"""The oldest say nothing when they are asked for their era: to wait longer than anybody does would bring nothing else."""
 
 Carried = Literal["stdio", "sse", "ws", "streamable-http"]
 OLDEST, NEWEST = SDK_VERSIONS[0], SDK_VERSIONS[-1]
@@ -52,7 +63,7 @@ async def names(session: AgentSession) -> set[str]:
 @pytest.mark.parametrize(("version", "carried"), PEERS)
 async def test_a_server_on_an_old_sdk_is_followed(version: str, carried: Carried):
     async with peer(version, carried) as transport:
-        server = ServerConfig("peer", transport, timeouts=TIMEOUTS)
+        server = ServerConfig("peer", transport, timeouts=PATIENT)
         async with fail_after(90, "the life of a runtime"), Runtime.from_servers({"peer": server}) as runtime:
             session = runtime.session("alice", "s-1")
             assert await names(session) == {"peer_add", "peer_turn_into"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 import pytest
 
 from bascule.cli.shapes.running import LoginShape
+from support import warm
 from support.command import Ran, bascule, configured, entry, environment, started
 from support.login_server import Browser, Guarded, guarded_server
 from support.shapes import misfit
@@ -164,7 +164,7 @@ async def racers(folder: Path, count: int) -> AsyncGenerator[list[Racer]]:
     made: list[Racer] = []
     try:
         for number in range(count):
-            argv = (sys.executable, "-c", RACER, f"s-{number}")
+            argv = (warm.python(), "-c", RACER, f"s-{number}")
             process = await asyncio.create_subprocess_exec(
                 *argv, cwd=folder, env=environment(folder), stdin=pipe, stdout=pipe
             )

@@ -30,6 +30,8 @@ from bascule.sandbox.prepare.provision import with_layer
 from support import docker
 from support.boxes import bubblewrap
 from support.docker_boxes import docker_boxes, said
+from support.fetched import path_with_uv
+from support.fetched import shelf as shelf  # noqa: PLC0414 -- a fixture
 from support.packages import mode, packed
 
 ROOT = Path(__file__).parents[2]
@@ -44,15 +46,8 @@ async def engine(tmp_path: Path) -> AsyncGenerator[Engine]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all workers: a package is fetched once in a run of the tests, too."""
-    return tmp_path_factory.getbasetemp().parent / "state-of-all"
-
-
 def asked(*argv: str, **env: str) -> Command:
-    path = os.pathsep.join([str(ROOT / ".venv/bin"), os.environ["PATH"]])
-    return Command(argv, {"PATH": path, "HOME": os.environ["HOME"], **env})
+    return Command(argv, {"PATH": path_with_uv(), "HOME": os.environ["HOME"], **env})
 
 
 async def tools_of(engine: Engine, layer: Layer | None, command: Command, lane: Lane) -> set[str]:
@@ -166,7 +161,7 @@ async def test_pip_fetches_where_there_is_no_uv(engine: Engine, tmp_path: Path):
 
     assert layer is not None
     async with started(engine, with_layer(ordered(command), layer)) as process:
-        assert (await process.communicate())[0].decode() == "little server\n"
+        assert (await process.communicate())[0].decode() == "little server iniconfig\n"
 
 
 async def test_a_layer_is_made_and_started_from_in_containers_too(tmp_path: Path):
@@ -186,11 +181,11 @@ async def check_in_containers(tmp_path: Path, command: Command, daemon: docker.D
 
 
 def python_package(folder: Path) -> Path:
-    """A wheel, made by hand: it is an archive with three small files of description."""
+    """A wheel, made by hand: it is an archive with three small files of description. What it needs is in the registry."""
     path = folder / "little-1.0-py3-none-any.whl"
     described = {
-        "little.py": "def main():\n    print('little server')\n",
-        "little-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: little\nVersion: 1.0\n",
+        "little.py": "import iniconfig\n\ndef main():\n    print('little server', iniconfig.__name__)\n",
+        "little-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: little\nVersion: 1.0\nRequires-Dist: iniconfig\n",
         "little-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         "little-1.0.dist-info/entry_points.txt": "[console_scripts]\nlittle-server = little:main\n",
         "little-1.0.dist-info/RECORD": "",

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from support import warm
+from support.fetched import kept_on, path_with_uv
+from support.fetched import shelf as shelf  # noqa: PLC0414 -- a fixture
 from support.internet import Internet, internet
 from support.on_the_internet import entering, made_by
 
@@ -20,7 +23,7 @@ LONGEST = 300
 
 def prepared(config: Path, env: dict[str, str]) -> None:
     """Have the servers' packages fetched, where there are registries: on the tests' internet there are none."""
-    argv = [sys.executable, "-m", "bascule.cli.main", "list", "--config", str(config), "--json"]
+    argv = [str(warm.bascule()), "list", "--config", str(config), "--json"]
     ended = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=LONGEST, check=False)
     servers = {server["name"]: server for server in json.loads(ended.stdout)["servers"]}
     assert {name: server["error"] for name, server in servers.items()} == {"files": None, "web": None}, ended.stderr
@@ -34,7 +37,7 @@ def told_by_agent(net: Internet, config: Path, file: Path, env: dict[str, str]) 
 
 
 @pytest.mark.parametrize("engine", ["bubblewrap", "docker"])
-def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path):
+def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path, shelf: Path):
     data = tmp_path / "data"
     data.mkdir()
     (data / "salaries.txt").write_text(SECRET)
@@ -45,7 +48,7 @@ def test_what_was_read_cannot_be_sent(engine: str, tmp_path: Path):
     servers["files"]["x-bascule"] = {"raises": {"read_text_file": "secret"}}
     config = tmp_path / ".mcp.json"
     config.write_text(json.dumps({"mcpServers": servers}))
-    env = {**os.environ, "BASCULE_HOME": str(tmp_path / "state")}
+    env = {**os.environ, "PATH": path_with_uv(), "BASCULE_HOME": str(kept_on(shelf, tmp_path / "state"))}
 
     prepared(config, {**env, "BASCULE_SANDBOX": "bubblewrap"})
     with internet() as net, made_by(engine, net) as more:

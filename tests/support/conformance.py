@@ -21,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from support import warm
+
 ROOT = Path(__file__).parent.parent.parent
 HOME = ROOT / "build" / "conformance"
 JUDGED = ROOT / "tests" / "conformance"
@@ -93,8 +95,8 @@ def install() -> None:
 
 
 def run_client(revision: str) -> Ran:
-    """All scenarios that one revision of the protocol requires of a client."""
-    return _run("client", revision, "--command", f"{sys.executable} {JUDGED / 'client.py'}")
+    """All scenarios that one revision of the protocol requires of a client. Each starts one, and all of them at once."""
+    return _run("client", revision, "--command", f"{warm.python()} {JUDGED / 'client.py'}")
 
 
 def run_server(revision: str, url: str, program: str = SERVER) -> Ran:
@@ -146,7 +148,7 @@ def kit_server() -> Generator[Reached]:
 def reference_server() -> Generator[Reached]:
     """The SDK's own server, which the gateway starts and speaks to over stdio."""
     yield {
-        "command": sys.executable,
+        "command": warm.python(),
         "args": [str(JUDGED / REFERENCE_SERVER), "--stdio"],
         "inherit_env": ["PYTHONPATH"],
     }
@@ -161,7 +163,7 @@ def _running(name: str, argv: Sequence[str | Path], env: Mapping[str, str]) -> G
     log = HOME / f"{name}.log"
     with (
         log.open("wb") as complaints,
-        subprocess.Popen([sys.executable, *argv], stdout=subprocess.PIPE, stderr=complaints, env=env) as process,
+        subprocess.Popen([warm.python(), *argv], stdout=subprocess.PIPE, stderr=complaints, env=env) as process,
     ):
         try:
             yield _first_line(process) or sys.exit(f"{name} did not start; {log} says why")

@@ -27,8 +27,12 @@ KEPT = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "bascul
 SERVER = "mcp-server-time"
 
 LEFT_OUT = {"site-packages", "test", "tests", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "pydoc_data"}
+"""Of Python's own library. All that is in an image is unpacked and summed up for every engine that it is brought to."""
 
-EDITION = "6"
+NOT_RUN = (".opt-1.pyc", ".opt-2.pyc", ".a", ".o")
+"""Ends of files that nothing in an image makes use of: compiled for other ways to start, or to link programs with."""
+
+EDITION = "7"
 """Moves when they are built in another way."""
 
 Add = Callable[[Path, str], None]
@@ -123,7 +127,7 @@ def add_python(add: Add, packages: Iterable[metadata.Distribution]) -> None:
     for name in ("python", "python3"):
         add(program, str(program.with_name(name)))
     for path in stdlib.rglob("*"):
-        if not LEFT_OUT & set(path.relative_to(stdlib).parts):
+        if not LEFT_OUT & set(path.relative_to(stdlib).parts) and not path.name.endswith(NOT_RUN):
             add(path, str(path))
             binaries += [path] if path.suffix == ".so" else []
     for dist in packages:
