@@ -1,9 +1,10 @@
 """What a beast is watched in: the beast itself, a healthy neighbour that is called all the while, and a trap."""
 
 import asyncio
+import subprocess
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +17,7 @@ from bascule.core.outcome import ToolResult
 from bascule.links.state import LinkState
 from bascule.runtime.session import AgentSession
 from hostile.zoo import Carrier
+from support.children import lasting
 from support.servers import argv
 from support.waiting import fail_after
 
@@ -26,19 +28,52 @@ LONGEST_STEP = 0.1
 """Seconds of this thread's own time that the loop may be kept from turning. Not of the clock's: how long a machine with
 other things to do takes says nothing about us. Yet neighbours that use the same caches make it twice what it is alone."""
 
+CALL = 0.002
+"""Seconds that a call to the neighbour takes. There is one under way at any moment, whatever comes at that moment; that there
+are many would only keep the machine busy."""
+
 SECRET = "Bearer s3cret-of-the-zoo"
 
 
-@asynccontextmanager
-async def beast(carrier: Carrier, name: str, trap: str) -> AsyncGenerator[Transport]:
+@contextmanager
+def beast(den: "Den", carrier: Carrier, name: str, trap: str) -> Generator[Transport]:
     """How to reach a beast. Over stdio the runtime starts it; else it is a process of the test's, which tells where."""
-    program, *arguments = argv("beast", carrier, name, trap)
     if carrier == "stdio":
+        program, *arguments = argv("beast", carrier, name, trap)
         yield StdioTransport(program, tuple(arguments))
         return
-    with TemporaryDirectory(prefix="beast") as folder:
-        async with started(program, *arguments, folder=folder) as url:
-            yield remote_transport(url, {"Authorization": SECRET}, "sse" if carrier == "sse" else "auto")
+    with TemporaryDirectory(prefix="beast") as folder, den.born(carrier, name, trap, folder) as url:
+        yield remote_transport(url, {"Authorization": SECRET}, "sse" if carrier == "sse" else "auto")
+
+
+@dataclass(frozen=True)
+class Den:
+    """A process that forks for each beast. Hundreds are needed, and most of the time of one that is started goes into its
+    imports."""
+
+    process: "subprocess.Popen[str]"
+
+    @contextmanager
+    def born(self, *words: str) -> Generator[str]:
+        """A beast with these words, and its address."""
+        try:
+            yield self._told(" ".join(words))
+        finally:
+            assert not self._told("end")
+
+    def _told(self, line: str) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().rstrip()
+
+
+@contextmanager
+def a_den() -> Generator[Den]:
+    made = subprocess.Popen(argv("beast", "den"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with made as process, lasting(lambda: process.pid):
+        yield Den(process)
 
 
 @asynccontextmanager
@@ -78,7 +113,7 @@ async def trap() -> AsyncGenerator[Trap]:
 
 
 def neighbour() -> ServerConfig:
-    program, *arguments = argv("echo")
+    program, *arguments = argv("echo", CALL)
     return ServerConfig("neighbour", StdioTransport(program, tuple(arguments)), timeouts=PATIENT)
 
 

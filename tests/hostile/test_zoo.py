@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import subprocess
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,7 +20,7 @@ from bascule.links.key import LinkKey
 from bascule.records.remarks import LOGGER, LONGEST, MOST
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from hostile.cage import Trap, Watch, beast, neighbour, trap, undisturbed
+from hostile.cage import Den, Trap, Watch, a_den, beast, neighbour, trap, undisturbed
 from hostile.zoo import BRIEF, ZOO, Carrier, Ending, Inhabitant
 from support.memory import measured_growth
 from support.servers import argv
@@ -45,6 +46,12 @@ def libraries_are_there() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module")
+def den() -> Iterator[Den]:
+    with a_den() as made:
+        yield made
+
+
 @dataclass(frozen=True)
 class Scene:
     """A runtime with a beast and its neighbour."""
@@ -61,10 +68,10 @@ class Scene:
         return link.counters
 
 
-async def a_scene(stack: AsyncExitStack, inhabitant: Inhabitant, carrier: Carrier) -> Scene:
+async def a_scene(stack: AsyncExitStack, den: Den, inhabitant: Inhabitant, carrier: Carrier) -> Scene:
     watch = Watch()
     trapped = await stack.enter_async_context(trap())
-    transport = await stack.enter_async_context(beast(carrier, inhabitant.name, trapped.url))
+    transport = stack.enter_context(beast(den, carrier, inhabitant.name, trapped.url))
     hostile = ServerConfig("beast", transport, timeouts=inhabitant.limits)
     servers = {"beast": hostile, "neighbour": neighbour()}
     # Somebody answers, so that it is not for want of an answer that questions come to nothing.
@@ -77,11 +84,11 @@ async def a_scene(stack: AsyncExitStack, inhabitant: Inhabitant, carrier: Carrie
 
 @pytest.mark.parametrize(("inhabitant", "carrier"), CASES)
 async def test_a_beast_gets_nothing_but_its_own_failure(
-    inhabitant: Inhabitant, carrier: Carrier, caplog: pytest.LogCaptureFixture
+    inhabitant: Inhabitant, carrier: Carrier, den: Den, caplog: pytest.LogCaptureFixture
 ):
     ending = inhabitant.on[carrier]
     async with fail_after(40, inhabitant.name), AsyncExitStack() as stack:
-        scene = await a_scene(stack, inhabitant, carrier)
+        scene = await a_scene(stack, den, inhabitant, carrier)
         with measured_growth() as growth:
             async with undisturbed(scene.session):
                 outcome = await call(scene, inhabitant, BRIEF if ending.kind is FailureKind.TIMEOUT else None)

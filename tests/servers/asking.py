@@ -2,29 +2,28 @@
 client, and whatever the client answers is the tool's result; with `arguments.late` it asks after it has given one, and
 with `arguments.hang` it gives none. All it gets is written to its argument, if it has one."""
 
-import json
 import sys
-from pathlib import Path
-from typing import Any
 
-LOG = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+from light import Any, dumps, loads, opened
+
+LOG = sys.argv[1] if len(sys.argv) > 1 else None
 
 
 def hear() -> str:
     line = sys.stdin.readline()
     if LOG is not None:
-        with LOG.open("a") as written:
+        with opened(LOG, "a") as written:
             written.write(line)
     return line
 
 
 def say(message: dict[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    print(dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
 def heard() -> dict[str, Any]:
     """The client's next answer."""
-    while "method" in (message := json.loads(hear())):
+    while "method" in (message := loads(hear())):
         pass
     return message
 
@@ -47,11 +46,11 @@ def result_of(message: dict[str, Any]) -> dict[str, Any]:
     answer = heard()
     if arguments.get("hang"):
         heard()
-    return {"content": [{"type": "text", "text": json.dumps(answer)}], "structuredContent": answer}
+    return {"content": [{"type": "text", "text": dumps(answer)}], "structuredContent": answer}
 
 
 while line := hear():
-    asked = json.loads(line)
+    asked = loads(line)
     if asked.get("method") == "server/discover":
         say({"id": asked["id"], "error": {"code": -32601, "message": "Method not found"}})
     elif "id" in asked:

@@ -3,82 +3,24 @@
 Arguments: how it is reached; the name of the misbehaviour, one of those in the `beast_` files beside it; and the URL of a
 trap, which nobody must ever ask. It is reached by `stdio`; by HTTP on a port, answering in `json` or in `events`; by HTTP on
 a socket file in the folder it runs in, `unix`; by the old HTTP with one event stream, `sse`; or by a WebSocket, `ws`. The address is its first line of output. With
-`ways` alone it only names them all.
+`ways` alone it only names them all, and with `den` it is the mother of beasts, of one at a time: each line of input has the
+three words of one and the folder to run it in, or is `end`, to end it, which is answered with an empty line.
 """
 
-import json
 import os
-import socket
 import sys
-import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from typing import Any, BinaryIO
 
 import beast_answers
 import beast_listings
 import beast_replies
 import beast_sse_ways
 import beast_ws_ways
-from beast_ways import CUT, END, WAYS, Ask, Head, Piece, Raw
-from beast_ws import serve_ws
+from beast_speech import Mouth, pieces
+from beast_ways import WAYS
+from light import Iterator, loads, signal
 
 FILLED_BY = (beast_answers, beast_listings, beast_replies, beast_sse_ways, beast_ws_ways)
 """Each adds its ways to those there are."""
-
-CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
-ACT = {"name": "act", "description": "Does harm.", "inputSchema": {"type": "object"}}
-
-
-def behaved(method: str) -> dict[str, Any]:
-    match method:
-        case "server/discover":
-            return {"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHE}}
-        case "initialize":
-            info = {"name": "beast", "version": "1"}
-            return {"result": {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}}
-        case "tools/list":
-            return {"result": {"tools": [ACT], **CACHE}}
-        case "tools/call":
-            return {"result": {"content": [{"type": "text", "text": "done"}], "resultType": "complete"}}
-        case _:
-            return {"error": {"code": -32601, "message": "Method not found"}}
-
-
-def pieces(message: dict[str, Any], carrier: str, name: str, trap: str) -> Iterable[Piece]:
-    """The answer to one request."""
-    methods, way = WAYS[name]
-    if message["method"] in methods:
-        return way(Ask(message.get("id"), message.get("params") or {}, carrier, trap))
-    if message["method"] == "upgrade":
-        return []
-    return [{"jsonrpc": "2.0", "id": message["id"], **behaved(message["method"])}]
-
-
-class Mouth:
-    """Puts pieces into the bytes of one carrier."""
-
-    def __init__(self, carrier: str, write: Callable[[bytes], None]) -> None:
-        self._before = b"data: " if carrier in {"events", "sse"} else b""
-        self._after = {"stdio": b"\n", "events": b"\n\n", "sse": b"\n\n"}.get(carrier, b"")
-        self._write = write
-        self._within = False
-
-    def say(self, piece: Piece) -> None:
-        match piece:
-            case Raw():
-                self._write(piece)
-            case bytes():
-                self._write(piece if self._within else self._before + piece)
-                self._within = True
-            case dict():
-                self.say(json.dumps(piece).encode())
-                self.say(END)
-            case _:
-                self._write(self._after)
-                self._within = False
 
 
 def serve_stdio(name: str, trap: str) -> None:
@@ -88,140 +30,58 @@ def serve_stdio(name: str, trap: str) -> None:
 
     mouth = Mouth("stdio", write)
     for line in sys.stdin.buffer:
-        message = json.loads(line)
+        message = loads(line)
         if "id" in message and "method" in message:
             for piece in pieces(message, "stdio", name, trap):
                 mouth.say(piece)
 
 
-class Response:
-    """One HTTP response, its body in chunks, so that its end is told."""
+def serve(carrier: str, name: str, trap: str) -> None:
+    if carrier == "stdio":
+        serve_stdio(name, trap)
+        return
+    # Not for those over stdio: it takes longer than all else that they do.
+    from beast_http import listen, serve_http
+    from beast_ws import serve_ws
 
-    def __init__(self, connection: socket.socket, carrier: str) -> None:
-        self._connection = connection
-        kind = "text/event-stream" if carrier == "events" else "application/json"
-        self._head: Head | None = Head("200 OK", {"Content-Type": kind})
-
-    def give(self, piece: Piece, mouth: Mouth) -> None:
-        if isinstance(piece, Head):
-            self._head = piece
-        else:
-            mouth.say(piece)
-
-    def chunk(self, data: bytes) -> None:
-        self._send_head()
-        if data:
-            self._connection.sendall(b"%x\r\n%b\r\n" % (len(data), data))
-
-    def end(self) -> None:
-        self._send_head()
-        self._connection.sendall(b"0\r\n\r\n")
-
-    def _send_head(self) -> None:
-        if self._head is not None:
-            headers = {**self._head.headers, "Transfer-Encoding": "chunked"}
-            lines = [f"HTTP/1.1 {self._head.status}", *(f"{key}: {value}" for key, value in headers.items()), "", ""]
-            self._head = None
-            self._connection.sendall("\r\n".join(lines).encode())
-
-
-def converse(connection: socket.socket, carrier: str, name: str, trap: str) -> None:
-    with suppress(OSError), connection, connection.makefile("rb") as reader:
-        while (body := read_request(reader)) is not None:
-            message = json.loads(body) if body else {}
-            if "method" not in message or "id" not in message:
-                connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
-                continue
-            response = Response(connection, carrier)
-            mouth = Mouth(carrier, response.chunk)
-            for piece in pieces(message, carrier, name, trap):
-                response.give(piece, mouth)
-            response.end()
-
-
-class EventStream:
-    """The one stream on which everything is said in the old way. A new client's replaces the last one's."""
-
-    def __init__(self, name: str, trap: str) -> None:
-        self._name = name
-        self._trap = trap
-        self._open: socket.socket | None = None
-
-    def converse(self, connection: socket.socket) -> None:
-        with suppress(OSError), connection, connection.makefile("rb") as reader:
-            while (body := read_request(reader)) is not None:
-                if not body:
-                    self._begin(connection)
-                    threading.Event().wait()
-                connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
-                message = json.loads(body)
-                if "method" in message and "id" in message:
-                    self._say(pieces(message, "sse", self._name, self._trap))
-
-    def _begin(self, connection: socket.socket) -> None:
-        self._open = connection
-        methods, way = WAYS[self._name]
-        if "GET" in methods:
-            self._say(way(Ask(None, {}, "sse", self._trap)))
-        else:
-            self._say([Head("200 OK", {"Content-Type": "text/event-stream"}), Raw(b"event: endpoint\ndata: /say\n\n")])
-
-    def _say(self, said: Iterable[Piece]) -> None:
-        stream = self._open
-        assert stream is not None
-        mouth = Mouth("sse", stream.sendall)
-        for piece in said:
-            if piece is CUT:
-                stream.shutdown(socket.SHUT_RDWR)
-            elif isinstance(piece, Head):
-                lines = [f"HTTP/1.1 {piece.status}", *(f"{k}: {v}" for k, v in piece.headers.items()), "", ""]
-                stream.sendall("\r\n".join(lines).encode())
-            else:
-                mouth.say(piece)
-
-
-def read_request(reader: BinaryIO) -> bytes | None:
-    """The body of the next request, or nothing at the end of the connection."""
-    length = 0
-    while (line := reader.readline()) not in {b"\r\n", b""}:
-        key, _, value = line.partition(b":")
-        if key.lower() == b"content-length":
-            length = int(value)
-    return reader.read(length) if line else None
-
-
-def serve_http(listener: socket.socket, carrier: str, name: str, trap: str) -> None:
-    stream = EventStream(name, trap)
-    while True:
-        connection, _ = listener.accept()
-        if listener.family != socket.AF_UNIX:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        serve = stream.converse if carrier == "sse" else partial(converse, carrier=carrier, name=name, trap=trap)
-        threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-
-def listen(carrier: str) -> socket.socket:
-    """Listen, and say where."""
-    if carrier == "unix":
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind("s")
-        listener.listen()
-        print(f"unix://{Path.cwd()}/s", flush=True)
+    if carrier == "ws":
+        serve_ws(listen(carrier), lambda message: pieces(message, carrier, name, trap))
     else:
-        listener = socket.create_server(("127.0.0.1", 0))
-        scheme = "ws" if carrier == "ws" else "http"
-        print(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
-    return listener
+        serve_http(listen(carrier), carrier, name, trap)
+
+
+def bear(orders: Iterator[str]) -> None:
+    """A fork for each beast: what they all import is imported once."""
+    from importlib import import_module
+
+    for name in ("beast_http", "beast_ws"):
+        import_module(name)
+    for order in orders:
+        *words, folder = order.rstrip("\n").split(" ", 3)
+        if (pid := os.fork()) == 0:
+            nowhere = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nowhere, 0)
+            try:
+                os.chdir(folder)
+                serve(*words)
+            finally:
+                # Whoever waits for an address is told that there is none.
+                print(flush=True)
+                os._exit(1)
+        # It is ended when we are told to, or when nobody is left to tell us.
+        next(orders, None)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        print(flush=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["ways"]:
-        print(*WAYS, sep="\n")
-        sys.exit()
-    chosen, misbehaviour, trap_url = sys.argv[1:]
-    if chosen == "stdio":
-        serve_stdio(misbehaviour, trap_url)
-    elif chosen == "ws":
-        serve_ws(listen(chosen), lambda message: pieces(message, chosen, misbehaviour, trap_url))
-    else:
-        serve_http(listen(chosen), chosen, misbehaviour, trap_url)
+    match sys.argv[1:]:
+        case ["ways"]:
+            print(*WAYS, sep="\n")
+        case ["den"]:
+            bear(iter(sys.stdin))
+        case [chosen, misbehaviour, trap_url]:
+            serve(chosen, misbehaviour, trap_url)
+        case _:
+            sys.exit("see the first lines of this file")

@@ -1,9 +1,9 @@
 """Ways to misbehave that only HTTP has."""
 
 import itertools
-from collections.abc import Iterator
 
 from beast_ways import Ask, Head, Piece, Raw, at
+from light import Iterator
 
 
 @at("tools/call")

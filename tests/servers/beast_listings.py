@@ -1,9 +1,7 @@
 """Ways to misbehave in what a server lists."""
 
-from collections.abc import Iterator
-from typing import Any
-
 from beast_ways import PAINTED, Ask, Piece, at, tool
+from light import Any, Iterator
 
 ACT = {"name": "act", "inputSchema": {"type": "object"}}
 

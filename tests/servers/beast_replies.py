@@ -1,13 +1,11 @@
 """Ways to misbehave in the reply to a call."""
 
 import itertools
-import json
 import os
-import threading
 import time
-from collections.abc import Iterator
 
 from beast_ways import END, Ask, Piece, Raw, at, stay
+from light import Iterator, dumps
 
 
 @at("tools/call")
@@ -22,7 +20,7 @@ def numbers_beyond_number(ask: Ask) -> Iterator[Piece]:
 
 
 def dense(ask: Ask, unit: bytes) -> Iterator[Piece]:
-    before, _, after = json.dumps(ask.reply({"content": [], "x": ["HERE"]})).encode().partition(b'"HERE"')
+    before, _, after = dumps(ask.reply({"content": [], "x": ["HERE"]})).encode().partition(b'"HERE"')
     yield before + unit * (8_000_000 // len(unit)) + b"0" + after
     yield END
 
@@ -80,25 +78,25 @@ def a_kind_of_result_nobody_knows(ask: Ask) -> Iterator[Piece]:
 
 @at("tools/call")
 def a_batch(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps([ask.text("one of many")]).encode()
+    yield dumps([ask.text("one of many")]).encode()
     yield END
 
 
 @at("tools/call")
 def bytes_that_are_no_utf_8(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.text("HERE")).encode().replace(b"HERE", b"\xff\xfe\x80")
+    yield dumps(ask.text("HERE")).encode().replace(b"HERE", b"\xff\xfe\x80")
     yield END
 
 
 @at("tools/call")
 def half_a_character(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.text("HERE")).encode().replace(b"HERE", rb"\ud83d")
+    yield dumps(ask.text("HERE")).encode().replace(b"HERE", rb"\ud83d")
     yield END
 
 
 @at("tools/call")
 def a_number_too_large_for_any_machine(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.reply({"content": [], "x": "HERE"})).encode().replace(b'"HERE"', b"1" * 1_000_000)
+    yield dumps(ask.reply({"content": [], "x": "HERE"})).encode().replace(b'"HERE"', b"1" * 1_000_000)
     yield END
 
 
@@ -183,17 +181,19 @@ def death_at_the_question(ask: Ask) -> Iterator[Piece]:
 
 @at("tools/call")
 def death_after_the_reply(ask: Ask) -> Iterator[Piece]:
+    import threading
+
     yield ask.text("my last words")
     threading.Timer(0.05, os._exit, (7,)).start()
 
 
 @at("tools/list")
 def hanging_in_the_middle_of_the_listing(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.page()).encode()[:30]
+    yield dumps(ask.page()).encode()[:30]
     stay()
 
 
 @at("tools/call")
 def hanging_in_the_middle_of_a_reply(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.text("as I was")).encode()[:40]
+    yield dumps(ask.text("as I was")).encode()[:40]
     stay()

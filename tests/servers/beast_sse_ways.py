@@ -1,10 +1,9 @@
 """The ways to misbehave that only the old HTTP with one event stream has. `GET` is the request for the stream itself."""
 
-import json
 import time
-from collections.abc import Iterator
 
 from beast_ways import CUT, Ask, Head, Piece, Raw, at, stay
+from light import Iterator, dumps
 
 EVENTS = Head("200 OK", {"Content-Type": "text/event-stream"})
 
@@ -47,5 +46,5 @@ def a_second_endpoint(ask: Ask) -> Iterator[Piece]:
 
 @at("tools/call")
 def a_cut_stream(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.text("as I was saying")).encode()[:40]
+    yield dumps(ask.text("as I was saying")).encode()[:40]
     yield CUT

@@ -1,15 +1,11 @@
 """The ways in which a server can misbehave, each a small generator of what it says in answer to one request."""
 
 import itertools
-import json
 import os
 import sys
-import threading
 import time
-import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Never
+
+from light import Any, Callable, Iterator, Never, dumps
 
 MEBIBYTE = 1024 * 1024
 
@@ -17,14 +13,14 @@ PAINTED = "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x9b2J \u202eesrever\u202c \u200b
 """Text that would colour, clear, retitle or reverse a terminal, or hide in it."""
 
 
-@dataclass(frozen=True)
 class Ask:
     """The request that is answered."""
 
-    id: Any
-    params: dict[str, Any]
-    carrier: str
-    trap: str
+    def __init__(self, id: Any, params: dict[str, Any], carrier: str, trap: str) -> None:  # noqa: A002 -- as it is called
+        self.id = id
+        self.params = params
+        self.carrier = carrier
+        self.trap = trap
 
     def reply(self, result: dict[str, Any]) -> dict[str, Any]:
         return {"jsonrpc": "2.0", "id": self.id, "result": {"resultType": "complete", **result}}
@@ -39,12 +35,12 @@ class Ask:
         return self.reply({"tools": [*tools], "ttlMs": 0, "cacheScope": "private", **more})
 
 
-@dataclass(frozen=True)
 class Head:
     """The head of an HTTP response, if it is to be another than the usual one."""
 
-    status: str
-    headers: dict[str, str]
+    def __init__(self, status: str, headers: dict[str, str]) -> None:
+        self.status = status
+        self.headers = headers
 
 
 class Raw(bytes):
@@ -83,7 +79,7 @@ def at(*methods: str) -> Callable[[Way], Way]:
 def stay() -> Never:
     """Do nothing more, for ever."""
     while True:
-        threading.Event().wait()
+        time.sleep(3600)
 
 
 # Sizes.
@@ -106,16 +102,18 @@ def bytes_without_a_newline(ask: Ask) -> Iterator[Piece]:
 
 @at("tools/call")
 def json_100_000_deep(ask: Ask) -> Iterator[Piece]:
-    start = json.dumps({"jsonrpc": "2.0", "id": ask.id, "result": {"content": []}}).encode()
+    start = dumps({"jsonrpc": "2.0", "id": ask.id, "result": {"content": []}}).encode()
     yield start.replace(b"[]", b"[" * 100_000 + b"]" * 100_000)
     yield END
 
 
 @at("tools/call")
 def a_gzip_bomb(ask: Ask) -> Iterator[Piece]:
+    import zlib
+
     yield Head("200 OK", {"Content-Type": "application/json", "Content-Encoding": "gzip"})
     squeeze = zlib.compressobj(level=1, wbits=31)
-    yield squeeze.compress(json.dumps(ask.text("bomb")).encode())
+    yield squeeze.compress(dumps(ask.text("bomb")).encode())
     for _ in range(200):
         yield squeeze.compress(b" " * MEBIBYTE)
     yield squeeze.flush()
@@ -216,7 +214,7 @@ def two_replies(ask: Ask) -> Iterator[Piece]:
 
 @at("tools/call")
 def not_a_number(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.reply({"content": [], "structuredContent": {"x": float("nan")}})).encode()
+    yield dumps(ask.reply({"content": [], "structuredContent": {"x": float("nan")}})).encode()
     yield END
 
 
@@ -250,7 +248,7 @@ def painted_last_words(ask: Ask) -> Iterator[Piece]:
 
 @at("tools/call")
 def death_in_the_middle_of_a_reply(ask: Ask) -> Iterator[Piece]:
-    yield json.dumps(ask.text("as I was saying")).encode()[:40]
+    yield dumps(ask.text("as I was saying")).encode()[:40]
     os._exit(1)
 
 

@@ -1,9 +1,7 @@
 """The ways to misbehave that only a WebSocket has, added to those that all have."""
 
-import json
-from collections.abc import Iterator
-
 from beast_ways import Ask, Head, Piece, Raw, at, stay
+from light import Iterator, dumps
 
 
 @at("upgrade")
@@ -52,7 +50,7 @@ def compression_unasked(ask: Ask) -> Iterator[Piece]:
 @at("tools/call")
 def a_masked_frame(ask: Ask) -> Iterator[Piece]:
     """What only clients do. It can be read all the same."""
-    payload, mask = json.dumps(ask.text("in disguise")).encode(), b"\x01\x02\x03\x04"
+    payload, mask = dumps(ask.text("in disguise")).encode(), b"\x01\x02\x03\x04"
     head = b"\x81" + (bytes([0x80 | len(payload)]) if len(payload) < 126 else b"\xfe" + len(payload).to_bytes(2, "big"))
     yield Raw(head + mask + bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload)))
 

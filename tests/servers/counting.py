@@ -20,7 +20,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from beast import listen, read_request
+from beast_http import listen, read_request
 from beast_ws import TEXT, accepted, frame, read_key, read_message
 
 FAULTS = {

@@ -1,8 +1,14 @@
-"""A stdlib MCP server over stdio that speaks both eras and answers as fast as Python can."""
+"""A stdlib MCP server over stdio that speaks both eras and answers as fast as Python can, or takes as many seconds for each
+call as its argument says."""
 
-import json
 import sys
-from typing import Any
+import time
+
+try:
+    from light import Any, dumps, loads
+except ImportError:  # a copy, without what lies beside it
+    from json import dumps, loads
+    from typing import Any
 
 TOOL = {
     "name": "echo",
@@ -43,18 +49,21 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def main() -> None:
+    takes = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
     out = sys.stdout.buffer
     for line in sys.stdin.buffer:
-        message = json.loads(line)
+        message = loads(line)
         if "id" not in message:
             continue
+        if takes and message.get("method") == "tools/call":
+            time.sleep(takes)
         result = answer(message)
         reply = {"jsonrpc": "2.0", "id": message["id"]}
         if result is None:
             reply["error"] = {"code": -32601, "message": "Method not found"}
         else:
             reply["result"] = result
-        out.write(json.dumps(reply).encode() + b"\n")
+        out.write(dumps(reply).encode() + b"\n")
         out.flush()
 
 

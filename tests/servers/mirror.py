@@ -1,9 +1,8 @@
 """A server of the new era whose one tool, `look`, tells what its process can see of itself."""
 
-import json
 import sys
-from typing import Any
 
+from light import Any, dumps, loads
 from portrait import portrait
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -20,6 +19,6 @@ def result_of(method: str) -> dict[str, Any]:
 
 
 for line in sys.stdin:
-    asked = json.loads(line)
+    asked = loads(line)
     if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result_of(asked["method"])}), flush=True)
+        print(dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result_of(asked["method"])}), flush=True)

@@ -7,20 +7,18 @@ Arguments are obeyed in this order: `progress`, numbers to notify of; `doze`, to
 any of these the result is what was given, as text.
 """
 
-import json
 import os
-import signal
 import sys
 import time
-from pathlib import Path
-from typing import Any
+
+from light import Any, dumps, loads, opened, signal
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 ACT = [{"name": "act", "description": "Does as it is told.", "inputSchema": {"type": "object"}}]
 
 
 def say(message: dict[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    print(dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
 def obey(params: dict[str, Any]) -> dict[str, Any] | None:
@@ -41,7 +39,7 @@ def obey(params: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if "error" in order:
         return {"error": order["error"]}
-    return {"result": order.get("result", {"content": [{"type": "text", "text": json.dumps(order)}], **CACHE})}
+    return {"result": order.get("result", {"content": [{"type": "text", "text": dumps(order)}], **CACHE})}
 
 
 def answer(message: dict[str, Any], tools: list[Any]) -> dict[str, Any] | None:
@@ -56,12 +54,12 @@ def answer(message: dict[str, Any], tools: list[Any]) -> dict[str, Any] | None:
             return {"error": {"code": -32601, "message": "Method not found"}}
 
 
-def serve(log: Path, tools: list[Any]) -> None:
-    with log.open("a", buffering=1) as written:
-        written.write(json.dumps({"pid": os.getpid()}) + "\n")
+def serve(log: str, tools: list[Any]) -> None:
+    with opened(log, "a") as written:
+        written.write(dumps({"pid": os.getpid()}) + "\n")
         for line in sys.stdin:
             written.write(line)
-            message = json.loads(line)
+            message = loads(line)
             body = answer(message, tools) if "id" in message else None
             if body is not None:
                 say({"id": message["id"], **body})
@@ -69,5 +67,8 @@ def serve(log: Path, tools: list[Any]) -> None:
 
 if __name__ == "__main__":
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    given = sys.argv[2] if len(sys.argv) > 2 else json.dumps(ACT)
-    serve(Path(sys.argv[1]), json.loads(Path(given[1:]).read_text() if given.startswith("@") else given))
+    given = sys.argv[2] if len(sys.argv) > 2 else dumps(ACT)
+    if given.startswith("@"):
+        with opened(given[1:]) as file:
+            given = file.read()
+    serve(sys.argv[1], loads(given))

@@ -5,11 +5,10 @@ lines in which `$ID` stands for the request's id (without it the answer is an em
 `exit`, a code to end with.
 """
 
-import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
+
+from light import Any, dumps, loads, opened
 
 
 def obey(message: dict[str, Any]) -> None:
@@ -18,7 +17,7 @@ def obey(message: dict[str, Any]) -> None:
         sys.stderr.write(order["stderr"])
         sys.stderr.flush()
     for line in order.get("say", ['{"jsonrpc": "2.0", "id": $ID, "result": {}}']):
-        sys.stdout.write(line.replace("$ID", json.dumps(message["id"])) + "\n")
+        sys.stdout.write(line.replace("$ID", dumps(message["id"])) + "\n")
     sys.stdout.flush()
     if "close" in order:
         os.close(1)
@@ -26,15 +25,14 @@ def obey(message: dict[str, Any]) -> None:
         os._exit(order["exit"])
 
 
-def serve(log: Path) -> None:
-    with log.open("a") as written:
+def serve(log: str) -> None:
+    with opened(log, "a") as written:
         for line in sys.stdin:
             written.write(line)
-            written.flush()
-            message = json.loads(line)
+            message = loads(line)
             if "method" in message and "id" in message:
                 obey(message)
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(sys.argv[1])

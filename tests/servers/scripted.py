@@ -7,13 +7,14 @@ code to end with; `result` or `error`, the body of a reply. An empty one is sile
 id of the request, `$TOKEN` for its progress token and `$N` for how often this method was asked.
 """
 
-import json
 import os
 import sys
 import time
-from collections import Counter
-from pathlib import Path
-from typing import Any
+
+try:
+    from light import Any, dumps, loads, opened
+except ImportError:  # imported by a test
+    from servers.light import Any, dumps, loads, opened
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 TOOLS = [{"name": "act", "description": "Does as it is told.", "inputSchema": {"type": "object"}}]
@@ -35,7 +36,7 @@ def give(answer: dict[str, Any], request: dict[str, Any], asked: int) -> None:
     token = ((request.get("params") or {}).get("_meta") or {}).get("progressToken")
 
     def filled(text: str) -> str:
-        known = (("$ID", json.dumps(request["id"])), ("$TOKEN", json.dumps(token)), ("$N", str(asked)))
+        known = (("$ID", dumps(request["id"])), ("$TOKEN", dumps(token)), ("$N", str(asked)))
         for word, value in known:
             text = text.replace(word, value)
         return text
@@ -51,31 +52,36 @@ def give(answer: dict[str, Any], request: dict[str, Any], asked: int) -> None:
         sys.exit(answer["exit"])
     body = {key: answer[key] for key in ("result", "error") if key in answer}
     if body:
-        write(filled(json.dumps({"jsonrpc": "2.0", "id": "$ID", **body}).replace('"$ID"', "$ID", 1)) + "\n")
+        write(filled(dumps({"jsonrpc": "2.0", "id": "$ID", **body}).replace('"$ID"', "$ID", 1)) + "\n")
 
 
-def scenario_of(path: Path, log: Path) -> dict[str, Any]:
+def scenario_of(path: str, log: str) -> dict[str, Any]:
     """The scenario of this life. How many there were before is told by the log."""
-    given = json.loads(path.read_text())
+    with opened(path) as file:
+        given = loads(file.read())
     lives = given if isinstance(given, list) else [given]
-    before = sum('{"pid": ' in line for line in log.read_text().splitlines()) if log.exists() else 0
+    before = 0
+    if os.path.exists(log):  # noqa: PTH110 -- see `light`
+        with opened(log) as written:
+            before = sum('{"pid": ' in line for line in written)
     return {**USUAL, **lives[min(before, len(lives) - 1)]}
 
 
-def serve(scenario: dict[str, Any], log: Path) -> None:
-    asked = Counter[str]()
-    with log.open("a", buffering=1) as written:
-        written.write(json.dumps({"pid": os.getpid()}) + "\n")
+def serve(scenario: dict[str, Any], log: str) -> None:
+    asked: dict[str, int] = {}
+    with opened(log, "a") as written:
+        written.write(dumps({"pid": os.getpid()}) + "\n")
         for line in sys.stdin:
             written.write(line)
-            message = json.loads(line)
+            message = loads(line)
             if "id" not in message or "method" not in message:
                 continue
             method = message["method"]
             answers = scenario.get(method, UNKNOWN)
-            give(answers[min(asked[method], len(answers) - 1)], message, asked[method] + 1)
-            asked[method] += 1
+            before = asked.get(method, 0)
+            give(answers[min(before, len(answers) - 1)], message, before + 1)
+            asked[method] = before + 1
 
 
 if __name__ == "__main__":
-    serve(scenario_of(Path(sys.argv[1]), Path(sys.argv[2])), Path(sys.argv[2]))
+    serve(scenario_of(sys.argv[1], sys.argv[2]), sys.argv[2])

@@ -1,8 +1,9 @@
 """A process that notes the end of its input and every TERM, and goes on regardless."""
 
 import os
-import signal
 import sys
+
+from light import signal
 
 
 def note(text: bytes) -> None:

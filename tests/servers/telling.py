@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import warnings
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,22 @@ TOOLS = ("learn", "touch", "say", "whisper", "flood", "drop_streams")
 NOTES = ("notes://one", "notes://two", "notes://dir")
 
 
+async def flood(out: int, what: str, count: int) -> None:
+    """The very lines that the SDK writes to a client of the old era over stdio. It takes a tenth of a second for a thousand of
+    them, which is no flood."""
+    lines = (
+        f'{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":"{number}"}}}}\n'
+        if what == "log"
+        else f'{{"jsonrpc":"2.0","method":"notifications/{what}/list_changed"}}\n'
+        for number in range(count)
+    )
+    # So few that a pipe takes them as one: nothing that the SDK writes comes in the middle of a line.
+    while written := "".join(islice(lines, 40)).encode():
+        while written:
+            written = written[os.write(out, written) :]
+        await anyio.sleep(0.001)
+
+
 class Telling:
     """What it knows, and whom it tells. Each era takes its own words."""
 
@@ -35,6 +52,7 @@ class Telling:
         self.listening = ListenHandler(self.bus)
         self.subscribed: list[str] = []
         self.levels: list[str] = []
+        self._out = -1
         self.server = self._built()
 
     def _built(self) -> Server[Any]:
@@ -116,19 +134,12 @@ class Telling:
             case "whisper":
                 await self._say(ctx, given, None)
             case "flood":
-                await self._flood(ctx, given)
+                await flood(self._out, given["what"], given["count"])
             case "drop_streams":
                 self.listening.close()
             case _:
                 pass
         return types.CallToolResult(content=[types.TextContent(type="text", text="done")])
-
-    async def _flood(self, ctx: Any, given: Any) -> None:
-        for number in range(given["count"]):
-            if given["what"] == "log":
-                await self._say(ctx, {"level": "info", "text": f"{number}"}, ctx.request_id)
-            else:
-                await self._changed(ctx, given["what"])
 
     async def _changed(self, ctx: Any, kind: str) -> None:
         await self.bus.publish(EVENTS[kind]())
@@ -150,6 +161,8 @@ class Telling:
 
     async def run(self) -> None:
         self._note(pid=os.getpid())
+        # The SDK puts another file in the place of its own.
+        self._out = os.dup(1)
         options = self.server.create_initialization_options(NotificationOptions(True, True, True))
         async with stdio_server() as (read, write):
             await self.server.run(read, write, options)

@@ -5,11 +5,10 @@ call: `result`, `structured`, `tool_error`, `error`, `garbage`, `exit`, `ask`; w
 first argument is a file, to which it writes its secrets: some of them are made while it runs.
 """
 
-import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
+
+from light import Any, dumps, loads, opened
 
 CACHE = {"ttlMs": 0, "cacheScope": "private"}
 SCHEMA = {"type": "object", "properties": {"how": {"type": "string"}, "n": {"type": "integer"}}, "required": ["how"]}
@@ -19,11 +18,11 @@ SECRETS = [value for name, value in os.environ.items() if name.startswith("SECRE
 
 
 def say(message: dict[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    print(dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
 def all_of(params: Any) -> str:
-    return " ".join([*SECRETS, json.dumps(params)])
+    return " ".join([*SECRETS, dumps(params)])
 
 
 def failure(params: dict[str, Any]) -> dict[str, Any]:
@@ -37,7 +36,7 @@ def called(params: dict[str, Any]) -> dict[str, Any]:
     say({"method": "notifications/message", "params": told})
     match given.get("how"):
         case "result":
-            return {"result": {"content": [{"type": "text", "text": json.dumps(given)}], "resultType": "complete"}}
+            return {"result": {"content": [{"type": "text", "text": dumps(given)}], "resultType": "complete"}}
         case "structured":
             shown = {"content": [], "structuredContent": {"given": given}, "resultType": "complete"}
             return {"result": shown}
@@ -81,13 +80,13 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
     return called(message["params"]) if message["method"] == "tools/call" else failure(message.get("params") or {})
 
 
-def serve(found: Path) -> None:
-    with found.open("a") as written:
+def serve(found: str) -> None:
+    with opened(found, "a") as written:
         written.writelines(f"{secret}\n" for secret in SECRETS)
     for line in sys.stdin:
-        message = json.loads(line)
+        message = loads(line)
         if "id" in message:
             say({"id": message["id"], **answer(message)})
 
 
-serve(Path(sys.argv[1]))
+serve(sys.argv[1])

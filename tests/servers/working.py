@@ -5,11 +5,10 @@ argument `states`: each `tasks/get` gets the next of them, the last for ever. It
 with `--plain` it does not say that it has tasks, and with `--insists` it answers with one whatever the client takes.
 """
 
-import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
+
+from light import Any, dumps, loads, opened
 
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 TASKS = "io.modelcontextprotocol/tasks"
@@ -61,15 +60,15 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
             return {"error": {"code": -32601, "message": "Method not found"}}
 
 
-def serve(log: Path) -> None:
-    with log.open("a", buffering=1) as written:
-        written.write(json.dumps({"pid": os.getpid()}) + "\n")
+def serve(log: str) -> None:
+    with opened(log, "a") as written:
+        written.write(dumps({"pid": os.getpid()}) + "\n")
         for line in sys.stdin:
             written.write(line)
-            message = json.loads(line)
+            message = loads(line)
             if "id" in message:
-                print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer(message)}), flush=True)
+                print(dumps({"jsonrpc": "2.0", "id": message["id"], **answer(message)}), flush=True)
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(sys.argv[1])

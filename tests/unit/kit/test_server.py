@@ -2,7 +2,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from bascule.kit.levels import KeptLevels
 from support.kit import ALICE, called, client_of, connecting, kit_server, labels_of, reading, text_of
 from support.kit_http import AUTH, asked, bearer, free_port, listening
 from support.waiting import fail_after, until
+from support.warm import python
 
 SCRIPT = Path(__file__).parents[2] / "servers/kit_script.py"
 PRIVATE = "Jane Roe, born 1961-04-02"
@@ -212,13 +212,14 @@ def test_without_more_it_keeps_its_state_where_the_runtime_does(
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "BASCULE_HOME": str(folder), **more}
+    language = {name: value for name, value in os.environ.items() if name.startswith(("LANG", "LC_"))}
+    return {"PATH": os.environ["PATH"], "BASCULE_HOME": str(folder), **language, **more}
 
 
 @asynccontextmanager
 async def over_stdio(folder: Path, log: Path, **more: str) -> AsyncGenerator[Client[Any]]:
     transport = StdioTransport(
-        sys.executable, [str(SCRIPT), "stdio"], env=environment(folder, **more), log_file=log, keep_alive=False
+        python(), [str(SCRIPT), "stdio"], env=environment(folder, **more), log_file=log, keep_alive=False
     )
     async with fail_after(40, "the server"), Client(transport) as client:
         yield client
@@ -229,7 +230,7 @@ async def over_http(folder: Path, log: Path, way: str = "http") -> AsyncGenerato
     port = free_port()
     with log.open("wb") as errors:
         child = await asyncio.create_subprocess_exec(
-            sys.executable, str(SCRIPT), way, str(port), env=environment(folder), stderr=errors, stdout=errors
+            python(), str(SCRIPT), way, str(port), env=environment(folder), stderr=errors, stdout=errors
         )
     try:
         await until(lambda: b"Uvicorn running" in log.read_bytes() or child.returncode is not None)
@@ -336,7 +337,7 @@ def test_a_server_that_is_started_with_a_bad_token_does_not_start(tmp_path: Path
 
 def started_with(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(SCRIPT), "stdio"],
+        [python(), str(SCRIPT), "stdio"],
         env=environment(tmp_path / "state", **variables),
         stdin=subprocess.DEVNULL,
         capture_output=True,
