@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bascule.config import load_file
-from support.command import BASCULE, bascule, environment
+from support import warm
+from support.command import bascule, environment
 from support.servers import argv
 
 OURS = """\
@@ -161,7 +162,7 @@ async def test_a_server_json_becomes_an_entry_with_references_and_says_what_is_t
 @pytest.mark.requirement("CAT-11")
 async def test_a_server_json_comes_from_stdin_too_and_any_of_its_offers_can_be_taken(tmp_path: Path):
     process = await asyncio.create_subprocess_exec(
-        BASCULE,
+        warm.bascule(),
         *("add", "-", "--name", "sky", "--from", "remote", "--json"),
         cwd=tmp_path,
         env=environment(tmp_path),

@@ -2,7 +2,6 @@
 that the CLI asks is ours, on this machine."""
 
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, ClaudeSDKClien
 from bascule import AgentSession, RunStopped
 from bascule.bridges.claude_sdk import options, sdk_server, tool_names, watched
 from bascule.config import ServerConfig
-from support import waiting
+from support import waiting, warm
 from support.bridge_example import blocks, check_shown, printed
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, play
 from support.fake_claude import FakeClaude, fake_claude, results
@@ -187,7 +186,7 @@ async def test_an_interrupted_run_takes_its_calls_back(tmp_path: Path):
 
 @pytest.mark.requirement("BRG-5")
 def test_without_the_framework_one_line_says_how_to_install_it():
-    ran = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run([warm.python(), "-c", WITHOUT], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout == "The Claude Agent SDK is not installed: pip install 'bascule[claude]'\n"
 
 

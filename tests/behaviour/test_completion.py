@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import resource
 import shutil
@@ -12,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.command import BASCULE, bascule, environment
+from support.activated import activated
+from support.command import bascule, environment
 from support.inside import INSTALL
 from support.pages import ROOT, Block, every_block
 from support.runtime import a_tool
@@ -21,8 +21,6 @@ from support.terminal import AtATerminal, at_a_terminal
 from support.waiting import fail_after, until
 
 pytestmark = pytest.mark.requirement("UX-2")
-
-PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 
 ASKING = {
     "bash": """
@@ -59,7 +57,7 @@ async def completed(folder: Path, shell: str, *words: str) -> list[str]:
     process = await asyncio.create_subprocess_exec(
         *(there(shell), *flags, "-c", ASKING[shell], *rest, *words),
         cwd=folder,
-        env=environment(folder, {**PATH, "XDG_DATA_HOME": str(folder / "data"), "HOME": str(folder / "home")}),
+        env=environment(folder, {**activated(), "XDG_DATA_HOME": str(folder / "data"), "HOME": str(folder / "home")}),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -112,7 +110,7 @@ async def test_bash_completes_behind_an_equals_sign(folder: Path):
 @asynccontextmanager
 async def typing_at(folder: Path, shell: str) -> AsyncGenerator[AtATerminal]:
     flags = {"bash": ("--norc", "--noprofile", "-i"), "zsh": ("-f", "-i")}[shell]
-    env = {**PATH, "PS1": "> ", "TERM": "dumb", "HOME": str(folder), "ZDOTDIR": str(folder)}
+    env = {**activated(), "PS1": "> ", "TERM": "dumb", "HOME": str(folder), "ZDOTDIR": str(folder)}
     async with at_a_terminal(folder, *flags, program=there(shell), env=env, columns=200, out=True) as terminal:
         yield terminal
         terminal.type("\x15exit\n")
@@ -196,7 +194,13 @@ def blocks_of(shell: str) -> list[Block]:
 async def typed_at_home(folder: Path, shell: str, lines: str) -> str:
     """The output of a shell that runs these lines, and reads nothing first."""
     flags = {"bash": ("--norc",), "zsh": ("-f",), "fish": ("--no-config",)}[shell]
-    env = {**PATH, "HOME": str(folder), "ZDOTDIR": str(folder), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": str(folder)}
+    env = {
+        **activated(),
+        "HOME": str(folder),
+        "ZDOTDIR": str(folder),
+        "XDG_CONFIG_HOME": "",
+        "XDG_DATA_HOME": str(folder),
+    }
     process = await asyncio.create_subprocess_exec(
         *(there(shell), *flags, "-c", lines),
         cwd=folder,
@@ -229,7 +233,7 @@ async def test_what_the_page_does_for_good_holds_in_the_next_shell(folder: Path,
     (folder / ".zshrc").write_text("autoload -U compinit && compinit -u -D\n")
     await typed_at_home(folder, shell, blocks_of(shell)[1].text)
     env = {
-        **PATH,
+        **activated(),
         "TERM": "dumb",
         "HOME": str(folder),
         "ZDOTDIR": str(folder),

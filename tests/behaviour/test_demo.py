@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from support import warm
 from support.command import BASCULE, bascule
 from support.kit_http import free_port
 from support.waiting import fail_after, until
@@ -28,7 +29,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
     folder.mkdir()
     return {
         "PATH": f"{BASCULE.parent}:/usr/bin:/bin:/usr/sbin:/sbin",
-        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        **{name: os.environ[name] for name in ("PYTHONPATH", "LANG") if name in os.environ},
         "HOME": "/nonexistent",
         "TMPDIR": str(folder),
         "DOCKER_HOST": "unix:///nonexistent/docker.sock",
@@ -112,7 +113,7 @@ async def watched(folder: Path, env: dict[str, str], heading: str) -> AsyncGener
 
     try:
         process = await asyncio.create_subprocess_exec(
-            *(BASCULE, "demo"),
+            *(warm.bascule(), "demo"),
             cwd=folder,
             env={**env, "TERM": "xterm"},
             stdin=asyncio.subprocess.DEVNULL,
@@ -197,7 +198,7 @@ async def test_the_gateway_for_show_has_agents_at_work_and_leaves_nothing(
     boxed: dict[str, str], tmp_path: Path, number: signal.Signals
 ):
     process = await asyncio.create_subprocess_exec(
-        *(BASCULE, "serve", "--demo", "--json", "--port", str(free_port())),
+        *(warm.bascule(), "serve", "--demo", "--json", "--port", str(free_port())),
         cwd=tmp_path,
         env=boxed,
         stdin=asyncio.subprocess.DEVNULL,
@@ -209,8 +210,9 @@ async def test_the_gateway_for_show_has_agents_at_work_and_leaves_nothing(
         async with fail_after(60, "agents at work"):
             assert b'"url"' in await process.stdout.readline()
             (folder,) = (tmp_path / "temporary").iterdir()
-            while not there_is_much_to_see(await shown_by(folder / "state", tmp_path)):
-                pass
+            while not there_is_much_to_see(await shown_by(folder / "state", tmp_path)):  # noqa: ASYNC110 -- others work
+                # A look costs as much as several calls of the agents.
+                await asyncio.sleep(0.2)
         process.send_signal(number)
         async with fail_after(30, "its end"):
             _, err = await process.communicate()

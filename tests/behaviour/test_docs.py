@@ -6,9 +6,7 @@ What a page's own tests run they run; this is what holds for all pages.
 import ast
 import asyncio
 import json
-import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,9 @@ import pytest
 import yaml
 
 from bascule.config import load_file
-from support.command import BASCULE, bascule, environment, started
+from support import warm
+from support.activated import activated
+from support.command import bascule, environment, started
 from support.kit_http import free_port
 from support.pages import MARKS, ROOT, Block, every_block, parses
 from support.waiting import fail_after
@@ -24,7 +24,6 @@ from support.waiting import fail_after
 pytestmark = pytest.mark.requirement("UX-5")
 
 BLOCKS = every_block()
-PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 SHELLS = {"bash", "zsh", "fish"}
 """What only one of them takes: typed there, by test_completion.py."""
 
@@ -113,10 +112,10 @@ async def test_the_programs_shown_on_the_built_in_servers_run(folder: Path):
     async def run(number: int, block: Block) -> str:
         path = folder / f"program{number}.py"
         path.write_text(block.text)
-        env = environment(folder, {**PATH, "BASCULE_HOME": str(folder / f"state{number}")})
+        env = environment(folder, {**activated(), "BASCULE_HOME": str(folder / f"state{number}")})
         async with few:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, path.name), cwd=folder, env=env, stdout=-1, stderr=asyncio.subprocess.STDOUT
+                *(warm.python(), path.name), cwd=folder, env=env, stdout=-1, stderr=asyncio.subprocess.STDOUT
             )
             out, _ = await process.communicate()
         return "" if process.returncode == 0 else f"{block}: {out.decode()}"
@@ -136,13 +135,16 @@ async def test_the_first_five_minutes_are_as_the_page_says(folder: Path):
             await serves(folder, block.commands[0][1:])
         elif block.language == "sh" and "of" not in block.marks:
             for words in block.commands:
-                ran = await bascule(folder, *words[1:], env=PATH)
+                ran = await bascule(folder, *words[1:], env=activated())
                 assert ran.code == int(block.marks.get("exits", 0)), (words, ran.err)
                 assert ran.out or ran.err
 
 
 async def serves(folder: Path, words: list[str]) -> None:
-    async with fail_after(60, "a gateway"), started(folder, *words, "--port", str(free_port()), env=PATH) as process:
+    async with (
+        fail_after(60, "a gateway"),
+        started(folder, *words, "--port", str(free_port()), env=activated()) as process,
+    ):
         assert process.stderr is not None
         while b"are served at" not in (line := await process.stderr.readline()):
             assert line, "it ended"

@@ -1,16 +1,16 @@
 """The hands-on page is followed as it stands, command by command, and prints what it says; `bascule new` writes what it needs."""
 
 import asyncio
-import os
 import re
 import socket
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from support.command import BASCULE, bascule, environment, started
+from support import warm
+from support.activated import activated
+from support.command import bascule, environment, started
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("KIT-6")
@@ -19,8 +19,6 @@ ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "examples/template"
 PAGE = (ROOT / "docs/hands-on.md").read_text(encoding="utf-8")
 TESTING = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
-PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
-"""What activating the environment does."""
 
 
 def blocks(language: str, page: str) -> list[str]:
@@ -49,7 +47,7 @@ class Reader:
         process = await asyncio.create_subprocess_exec(
             *("/bin/sh", "-c", words),
             cwd=self.folder,
-            env=environment(self.home, PATH),
+            env=environment(self.home, activated()),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -102,9 +100,9 @@ def test_the_code_shown_is_that_of_the_template():
 
 async def pytest_in(folder: Path, home: Path, *more: str) -> str:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more),
+        *(warm.python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", *more),
         cwd=folder,
-        env=environment(home, PATH),
+        env=environment(home, activated()),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -142,7 +140,7 @@ async def test_a_new_server_is_run_by_its_name_and_called_by_who_has_what_its_re
     (tmp_path / "agents").mkdir()
     (config,) = blocks("yaml", (tmp_path / "my-desk/README.md").read_text())
     (tmp_path / "agents/bascule.yaml").write_text(config)
-    at = {**PATH, "BASCULE_HOME": str(tmp_path / "state")}
+    at = {**activated(), "BASCULE_HOME": str(tmp_path / "state")}
 
     async with fail_after(90), started(tmp_path / "my-desk", "run", "my-desk-http", env=at) as served:
         assert served.stderr is not None

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import pytest
 
 from handbook.json_page import PRINTED
-from support.command import BASCULE, bascule, configured, entry, started
+from support.activated import activated
+from support.command import bascule, configured, entry, started
 from support.inside import (
     CallShape,
     CatalogEventShape,
@@ -117,7 +117,7 @@ def test_every_command_that_takes_the_option_has_a_shape_and_is_run():
 
 @pytest.mark.parametrize("name", TYPED)
 async def test_what_a_command_prints_is_just_what_its_shape_declares(folder: Path, name: str):
-    env = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)}
+    env = {**activated(), "HOME": str(folder)}
     printed: list[Any] = []
     for words in TYPED[name]:
         ran = await bascule(folder, words[0], "--json", *words[1:], env=env)

@@ -5,20 +5,20 @@ import json
 import os
 import signal
 import socket
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from bascule import Runtime, ToolResult
+from support import warm
+from support.activated import activated
 from support.command import environment, started
 from support.kit_http import free_port
 from support.pages import every_block
 from support.waiting import fail_after
 
 SERVER = Path(__file__).parent.parent / "servers" / "kit_who.py"
-BASCULE = (sys.executable, "-m", "bascule.cli.main")
 
 
 def config_at(folder: Path, port: int) -> Path:
@@ -38,7 +38,7 @@ async def test_a_server_of_ones_own_is_started_by_its_name_and_used_by_another(t
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     path = config_at(tmp_path, port)
-    argv = (*BASCULE, "run", "records", "--config", str(path), "--json")
+    argv = (warm.bascule(), "run", "records", "--config", str(path), "--json")
     process = await asyncio.create_subprocess_exec(
         *argv, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
     )
@@ -71,7 +71,7 @@ async def test_the_token_of_the_page_lets_somebody_in_where_nobody_gets_in_witho
         if "curl" in line
     )
     port, statuses = str(free_port()), list[str]()
-    env = environment(tmp_path, {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})
+    env = environment(tmp_path, activated())
     config_at(tmp_path, int(port))
     async with fail_after(60, "a server of one's own"), started(tmp_path, "run", "records") as process:
         assert process.stderr is not None
@@ -93,7 +93,7 @@ async def test_a_server_of_ones_own_is_served_at_a_socket_file_and_at_no_port():
         path = config_at(Path(folder), 8000)
         used = path.read_text().replace("http://127.0.0.1:8000/mcp", f"unix://{folder}/records.sock")
         path.write_text(used)
-        argv = (*BASCULE, "run", "records", "--config", str(path), "--socket", f"{folder}/records.sock")
+        argv = (warm.bascule(), "run", "records", "--config", str(path), "--socket", f"{folder}/records.sock")
         process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE, env=dict(os.environ))
         assert process.stderr is not None
         try:
@@ -111,7 +111,7 @@ async def test_a_server_of_ones_own_is_served_at_a_socket_file_and_at_no_port():
 
 @pytest.mark.requirement("CFG-7")
 async def test_a_server_that_is_connected_to_is_not_started(tmp_path: Path):
-    argv = (*BASCULE, "run", "use", "--config", str(config_at(tmp_path, 8000)))
+    argv = (warm.bascule(), "run", "use", "--config", str(config_at(tmp_path, 8000)))
     process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE)
     _, said = await process.communicate()
 

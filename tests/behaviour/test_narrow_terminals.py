@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from support.command import bascule, configured, entry
+from support import warm
+from support.command import configured, entry, environment
 from support.runtime import a_tool
 from support.terminal import at_a_terminal
+from support.waiting import PATIENCE
 
 pytestmark = pytest.mark.requirement("UX-2")
 
@@ -35,15 +39,33 @@ AS_IT_IS = {"inspect"}
 """What can be copied as YAML: the terminal wraps it."""
 
 
-@pytest.fixture
-async def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a project in which there is something to show, and a copy of that."""
+    folder = tmp_path_factory.mktemp("lived_in") / "project"
+    folder.mkdir()
     tools = json.dumps([a_tool("summarise_the_minutes", description=SAID)])
-    servers = {SERVER: entry("obeying", tmp_path / "log", tools), "dies": {"command": "no-such-program-anywhere"}}
-    configured(tmp_path, **servers)
-    await bascule(tmp_path, "list", *WHO)
-    raised = await bascule(tmp_path, "sessions", "raise", *WHO, "--to", "secret", "--dataset", "payroll")
-    assert raised.code == 0, raised.err
-    return tmp_path
+    servers = {SERVER: entry("obeying", folder / "log", tools), "dies": {"command": "no-such-program-anywhere"}}
+    configured(folder, **servers)
+    for words in (("list",), ("sessions", "raise", "--to", "secret", "--dataset", "payroll")):
+        ran = subprocess.run(
+            [warm.bascule(), *words, *WHO],
+            check=False,
+            cwd=folder,
+            env=environment(folder),
+            capture_output=True,
+            timeout=60 * PATIENCE,
+        )
+    assert ran.returncode == 0, ran.stderr
+    shutil.copytree(folder, folder.with_name("copy"))
+    return folder.parent
+
+
+@pytest.fixture
+def folder(lived_in: Path) -> Path:
+    """As it was, for each test: what another has done there is gone. The state knows a project by its path."""
+    shutil.rmtree(lived_in / "project")
+    return shutil.copytree(lived_in / "copy", lived_in / "project")
 
 
 async def shown(folder: Path, words: tuple[str, ...], columns: int) -> list[str]:

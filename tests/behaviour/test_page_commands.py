@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from support.command import BASCULE, configured, entry, environment
+from support.activated import activated
+from support.command import configured, entry, environment
 from support.offers import command_of, offering
 from support.pages import Block, every_block
 from support.runtime import a_tool
@@ -128,7 +128,7 @@ async def test_the_commands_of_a_block_do_what_is_said(folder: Path, block: Bloc
     if any(line.startswith(("bascule import", "bascule add", "bascule new")) for line in lines(block)):
         (project / "bascule.yaml").unlink()
         (project / "server.py").unlink()
-    own = {"PATH": f"{BASCULE.parent}{os.pathsep}{folder}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)}
+    own = {**activated(folder), "HOME": str(folder)}
     env = environment(folder, {**own, "XDG_CONFIG_HOME": "", "CODEX_HOME": "", "CLAUDE_CONFIG_DIR": ""})
     await prepared(block, project, env)
 

@@ -4,7 +4,6 @@ import ast
 import asyncio
 import inspect
 import json
-import os
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.kit import ToolPermission, connectors, create_mcp_server, tool_permission
 from bascule.testing import client
 from bascule.workspace import Workspace, paths
-from support.command import BASCULE, bascule, configured, entry
+from support.activated import activated
+from support.command import bascule, configured, entry
 from support.inside import Wrapped, private_data
 from support.pages import ROOT, Block, every_block
 from support.private_data import Book
@@ -285,5 +285,5 @@ def test_every_block_of_python_is_run_or_listed_with_a_reason():
 async def test_a_part_of_a_program_does_what_its_page_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PATH", f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", activated()["PATH"])
     await AROUND[name](tmp_path, BLOCKS[name])

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from bascule.bridges.plain import MCPToolGateway, Reply, ToolInfo
 from bascule.core.events import ToolInvoked
 from bascule.core.outcome import FailureKind
 from servers.actor import PIXEL
+from support import warm
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, configured, heard
 from support.children import children
 from support.runtime import Events, bad
@@ -146,7 +146,7 @@ PAGE = (ROOT / "docs/bridge-plain.md").read_text(encoding="utf-8")
 async def test_the_example_runs_and_prints_what_its_page_says(tmp_path: Path):
     example = ROOT / "examples/plain/agent.py"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(example)), cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *(warm.python(), str(example)), cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     async with fail_after(60, "the example"):
         out, err = await process.communicate()

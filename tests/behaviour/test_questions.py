@@ -11,7 +11,8 @@ from bascule import Accept, Cancel, Decline, Elicitation, Runtime, Sampled, Samp
 from bascule.core.answer import OnElicit, OnSample
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
-from support.command import BASCULE, configured, environment
+from support import warm
+from support.command import configured, environment
 from support.offers import DONE, ELICIT, SAMPLE, command_of, offering, required
 from support.runtime import Events, at_work, bad, calls_in, good, running, stand_in
 from support.scenarios import log_of
@@ -158,7 +159,7 @@ async def at_a_terminal(folder: Path, typed: str, *argv: str) -> tuple[int, str,
     ours, theirs = os.openpty()
     try:
         process = await asyncio.create_subprocess_exec(
-            BASCULE,
+            warm.bascule(),
             *argv,
             cwd=folder,
             env=environment(folder),

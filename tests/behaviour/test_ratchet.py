@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from bascule import Runtime
 from bascule.core.errors import StoreError, UsageError
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity, Lane
+from support import warm
 from support.handed_over import handed_over
 from support.runtime import Events, at_work, bad, calls_in, good, obeying, running, twinned
 from support.spies import CARRIERS, WORDS, answer, spying
@@ -102,7 +102,7 @@ asyncio.run(main())
 
 
 async def other_process(end: str) -> None:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", RAISING, end)
+    process = await asyncio.create_subprocess_exec(warm.python(), "-c", RAISING, end)
     async with fail_after(60, "the other process"):
         await process.wait()
 

@@ -7,13 +7,14 @@ import re
 import shlex
 import signal
 import socket
-import sys
 from pathlib import Path
 
 import pytest
 
 from bascule.config import load_file
-from support.command import BASCULE, Ran, bascule, environment, started
+from support import warm
+from support.activated import activated
+from support.command import Ran, bascule, environment, started
 from support.gateways import ask
 from support.kit_http import free_port, line_to
 from support.scenarios import from_file
@@ -28,8 +29,6 @@ LOGIN = (ROOT / "docs/login.md").read_text(encoding="utf-8")
 IDENTITY = (ROOT / "docs/identity.md").read_text(encoding="utf-8")
 SESSIONS = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
 TYPED = (ROOT / "docs/typed.md").read_text(encoding="utf-8")
-PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
-"""What activating the environment does."""
 
 
 def example(language: str, page: str = README) -> str:
@@ -69,7 +68,7 @@ SPEAKING = (["sandbox", "serve"], ["serve", "--stdio"])
 )
 async def test_every_command_shown_works(folder: Path, words: list[str]):
     program, *rest = words
-    ran = await bascule(folder, *rest, env=PATH)
+    ran = await bascule(folder, *rest, env=activated())
 
     assert program == "bascule"
     assert ran.code == 0, ran.err
@@ -80,7 +79,7 @@ async def test_every_command_shown_works(folder: Path, words: list[str]):
 async def test_every_command_shown_that_has_no_end_works_until_it_is_stopped(folder: Path, words: list[str]):
     program, *rest = words
     seen = ""
-    async with fail_after(60), started(folder, *rest, env=PATH) as process:
+    async with fail_after(60), started(folder, *rest, env=activated()) as process:
         assert process.stdout is not None
         while not all(re.search(rf"{name} +ready", seen) for name in ("notes", "clock")):
             line = await process.stdout.readline()
@@ -101,7 +100,7 @@ async def test_the_server_that_one_command_shown_writes_is_served_by_the_other(f
     config = folder / serving[-1]
     config.write_text(config.read_text().replace("8000", str(port)))
 
-    async with fail_after(60), started(folder, *serving[1:], env=PATH) as process:
+    async with fail_after(60), started(folder, *serving[1:], env=activated()) as process:
         assert process.stderr is not None
         while b"Uvicorn running" not in (line := await process.stderr.readline()):
             assert line, "it ended"
@@ -112,7 +111,7 @@ async def test_the_server_that_one_command_shown_writes_is_served_by_the_other(f
 async def test_the_gateway_that_a_command_shown_is_answers(folder: Path):
     (words,) = (words for words in commands() if words[1] in SERVED and words[1:3] not in SPEAKING)
     port = free_port()
-    async with fail_after(60), started(folder, *words[1:], "--port", str(port), env=PATH) as process:
+    async with fail_after(60), started(folder, *words[1:], "--port", str(port), env=activated()) as process:
         assert process.stderr is not None
         while b"are served at" not in (line := await process.stderr.readline()):
             assert line, "it ended"
@@ -126,7 +125,7 @@ async def test_the_gateway_that_a_command_shown_is_answers(folder: Path):
 
 async def test_make_run_serves_the_built_in_servers(tmp_path: Path):
     port = free_port()
-    env = {**os.environ, **PATH, "BASCULE_HOME": str(tmp_path)}
+    env = {**os.environ, **activated(), "BASCULE_HOME": str(tmp_path)}
     process = await asyncio.create_subprocess_exec(
         *("make", "run", f"OPTIONS=--port {port}"),
         cwd=ROOT,
@@ -154,9 +153,9 @@ async def test_make_run_serves_the_built_in_servers(tmp_path: Path):
 async def test_what_a_command_shown_speaks_is_mcp(folder: Path, spoken: list[str], tool: bytes):
     (words,) = (words for words in commands() if words[1:3] == spoken)
     process = await asyncio.create_subprocess_exec(
-        *(BASCULE, *words[1:]),
+        *(warm.bascule(), *words[1:]),
         cwd=folder,
-        env=environment(folder, PATH),
+        env=environment(folder, activated()),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -179,7 +178,7 @@ async def test_the_commands_shown_are_all_there_are(folder: Path):
 async def test_the_program_shown_works(folder: Path):
     (folder / "example.py").write_text(example("python", USING))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
+        warm.python(), "example.py", cwd=folder, env={**os.environ, **activated()}, stdout=asyncio.subprocess.PIPE
     )
     out, _ = await process.communicate()
 
@@ -193,19 +192,19 @@ async def test_the_program_shown_works(folder: Path):
 async def test_the_types_shown_can_be_used_and_written(folder: Path):
     (folder / "example.py").write_text(example("python", TYPED.partition("## For an editor")[0]))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "example.py", cwd=folder, env={**os.environ, **PATH}, stdout=asyncio.subprocess.PIPE
+        warm.python(), "example.py", cwd=folder, env={**os.environ, **activated()}, stdout=asyncio.subprocess.PIPE
     )
     out, _ = await process.communicate()
 
     assert out.decode().split(") ")[0] == "NotesAddParams(text='The bridge is down.', additional=UNSET"
     shown = re.findall(r"^\$ bascule (.*)\n(.*)\n", example("console", TYPED), re.MULTILINE)
     for words, told in shown:
-        ran = await bascule(folder, *shlex.split(words), env=PATH)
+        ran = await bascule(folder, *shlex.split(words), env=activated())
         assert (ran.code, ran.out.strip()) == (0, told)
 
 
 async def test_the_rules_shown_hold(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PATH", PATH["PATH"])
+    monkeypatch.setenv("PATH", activated()["PATH"])
     path = folder / "bascule.yaml"
     path.write_text(example("yaml", USING))
 
@@ -239,7 +238,7 @@ async def test_the_keys_shown_can_be_configured_and_the_tokens_shown_minted(fold
     assert (server.unavailable_reason, len(server.auth.keys)) == (None, 2)
     assert len(shown) == 3
     for words in shown:
-        ran = await bascule(folder, *shlex.split(words), env={**PATH, **secret})
+        ran = await bascule(folder, *shlex.split(words), env={**activated(), **secret})
         assert ran.code == 0, ran.err
         assert ran.out
 
@@ -252,7 +251,7 @@ async def test_the_operators_page_shows_what_the_commands_print(tmp_path: Path):
 
     assert len(shown) == len(re.findall(r"^\$ ", SESSIONS, re.MULTILINE)) > 0
     for words, told in shown:
-        ran = await bascule(tmp_path, *shlex.split(words), env=PATH)
+        ran = await bascule(tmp_path, *shlex.split(words), env=activated())
         assert timeless(ran.err + ran.out) == timeless(told.replace("operator root", f"operator {getpass.getuser()}"))
         assert ran.code == (4 if told.startswith("BSC-300") else 0)
 

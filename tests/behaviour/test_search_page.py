@@ -4,19 +4,19 @@ import asyncio
 import os
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
 from bascule.config import load_file
-from support.command import BASCULE, bascule
+from support import warm
+from support.activated import activated
+from support.command import bascule
 from support.scenarios import from_file, write_mcp_json
 
 ROOT = Path(__file__).parents[2]
 SEARCH = (ROOT / "docs/search.md").read_text(encoding="utf-8")
 ADDING = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
-PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def example(language: str, page: str) -> str:
@@ -29,10 +29,10 @@ async def test_the_program_shown_finds_a_tool(tmp_path: Path):
     write_mcp_json(tmp_path, {"notes": {"command": "python", "args": ["-m", "bascule.demo.notes"]}})
     (tmp_path / "example.py").write_text(example("python", SEARCH))
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        warm.python(),
         "example.py",
         cwd=tmp_path,
-        env={**os.environ, **PATH, "BASCULE_HOME": str(tmp_path / "state")},
+        env={**os.environ, **activated(), "BASCULE_HOME": str(tmp_path / "state")},
         stdout=asyncio.subprocess.PIPE,
     )
     async with asyncio.timeout(60):
@@ -44,7 +44,7 @@ async def test_the_program_shown_finds_a_tool(tmp_path: Path):
 
 @pytest.mark.requirement("CAT-8")
 async def test_the_config_shown_gives_an_agent_the_pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PATH", PATH["PATH"])
+    monkeypatch.setenv("PATH", activated()["PATH"])
     path = tmp_path / "bascule.yaml"
     path.write_text(example("yaml", SEARCH))
     async with from_file(path) as session:

@@ -2,19 +2,18 @@
 
 import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from support.command import BASCULE, bascule, environment
+from support import warm
+from support.activated import activated
+from support.command import bascule, environment
 from support.fake_claude import fake_claude
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("UX-2")
 
-PATH = {"PATH": f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"}
 CONFIG = """\
 mcp_servers:
   notes: {command: python, args: [-m, bascule.demo.notes]}
@@ -30,9 +29,9 @@ def folder(tmp_path: Path) -> Path:
 async def printed(folder: Path, text: str, **env: str) -> str:
     (folder / "agent.py").write_text(text)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "agent.py"),
+        *(warm.python(), "agent.py"),
         cwd=folder,
-        env=environment(folder, {**PATH, **env}),
+        env=environment(folder, {**activated(), **env}),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -52,14 +51,14 @@ async def printed(folder: Path, text: str, **env: str) -> str:
     ],
 )
 async def test_a_program_calls_a_tool_of_the_users_own_servers(folder: Path, framework: str, told: str):
-    ran = await bascule(folder, "snippet", framework, env=PATH)
+    ran = await bascule(folder, "snippet", framework, env=activated())
 
     assert ran.code == 0, ran.err
     assert told in await printed(folder, ran.out)
 
 
 async def test_the_program_for_claude_calls_it_too(folder: Path):
-    ran = await bascule(folder, "snippet", "claude", env=PATH)
+    ran = await bascule(folder, "snippet", "claude", env=activated())
     async with fake_claude(("notes_search", {})) as model:
         shown = await printed(folder, ran.out, **model.environment(folder))
 
@@ -67,13 +66,13 @@ async def test_the_program_for_claude_calls_it_too(folder: Path):
 
 
 async def test_a_tool_that_is_named_is_called_with_arguments_that_fit(folder: Path):
-    ran = await bascule(folder, "snippet", "plain", "--tool", "notes_add", env=PATH)
+    ran = await bascule(folder, "snippet", "plain", "--tool", "notes_add", env=activated())
 
     assert "result: number: 1\ntext: hello" in await printed(folder, ran.out)
 
 
 async def test_a_tool_that_is_not_there_is_told(folder: Path):
-    ran = await bascule(folder, "snippet", "plain", "--tool", "notes_ad", env=PATH)
+    ran = await bascule(folder, "snippet", "plain", "--tool", "notes_ad", env=activated())
 
     assert ran.code == 2
     assert "there is no tool 'notes_ad'" in ran.err
@@ -81,8 +80,8 @@ async def test_a_tool_that_is_not_there_is_told(folder: Path):
 
 async def test_without_asking_a_server_it_prints_one_as_well(folder: Path):
     (folder / "bascule.yaml").write_text("mcp_servers:\n  gone: {command: no-such-program}\n")
-    ran = await bascule(folder, "snippet", "openai", "--offline", env=PATH)
-    named = await bascule(folder, "snippet", "plain", "--offline", "--tool", "gone_find", env=PATH)
+    ran = await bascule(folder, "snippet", "openai", "--offline", env=activated())
+    named = await bascule(folder, "snippet", "plain", "--offline", "--tool", "gone_find", env=activated())
 
     assert (ran.code, named.code) == (0, 0)
     assert "`bascule list` shows all, and --tool names one" in ran.err
@@ -90,19 +89,19 @@ async def test_without_asking_a_server_it_prints_one_as_well(folder: Path):
 
 
 async def test_an_extra_that_is_missing_is_named(folder: Path):
-    ran = await bascule(folder, "snippet", "weakincentives", "--json", env=PATH)
+    ran = await bascule(folder, "snippet", "weakincentives", "--json", env=activated())
 
     assert ran.json["installed"] == ("to run it: pip install 'bascule[weakincentives]'" not in ran.err)
     assert (ran.json["extra"], ran.json["tool"]) == ("weakincentives", "notes_search")
 
 
 async def test_the_entry_for_a_client_starts_the_gateway(folder: Path):
-    ran = await bascule(folder, "snippet", "cursor", env=PATH)
+    ran = await bascule(folder, "snippet", "cursor", env=activated())
     entry = json.loads(ran.out)["mcpServers"]["bascule"]
     process = await asyncio.create_subprocess_exec(
         *(entry["command"], *entry["args"]),
         cwd="/",
-        env=environment(folder, PATH),
+        env=environment(folder, activated()),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

@@ -93,15 +93,19 @@ def imported(path: Path) -> ModuleType:
     return module
 
 
-def checked(folder: Path, file: str) -> list[dict[str, Any]]:
-    """What a strict type checker has to say of a file in this folder."""
+def checked(folder: Path, *files: str) -> list[list[dict[str, Any]]]:
+    """What a strict type checker has to say of each of these files in this folder. It reads what they import only once."""
     settings = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "extraPaths": [str(ROOT / "src")]}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
     checker = Path(sys.executable).with_name("basedpyright")
     ran = subprocess.run(
-        [checker, "--outputjson", file], check=False, cwd=folder, capture_output=True, text=True, timeout=120
+        [checker, "--outputjson", *files], check=False, cwd=folder, capture_output=True, text=True, timeout=120
     )
-    return json.loads(ran.stdout)["generalDiagnostics"]
+    told = json.loads(ran.stdout)
+    assert told["summary"]["filesAnalyzed"] == len(files)
+    by_file = {file: [each for each in told["generalDiagnostics"] if Path(each["file"]).name == file] for file in files}
+    assert sum(map(len, by_file.values())) == len(told["generalDiagnostics"])
+    return [*by_file.values()]
 
 
 async def test_a_strict_checker_accepts_the_module_and_sees_what_it_is_for(tmp_path: Path, module: Path):
@@ -110,9 +114,9 @@ async def test_a_strict_checker_accepts_the_module_and_sees_what_it_is_for(tmp_p
     (tmp_path / "misuses.py").write_text(MISUSES)
     linter = Path(sys.executable).with_name("ruff")
 
-    assert checked(tmp_path, "tools.py") == []
-    assert checked(tmp_path, "uses.py") == []
-    misused = checked(tmp_path, "misuses.py")
+    of_tools, used, misused = checked(tmp_path, "tools.py", "uses.py", "misuses.py")
+    assert of_tools == []
+    assert used == []
     assert [found["range"]["start"]["line"] for found in misused if found["severity"] == "error"] == [5, 6, 7, 8]
     subprocess.run([linter, "check", "--isolated", "tools.py"], cwd=tmp_path, check=True, timeout=60)
 

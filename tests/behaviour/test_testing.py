@@ -22,6 +22,7 @@ from bascule.kit import (
 )
 from bascule.testing import Calls, client
 from bascule.workspace import current_workspace
+from support import warm
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("KIT-9")
@@ -164,9 +165,9 @@ async def test_that_fails(bascule_client):
 """
 
 
-async def pytest_in(folder: Path, *arguments: str) -> tuple[int, str]:
+async def pytest_in(folder: Path, python: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments),
+        *(python, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
         cwd=folder,
         env={**os.environ, "BASCULE_HOME": str(folder / "developers")},
         stdout=asyncio.subprocess.PIPE,
@@ -182,7 +183,7 @@ async def test_the_plugin_is_there_in_a_project_of_ones_own(tmp_path: Path):
     (tmp_path / "test_records.py").write_text(AN_AUTHORS_TEST)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
 
-    code, out = await pytest_in(tmp_path)
+    code, out = await pytest_in(tmp_path, warm.python())
 
     assert code == 1, out
     assert "1 failed, 1 passed" in out
@@ -198,6 +199,6 @@ async def test_a_project_that_does_not_use_the_plugin_loads_nothing_of_it(tmp_pa
         "    assert ours == {'bascule', 'bascule.testing', 'bascule.testing.plugin'}\n"
     )
 
-    code, out = await pytest_in(tmp_path)
+    code, out = await pytest_in(tmp_path, sys.executable)
 
     assert code == 0, out

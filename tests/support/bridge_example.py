@@ -1,12 +1,12 @@
 """The example on a bridge's page: it is the file under `examples/`, and prints what the page shows."""
 
 import asyncio
-import os
 import re
 import shutil
 from pathlib import Path
 
-from support.command import BASCULE, environment
+from support.activated import activated
+from support.command import environment
 from support.waiting import fail_after
 from support.warm import python
 
@@ -32,11 +32,10 @@ def check_shown(page: str, example: str) -> None:
 async def printed(example: str, home: Path, **env: str) -> str:
     """What the example prints, run in a copy of its folder."""
     folder = shutil.copytree(ROOT / "examples" / example, home / example)
-    path = f"{BASCULE.parent}{os.pathsep}{os.environ['PATH']}"
     process = await asyncio.create_subprocess_exec(
         *(python(), "agent.py"),
         cwd=folder,
-        env=environment(home, {"PATH": path, **env}),
+        env=environment(home, {**activated(), **env}),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

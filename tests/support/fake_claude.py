@@ -55,6 +55,8 @@ class FakeClaude:
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
             "DISABLE_AUTOUPDATER": "1",
+            # It lives for a second: to compile the most used parts of it anew takes longer than it saves.
+            "BUN_JSC_useDFGJIT": "0",
             "HTTP_PROXY": NOWHERE,
             "HTTPS_PROXY": NOWHERE,
             "NO_PROXY": "127.0.0.1",

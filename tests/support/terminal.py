@@ -1,13 +1,15 @@
 """The command with a person before it: a terminal on which it asks, and somebody who answers once they have read."""
 
 import asyncio
+import codecs
 import os
 import termios
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from support.command import BASCULE, environment
+from support import warm
+from support.command import environment
 from support.waiting import fail_after
 
 
@@ -18,6 +20,8 @@ class AtATerminal:
         self.process = process
         self.shown = ""
         self._terminal = terminal
+        # What is read at once may end within a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._came = asyncio.Event()
         asyncio.get_running_loop().add_reader(terminal, self._read)
 
@@ -28,7 +32,7 @@ class AtATerminal:
             data = b""  # the last one on the other side has gone
         if not data:
             self.stop_reading()
-        self.shown += data.decode()
+        self.shown += self._decoder.decode(data)
         self._came.set()
 
     def stop_reading(self) -> None:
@@ -55,18 +59,18 @@ class AtATerminal:
 async def at_a_terminal(
     folder: Path,
     *argv: str,
-    program: str | Path = BASCULE,
+    program: str | Path | None = None,
     env: Mapping[str, str] | None = None,
     columns: int = 80,
     out: bool = False,
 ) -> AsyncGenerator[AtATerminal]:
-    """The command while it runs. It is ended on leaving, if it has not ended by itself. With `out`, its stdout is the
-    terminal too."""
+    """The command, or another program, while it runs. It is ended on leaving, if it has not ended by itself. With `out`, its
+    stdout is the terminal too."""
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     try:
         process = await asyncio.create_subprocess_exec(
-            program,
+            program or warm.bascule(),
             *argv,
             cwd=folder,
             env=environment(folder, env),

@@ -1,10 +1,11 @@
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+
+from support import warm
 
 TESTS = Path(__file__).parents[1]
 CONFTEST = TESTS / "conftest.py"
@@ -28,7 +29,7 @@ def run(tmp_path: Path) -> Run:
         (tmp_path / "test_two.py").write_text(NO_SKIP)  # a run without any test fails by itself
         (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\n")
         ended = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
+            [warm.python(), "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
             env={name: value for name, value in os.environ.items() if name != "CI"}
             | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
             | environ,
@@ -60,14 +61,9 @@ def test_in_ci_a_run_without_skips_passes(run: Run):
     assert run(NO_SKIP, CI="true")[0] == 0
 
 
-def test_elsewhere_a_skip_is_told_and_passes(run: Run):
-    code, output = run(ONE_SKIP)
+def test_elsewhere_a_skip_is_told_and_passes_and_the_report_is_also_written_where_asked(run: Run, tmp_path: Path):
+    code, output = run(ONE_SKIP, BASCULE_SKIP_REPORT=str(tmp_path / "report"))
 
     assert code == 0
     assert "Skipped, 1 x: no moon tonight\n" in output
-
-
-def test_the_report_is_also_written_where_asked(run: Run, tmp_path: Path):
-    run(ONE_SKIP, BASCULE_SKIP_REPORT=str(tmp_path / "report"))
-
     assert (tmp_path / "report").read_text() == "Skipped, 1 x: no moon tonight\n"

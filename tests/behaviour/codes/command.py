@@ -45,10 +45,12 @@ def scripted(folder: Path, **answers: Any) -> None:
 
 @raises("BSC-000")
 async def the_output_has_no_room(folder: Path) -> str:
-    """What stands for a full disk: a device that takes nothing."""
+    """What stands for a full disk: a device that takes nothing. What is printed is written at once: else there would be no
+    room only at the end, and no line of ours to name."""
+    env = environment(folder, {"PYTHONUNBUFFERED": "1"})
     with Path("/dev/full").open("w") as full:
         process = await asyncio.create_subprocess_exec(
-            *(BASCULE, "explain"), cwd=folder, env=environment(folder), stdout=full, stderr=asyncio.subprocess.PIPE
+            *(BASCULE, "explain"), cwd=folder, env=env, stdout=full, stderr=asyncio.subprocess.PIPE
         )
         _, err = await process.communicate()
     assert process.returncode == 1
