@@ -16,10 +16,12 @@ from itertools import groupby
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
 import coverage
 import pytest
+from _pytest.capture import FDCapture
 
 GROUP = 16
 """Tests of one file that a hand takes at once: what a file sets up is set up once for them. Of too many the last hand would
@@ -189,14 +191,17 @@ def _work(session: pytest.Session, line: Connection, folder: Path) -> NoReturn:
 
 
 def _move_in(config: pytest.Config, folder: Path) -> None:
-    """Streams and folders of its own."""
-    captured: Any = config.pluginmanager.getplugin("capturemanager")
-    captured.stop_global_capturing()
-    captured.start_global_capturing()
+    """Folders and streams of its own."""
     made = _folders(config)
     made._given_basetemp, made._basetemp = folder, None
     for name in ("terminalreporter", "skip-ledger"):
         config.pluginmanager.unregister(name=name)
+    capturing: Any = config.pluginmanager.getplugin("capturemanager")
+    for stream in (capturing._global_capturing.out, capturing._global_capturing.err):
+        if isinstance(stream, FDCapture):
+            # Another file behind the same object: some that were imported have kept that as the stream to write to.
+            with TemporaryFile() as own:
+                os.dup2(own.fileno(), stream.tmpfile.fileno())
 
 
 class Worker:

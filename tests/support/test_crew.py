@@ -9,10 +9,11 @@ import pytest
 from support import crew as subject
 
 CONFTEST = """
-import os, pathlib, pytest
+import os, pathlib, pytest, sys
 from support.crew import pytest_addoption, pytest_runtestloop
 
 LOG = pathlib.Path(__file__).with_name("log")
+KEPT = sys.stderr
 
 def told(*words):
     with LOG.open("a") as log:
@@ -20,7 +21,7 @@ def told(*words):
 
 @pytest.fixture(scope="session")
 def of_the_hand():
-    told("made", os.getpid())
+    told("made", os.fstat(KEPT.fileno()).st_ino, os.getpid())
     yield os.getpid()
     told("taken down", os.getpid())
 
@@ -86,7 +87,10 @@ def test_all_that_happened_is_told_as_if_one_had_run_it(tmp_path: Path):
     assert "said before" in output
     hands = {line[-1] for line in log}
     assert len(hands) == 2
-    assert {line[1] for line in log if line[0] == "made"} == hands
+    made = [line for line in log if line[0] == "made"]
+    assert {line[2] for line in made} == hands
+    # What they print goes into a file of each one's own, also by a stream that was kept when all was imported.
+    assert len({line[1] for line in made}) == 2
     assert {line[2] for line in log if line[0] == "taken"} == hands
     # Of a file whose tests one hand takes at once, and of parts of the other.
     files = [line[1] for line in log if line[0] == "file"]
@@ -100,7 +104,7 @@ def test_a_lost_hand_is_told_and_another_goes_on(tmp_path: Path):
     assert counts(output) == {"passed": 4, "failed": 2}
     assert "the process that ran this test was lost: it ended with 7\n" in output
     assert "the process that ran this test was lost: it was ended by SIGKILL\n" in output
-    assert re.findall(r"FAILED .*::(.*)", output) == ["test_of_five[2]", "test_killed"]
+    assert re.findall(r"FAILED .*::(\S+)", output) == ["test_of_five[2]", "test_killed"]
 
 
 def test_who_wants_no_more_after_a_failure_gets_no_more(tmp_path: Path):

@@ -2,6 +2,8 @@ import asyncio
 import gc
 import os
 import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -90,8 +92,7 @@ async def test_a_cancelled_caller_stays_cancelled_and_the_server_is_told(log: Pa
 
 
 async def test_a_permit_revoked_while_the_pipe_is_full_means_the_server_never_sees_the_request(log: Path):
-    async with opened(stdio("deaf", log)) as server:
-        await deafness(server)
+    async with deaf(log) as server:
         first = ask(server, "first", padding=A_LOT)
         leave = Leave()
         second, third = ask(server, "second", permit=leave), ask(server, "third")
@@ -107,8 +108,7 @@ async def test_a_permit_revoked_while_the_pipe_is_full_means_the_server_never_se
 
 
 async def test_a_request_given_up_while_the_pipe_is_full_never_leaves(log: Path):
-    async with opened(stdio("deaf", log)) as server:
-        await deafness(server)
+    async with deaf(log) as server:
         first, second = ask(server, "first", padding=A_LOT), ask(server, "second")
         await asyncio.sleep(0)
         second.cancel()
@@ -119,11 +119,14 @@ async def test_a_request_given_up_while_the_pipe_is_full_never_leaves(log: Path)
     assert methods(log) == ["first", "third"]
 
 
-async def deafness(server: StdioDispatcher) -> None:
-    """Wait until a deaf server is up, and deaf."""
-    said = asyncio.Event()
-    server.on_notice = lambda *_: said.set()
-    await said.wait()
+@asynccontextmanager
+async def deaf(log: Path) -> AsyncGenerator[StdioDispatcher]:
+    """A deaf server that is up. It is listened to before it is started: what it says first may come at once."""
+    made, said = stdio("deaf", log), asyncio.Event()
+    made.on_notice = lambda *_: said.set()
+    async with opened(made) as server:
+        await said.wait()
+        yield server
 
 
 # Progress
@@ -240,8 +243,7 @@ async def test_more_questions_at_a_time_than_we_answer_are_refused(log: Path):
 
 
 async def test_a_server_that_asks_and_never_reads_is_given_up(log: Path):
-    async with opened(stdio("deaf", log)) as server:
-        await deafness(server)
+    async with deaf(log) as server:
         waiting = ask(server, "first", padding=A_LOT)
         await asyncio.sleep(0)
         for _ in range(ANSWERS_WAITING + 1):
@@ -298,9 +300,10 @@ async def test_a_closed_stdout_is_the_end_though_the_process_lives(log: Path):
 
 
 async def test_an_exit_is_noticed_though_something_it_left_holds_its_stdout():
-    async with opened(stdio("parent", "--far")) as server:
-        left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        server.on_notice = lambda _, params: left.set_result(params["pid"])
+    made = stdio("parent", "--far")
+    left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    made.on_notice = lambda _, params: left.set_result(params["pid"])
+    async with opened(made) as server:
         far = await left
         os.kill(server.pid or 0, signal.SIGKILL)
         assert (await server.lost).message == "the server was ended by signal 9"
@@ -308,8 +311,7 @@ async def test_an_exit_is_noticed_though_something_it_left_holds_its_stdout():
 
 
 async def test_at_death_each_is_told_whether_its_request_had_left(log: Path):
-    async with opened(stdio("deaf", log)) as server:
-        await deafness(server)
+    async with deaf(log) as server:
         first, second = ask(server, "first", padding=A_LOT), ask(server, "second")
         await asyncio.sleep(0)
         os.kill(server.pid or 0, signal.SIGKILL)
