@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support import warm
-from support.command import BASCULE, environment
+from support.activated import activated
+from support.command import environment
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("UX-2", "UX-5")
@@ -39,7 +39,7 @@ def commands() -> list[str]:
 
 async def typed(words: str, home: Path) -> str:
     own = {
-        "PATH": os.pathsep.join(map(str, (warm.bascule().parent, BASCULE.parent, os.environ["PATH"]))),
+        **activated(),
         "HOME": str(home),
         "XDG_CONFIG_HOME": "",
         "CLAUDE_CONFIG_DIR": "",
