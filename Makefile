@@ -12,7 +12,8 @@ COVERED := tests/architecture tests/unit
 ALONE := tests/conformance
 # Tests that start programs: every line is counted where it is tested piece by piece, and counting doubles the time. Those
 # that take longest come first, so that no hand is left with them when the others have ended.
-THROUGH := tests/integration tests/chaos tests/hostile tests/behaviour tests/contracts tests/support
+LONG := tests/integration tests/chaos tests/hostile tests/behaviour
+THROUGH := $(LONG) $(filter-out $(COVERED) $(ALONE) $(LONG),$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/test_*.py)))))
 SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration/test_texts_of_real_servers.py)
 
 # Tests that start programs, and kill engines, containers and processes at random, share a machine with others that do: on CI
