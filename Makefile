@@ -20,6 +20,9 @@ SOAKED := $(wildcard tests/chaos tests/hostile tests/behaviour tests/integration
 # what fails is tried once more, and told as RERUN at the end. At home nothing is: a test that fails now and then is a defect.
 AGAIN := $(if $(CI),--reruns 1 -rR)
 
+# CI runs all cases of all tests, which takes three times as long as the sample of them that `make test` is.
+ALL := $(CI)
+
 # Which branches were taken is counted on CI: counting doubles the time of the tests that it is done for.
 COUNTED := $(BIN)/$(if $(CI),coverage run,python)
 
@@ -45,11 +48,14 @@ run: setup ## the gateway on the built-in servers with a few small agents at wor
 demo: setup ## watch an agent read private data, go on working, and fail to leak it; takes seconds
 	@$(BIN)/bascule demo
 
-test: tidy ## format, lint, layers, all tests; on CI types and branch coverage too
+test: tidy ## format, lint, layers, every test once, in minutes; ALL=1 for all their cases. CI has types and coverage too
 	@mkdir -p build && rm -f $(SKIPS)*
-	@$(BIN)/coverage erase
-	@# Types take a minute and a half of one processor: they have what the tests leave idle, and are told at the end.
-	@$(if $(CI),nice -n 19 $(BIN)/basedpyright,:) >build/types 2>&1 & types=$$!; \
+	@$(if $(ALL),$(whole),BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/python -m pytest --sample --hands $(HANDS) $(COVERED) $(THROUGH))
+
+# Types take a minute and a half of one processor: they have what the tests leave idle, and are told at the end.
+define whole
+$(BIN)/coverage erase; \
+	$(if $(CI),nice -n 19 $(BIN)/basedpyright,:) >build/types 2>&1 & types=$$!; \
 	status=0; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-1 $(COUNTED) -m pytest $(AGAIN) --hands $(HANDS) $(COVERED) || status=$$?; \
 	BASCULE_SKIP_REPORT=$(SKIPS)-2 $(BIN)/python -m pytest $(AGAIN) --hands $(HANDS) $(THROUGH) || status=$$?; \
@@ -58,12 +64,13 @@ test: tidy ## format, lint, layers, all tests; on CI types and branch coverage t
 	wait $$types || status=$$?; cat build/types; \
 	sort -u $(SKIPS)-1 $(SKIPS)-2 $(SKIPS)-3 || status=1; \
 	exit $$status
+endef
 
-check: tidy ## what is quick: format, lint, types, layers, unit tests
+check: tidy ## what is quick: format, lint, types, layers, each unit test once
 	@mkdir -p build
 	@nice -n 19 $(BIN)/basedpyright >build/types 2>&1 & types=$$!; \
 	status=0; \
-	$(BIN)/python -m pytest --hands $(HANDS) tests/architecture tests/unit || status=$$?; \
+	$(BIN)/python -m pytest --sample --hands $(HANDS) tests/architecture tests/unit || status=$$?; \
 	wait $$types || status=$$?; cat build/types; \
 	exit $$status
 

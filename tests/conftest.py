@@ -10,10 +10,9 @@ from itertools import count
 
 import pytest
 
-from support import warm
+from support import crew, sample, warm
 from support.children import beneath, left_behind
-from support.crew import pytest_addoption as pytest_addoption  # noqa: PLC0414 -- hooks of pytest
-from support.crew import pytest_runtestloop as pytest_runtestloop  # noqa: PLC0414 -- the same
+from support.crew import pytest_runtestloop as pytest_runtestloop  # noqa: PLC0414 -- a hook of pytest
 from support.level_stores import store_address as store_address  # noqa: PLC0414 -- fixtures, for every test
 from support.postgres import database as database  # noqa: PLC0414 -- the same
 from support.postgres import postgres as postgres  # noqa: PLC0414 -- the same
@@ -24,13 +23,21 @@ with suppress(ModuleNotFoundError):
     import_module("hypothesis")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    crew.pytest_addoption(parser)
+    sample.add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Read by the package `keyring`, here and in every process that a test starts: nobody's own keyring is touched.
     os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
     # Most tests are of other things than boxes, and their servers are plain processes. Those of boxes say so.
     os.environ["BASCULE_SANDBOX"] = "none"
     config.addinivalue_line("markers", "requirement(*ids): the rows of tests/behaviour/manifest.py that a test proves")
+    config.addinivalue_line("markers", sample.LONG)
     config.pluginmanager.register(SkipLedger(), "skip-ledger")
+    if config.option.sample:
+        config.pluginmanager.register(sample.Sample(), "sample")
     if config.option.hands:
         warm.begin()
 

@@ -193,6 +193,7 @@ async def test_where_no_box_can_be_made_and_none_was_asked_for_the_server_is_loo
     assert outcome.code.startswith("BSC-3")
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SBX-8")
 async def test_a_server_that_npm_or_uv_would_fetch_starts_sealed(
     engine: str, tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch

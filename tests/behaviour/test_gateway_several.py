@@ -83,6 +83,7 @@ def other_gateway(first: Fleet, servers: dict[str, Any], database: str) -> Any:
     return fleet(again, servers, workers=1, store=database)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SCL-3")
 async def test_a_stateful_server_has_one_process_for_a_principal_and_a_stateless_one_is_asked_from_anywhere(
     tmp_path: Path, database: str
@@ -118,6 +119,7 @@ def within(folder: Path, scheme: str) -> list[str]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SCL-3")
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_gateways_on_two_machines_forward_to_the_owner(tmp_path: Path, database: str, scheme: str):
@@ -140,6 +142,7 @@ async def test_gateways_on_two_machines_forward_to_the_owner(tmp_path: Path, dat
             assert await server_of(http, two.url, new=False, **old) in told
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SCL-3")
 async def test_what_an_owner_had_is_served_elsewhere_once_it_is_gone_and_no_call_is_made_twice(
     tmp_path: Path, database: str

@@ -90,6 +90,7 @@ def said(answer: Any) -> dict[str, Any]:
     return result["structuredContent"]
 
 
+@pytest.mark.long
 @pytest.mark.requirement("KIT-2")
 async def test_each_of_many_at_once_is_who_its_token_names(port: int, scale: int) -> None:
     users = [(f"user-{number}", f"session-{number}") for number in range(20 * scale)]

@@ -81,6 +81,7 @@ def served(site: Path) -> Generator[str]:
         server.shutdown()
 
 
+@pytest.mark.long
 async def test_a_browser_asks_nobody_but_the_site_and_needs_no_scrolling_to_the_side(served: str):
     asked: list[str] = []
     said: list[str] = []

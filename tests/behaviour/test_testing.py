@@ -179,6 +179,7 @@ async def pytest_in(folder: Path, python: str) -> tuple[int, str]:
     return process.returncode, out.decode()
 
 
+@pytest.mark.long
 async def test_the_plugin_is_there_in_a_project_of_ones_own(tmp_path: Path):
     (tmp_path / "test_records.py").write_text(AN_AUTHORS_TEST)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

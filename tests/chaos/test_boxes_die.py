@@ -125,6 +125,7 @@ def ended_on(lane: Lane, ended: Counter[tuple[Lane, str]]) -> int:
     return sum(count for (where, _), count in ended.items() if where is lane)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", VICTIMS)
 async def test_whatever_dies_every_call_ends_and_the_next_ones_are_served(
     engine: EngineChoice,

@@ -100,6 +100,7 @@ def _end_of(result: dict[str, Any]) -> str:
     return result["_meta"]["dev.bascule/failure"]["code"] if result.get("isError") else OPEN
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("work", [{}, {"stateless": True, "lifetime": "shared"}], ids=["own", "shared"])
 async def test_once_a_raise_has_returned_no_gateway_hands_anything_over(
     work: dict[str, Any], database: str, tmp_path: Path, scale: int, seed: int, tell: Callable[[str], None]

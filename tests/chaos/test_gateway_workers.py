@@ -29,6 +29,7 @@ def work(folder: Path, **keys: Any) -> dict[str, Any]:
     return {"work": entry("obeying", folder / "log", **keys)}
 
 
+@pytest.mark.long
 async def test_workers_are_followed_by_new_ones_and_no_call_fails(
     tmp_path: Path, store: dict[str, Any], scale: int, tell: Callable[[str], None]
 ):
@@ -48,6 +49,7 @@ async def test_workers_are_followed_by_new_ones_and_no_call_fails(
     assert twice(tmp_path / "log") == []
 
 
+@pytest.mark.long
 async def test_a_limit_by_the_minute_holds_over_all_workers(tmp_path: Path, store: dict[str, Any]):
     """Of a server without state too, whose calls without a limit any of the workers serves."""
     servers = {
@@ -69,6 +71,7 @@ async def test_a_limit_by_the_minute_holds_over_all_workers(tmp_path: Path, stor
     assert len([each for each in received(tmp_path / "log") if each.get("method") == "tools/call"]) == 12
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_killed_takes_only_its_own_calls_with_it(
     tmp_path: Path, store: dict[str, Any], scale: int, seed: int, tell: Callable[[str], None]
 ):
@@ -133,6 +136,7 @@ async def test_workers_end_when_their_supervisor_is_killed(tmp_path: Path):
         await gateway.process.wait()
 
 
+@pytest.mark.long
 async def test_a_worker_that_cannot_start_leaves_the_old_ones_in_place(tmp_path: Path):
     async with fleet(tmp_path, work(tmp_path)) as gateway:
         load, old = Load(gateway.url), gateway.workers()

@@ -233,6 +233,7 @@ async def test_a_flood_of_large_bodies_takes_no_memory(gateway: Gateway, scale: 
     assert 413 in statuses
 
 
+@pytest.mark.long
 @pytest.mark.requirement("GTW-4")
 async def test_large_calls_of_many_take_no_memory_without_end_while_they_are_under_way(tmp_path: Path, scale: int):
     """Their server takes one after the other. What is written to it waits in buffers that are not ours to count."""
@@ -295,6 +296,7 @@ async def test_bodies_that_never_come_take_a_share_of_the_room_and_leave_the_res
             assert (await ask(line, "tools/call", big, Authorization=bearer("bob"))).status == 200
 
 
+@pytest.mark.long
 @pytest.mark.requirement("GTW-4")
 async def test_answers_that_nobody_reads_take_no_memory_without_end(gateway: Gateway, scale: int):
     async with AsyncExitStack() as stack:

@@ -181,6 +181,7 @@ def test_any_bytes_fit(piece: bytes, times: int, preset: Preset):
     assert found is not None or len(data) <= preset.characters or len(data.decode()) <= preset.characters
 
 
+@pytest.mark.long
 @settings(max_examples=EXAMPLES, deadline=None, database=None)
 @given(value=st.lists(JSONS, max_size=8) | st.dictionaries(st.text(), JSONS, max_size=8), times=st.integers(1, 300))
 def test_any_json_value_fits(value: Any, times: int):

@@ -21,6 +21,8 @@ from support.links import a_link, a_plan
 from support.servers import CAP
 from support.waiting import fail_after
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 async def boxes(tmp_path: Path) -> AsyncGenerator[DockerEngine]:

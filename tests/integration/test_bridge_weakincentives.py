@@ -16,6 +16,8 @@ import pytest
 from support.newer_python import with_weakincentives
 from support.peers import BUILD, ROOT
 
+pytestmark = pytest.mark.long
+
 FOLDERS = ("tests/unit/bridges/weakincentives", "tests/behaviour/weakincentives")
 
 IMPORTED = "import bascule.bridges.weakincentives"

@@ -15,6 +15,8 @@ from support.scenarios import entry
 from support.waiting import fail_after, until
 from support.workers import Fleet, call, ending, fleet
 
+pytestmark = pytest.mark.long
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LOOKS = 6

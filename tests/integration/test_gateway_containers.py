@@ -18,6 +18,8 @@ from support.docker import ROOT, DockerEngine, engine_of_its_own
 from support.postgres import installed as postgres_installed
 from support.tokens import SECRET, claims, token
 
+pytestmark = pytest.mark.long
+
 EXAMPLE = ROOT / "examples/gateway"
 GATEWAYS = ("gateway-1", "gateway-2")
 SERVICES = (*GATEWAYS, "records", "records-isolated", "egress", "postgres")

@@ -11,6 +11,8 @@ from support.inspector import ERAS, inspect, install
 from support.kit_http import bearer
 from support.peers import clock
 
+pytestmark = pytest.mark.long
+
 TOOLS = [f"{server}_{tool}" for server in ("older", "newer") for tool in ("get_current_time", "convert_time")]
 
 

@@ -30,6 +30,8 @@ from support.docker import reached
 from support.tokens import part, token
 from support.waiting import fail_after
 
+pytestmark = pytest.mark.long
+
 SERVER = Path(__file__).parents[1] / "servers/kit_boxed.py"
 PERMISSIONS: Any = {
     "who": ("read",),

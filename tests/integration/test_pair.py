@@ -19,6 +19,8 @@ from bascule.identity.minting import Mint
 from support.command import BASCULE
 from support.docker import ROOT, DockerEngine, reached, shown_programs
 
+pytestmark = pytest.mark.long
+
 EXAMPLE = ROOT / "examples/pair"
 USER = 65532
 SERVICES = ("records", "records-isolated")

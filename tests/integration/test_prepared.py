@@ -139,6 +139,7 @@ class Watched:
         return await self._engine.run(box if self._network else replace(box, lane=Lane.SEALED), timeout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("argv", "tool"), SERVERS, ids=["everything", "filesystem", "time"])
 async def test_a_server_that_was_fetched_once_starts_sealed(
     engine: Engine, shelf: Path, argv: tuple[str, ...], tool: str
@@ -153,6 +154,7 @@ async def test_a_server_that_was_fetched_once_starts_sealed(
     assert tool in await tools_of(engine, again, command, Lane.OPEN)
 
 
+@pytest.mark.long
 async def test_pip_fetches_where_there_is_no_uv(engine: Engine, tmp_path: Path):
     wheel = str(python_package(tmp_path))
     command = asked("pipx", "run", "--spec", wheel, "little-server", PATH="/usr/bin:/bin")
@@ -164,6 +166,7 @@ async def test_pip_fetches_where_there_is_no_uv(engine: Engine, tmp_path: Path):
         assert (await process.communicate())[0].decode() == "little server iniconfig\n"
 
 
+@pytest.mark.long
 async def test_a_layer_is_made_and_started_from_in_containers_too(tmp_path: Path):
     command = asked("npx", "-y", str(npm_package(tmp_path, "console.log('installed')")))
     with docker.reached() as daemon:

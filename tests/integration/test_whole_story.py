@@ -16,6 +16,8 @@ from support.fetched import shelf as shelf  # noqa: PLC0414 -- a fixture
 from support.internet import Internet, internet
 from support.on_the_internet import entering, made_by
 
+pytestmark = pytest.mark.long
+
 AGENT = Path(__file__).parents[1] / "support/story_agent.py"
 SECRET = "salaries-of-everybody"
 LONGEST = 300

@@ -40,6 +40,8 @@ class FakeEngine:
     runs: list[FakeRun] = field(default_factory=list[FakeRun])
     paths: list[str] = field(default_factory=list[str])
     has_shell: bool = True
+    path: str = "/usr/bin:/bin"
+    """Where it finds programs."""
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -99,7 +101,7 @@ class FakeEngine:
                 raise FileNotFoundError("sh")
             run.process = await asyncio.create_subprocess_exec(
                 *argv,
-                env={"PATH": "/usr/bin:/bin", **env},
+                env={"PATH": self.path, **env},
                 cwd=run.asked.get("WorkingDir"),
                 stdin=-1,
                 stdout=-1,

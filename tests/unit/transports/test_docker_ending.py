@@ -85,9 +85,21 @@ async def test_one_that_ignores_the_signal_is_killed_and_its_own_children_with_i
     await until(lambda: gone(int(noted.read_text())))
 
 
-async def test_nobody_elses_process_is_touched(fake: FakeEngine):
+@pytest.mark.parametrize("there", [("sh", "sleep", "cat", "grep"), ("sh", "sleep", "cat")])
+async def test_what_carries_the_mark_is_ended_and_nothing_else(
+    fake: FakeEngine, there: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def from_outside(*_: object) -> bool:
+        raise AssertionError("it is ended inside")
+
+    for program in there:
+        (tmp_path / program).symlink_to(f"/bin/{program}")
+    monkeypatch.setattr(docker_ending, "strike_all", from_outside)
+    fake.path = str(tmp_path)
     other = await running(fake, "sleep", "600", mark=OTHER)
-    await (await running(fake, "sleep", "600")).bring_about(0.05)
+    mine = await running(fake, "sleep", "600")
+    await mine.bring_about(0.05)
+    assert not (await mine.engine.look(mine.run_id)).running
     assert (await other.engine.look(other.run_id)).running
 
 

@@ -180,6 +180,7 @@ SCHEMAS = st.fixed_dictionaries({"$defs": st.fixed_dictionaries({"x": PLACES, "y
 )
 
 
+@pytest.mark.long
 @settings(max_examples=400, deadline=None)
 @given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=12))
 def test_a_type_is_never_narrower_than_its_schema_and_wider_only_where_it_says_so(schema: Schema, values: list[Any]):
