@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,13 +14,13 @@ from mcp import Client
 from support.command import bascule, started
 from support.gateways import ask
 from support.kit_http import bearer, free_port, line_to
+from support.peers import clock
 from support.scenarios import entry, write_yaml
 from support.servers import received
 from support.tokens import AUDIENCE, ISSUER, SECRET
 from support.waiting import fail_after
 
 AUTH = {"keys": [{"algorithm": "HS256", "secret": SECRET}], "issuer": ISSUER, "audience": AUDIENCE}
-CLOCK = {"command": str(Path(sys.executable).parent / "mcp-server-time")}
 
 
 @asynccontextmanager
@@ -46,7 +45,8 @@ async def served(
 @pytest.mark.requirement("GTW-1")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_official_client_lists_and_calls_through_it_in_either_era(tmp_path: Path, mode: Any):
-    servers = {"clock": CLOCK, "work": entry("obeying", tmp_path / "log")}
+    command, *args = clock()
+    servers = {"clock": {"command": command, "args": args}, "work": entry("obeying", tmp_path / "log")}
     async with (
         served(tmp_path, "--dev", servers=servers) as port,
         Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client,

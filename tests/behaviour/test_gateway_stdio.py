@@ -15,6 +15,7 @@ import pytest
 from mcp import Client
 
 from support.command import bascule, environment
+from support.peers import clock
 from support.scenarios import entry, write_yaml
 from support.servers import methods
 from support.stdio_clients import INTRODUCTION, as_command, talking, words_of
@@ -22,13 +23,17 @@ from support.waiting import fail_after, until
 
 pytestmark = pytest.mark.requirement("GTW-1")
 
-CLOCK = {"command": str(Path(sys.executable).parent / "mcp-server-time")}
 ACT = "work_act"
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_the_official_client_is_served_in_every_mode_whatever_the_servers_speak(tmp_path: Path, mode: Any):
-    servers = {"clock": CLOCK, "old": entry("old"), "work": entry("obeying", tmp_path / "log")}
+    command, *args = clock()
+    servers = {
+        "clock": {"command": command, "args": args},
+        "old": entry("old"),
+        "work": entry("obeying", tmp_path / "log"),
+    }
     told: list[float] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:

@@ -56,6 +56,7 @@ def test_the_pages_that_the_code_makes_are_as_it_makes_them(page: str):
     assert (DOCS / page).read_text(encoding="utf-8") == MADE[page](), "make it anew: python -m handbook write"
 
 
+@pytest.mark.long
 def test_the_site_is_built_without_a_link_to_nowhere_and_lists_itself_for_models(site: Path):
     listed, whole = (site / "llms.txt").read_text(), (site / "llms-full.txt").read_text()
 

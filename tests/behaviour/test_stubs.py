@@ -108,6 +108,7 @@ def checked(folder: Path, *files: str) -> list[list[dict[str, Any]]]:
     return [*by_file.values()]
 
 
+@pytest.mark.long
 async def test_a_strict_checker_accepts_the_module_and_sees_what_it_is_for(tmp_path: Path, module: Path):
     assert (await write(tmp_path, TOOLS)).code == 0
     (tmp_path / "uses.py").write_text(USES)

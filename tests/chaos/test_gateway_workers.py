@@ -97,6 +97,7 @@ async def test_a_worker_that_is_killed_takes_only_its_own_calls_with_it(
     assert twice(tmp_path / "log") == [], f"seed {seed}"
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_stopped_is_given_up_in_time(tmp_path: Path, store: dict[str, Any]):
     """It does not answer and does not end: nobody can know but by its silence."""
     async with fleet(tmp_path, work(tmp_path), **store) as gateway:

@@ -20,7 +20,7 @@ from support.runtime import a_tool, good
 from support.scenarios import entry, write_yaml
 from support.waiting import fail_after
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 
 @asynccontextmanager
@@ -172,7 +172,6 @@ async def test_it_comes_back_after_a_restart_and_says_so_while_it_is_away(browse
         await opened.close()
 
 
-@pytest.mark.long
 async def test_ten_thousand_calls_are_a_page_of_bounded_size(browser: Browser):
     async with shown(*office()) as found:
         many_calls(found.feed, 10_000)
@@ -193,7 +192,6 @@ async def test_ten_thousand_calls_are_a_page_of_bounded_size(browser: Browser):
             await expect(page.locator("#newest")).to_be_visible()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_every_page_fits_a_phone_and_shuts_nobody_out(browser: Browser, scheme: str):
     async with shown(*office()) as found:

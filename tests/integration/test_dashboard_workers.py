@@ -15,9 +15,7 @@ from support.scenarios import entry
 from support.waiting import fail_after, until
 from support.workers import Fleet, call, ending, fleet
 
-pytestmark = pytest.mark.long
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 LOOKS = 6
 """Browsers that look one after the other. Each has connections of its own, so that both workers are asked."""

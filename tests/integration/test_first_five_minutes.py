@@ -15,9 +15,7 @@ from support.activated import activated
 from support.command import environment
 from support.waiting import fail_after
 
-pytestmark = pytest.mark.long
-
-pytestmark = pytest.mark.requirement("UX-2", "UX-5")
+pytestmark = [pytest.mark.long, pytest.mark.requirement("UX-2", "UX-5")]
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs/first-five-minutes.md"
