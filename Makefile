@@ -6,7 +6,7 @@ MINIMUM_COVERAGE := 95
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests wait more than they work, so more of them than cores fit side by side. Of too many each waits for the others, first of
 # all of those that start engines, containers and browsers.
-HANDS := $(shell expr $(CORES) '*' 2 + 1)
+HANDS := $(shell expr $(CORES) '*' 2 + 2)
 COVERED := tests/architecture tests/unit
 # The official suite runs all its scenarios at once, which is as much as a small machine can do.
 ALONE := tests/conformance

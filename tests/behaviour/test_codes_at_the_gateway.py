@@ -11,7 +11,8 @@ from behaviour.codes.command import a_file_stands_where_the_audit_log_belongs
 from support.command import bascule
 from support.doctor import REWRITE
 from support.error_pages import PAGES
-from support.kit_http import Answered, free_port
+from support.kit_http import Answered
+from support.ports import free_port
 
 pytestmark = pytest.mark.requirement("UX-3")
 

@@ -15,7 +15,7 @@ import pytest
 
 from support import warm
 from support.command import BASCULE, bascule
-from support.kit_http import free_port
+from support.ports import free_port
 from support.waiting import fail_after, until
 
 pytestmark = pytest.mark.requirement("UX-1")
@@ -209,7 +209,7 @@ async def test_the_gateway_for_show_has_agents_at_work_and_leaves_nothing(
         assert process.stdout is not None
         async with fail_after(60, "agents at work"):
             assert b'"url"' in await process.stdout.readline()
-            (folder,) = (tmp_path / "temporary").iterdir()
+            (folder,) = (tmp_path / "temporary").glob("bascule-demo-*")
             while not there_is_much_to_see(await shown_by(folder / "state", tmp_path)):  # noqa: ASYNC110 -- others work
                 # A look costs as much as several calls of the agents.
                 await asyncio.sleep(0.2)

@@ -17,8 +17,8 @@ from bascule.config import load_file
 from support import warm
 from support.activated import activated
 from support.command import bascule, environment, started
-from support.kit_http import free_port
 from support.pages import MARKS, ROOT, Block, every_block, parses
+from support.ports import free_port
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("UX-5")

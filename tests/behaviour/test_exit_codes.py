@@ -8,8 +8,8 @@ import pytest
 
 from support.command import bascule, configured, entry
 from support.inside import Parser, build_parser
-from support.kit_http import free_port
 from support.offers import command_of, offering, result
+from support.ports import free_port
 from support.terminal import at_a_terminal
 
 pytestmark = pytest.mark.requirement("UX-2")

@@ -13,8 +13,9 @@ from mcp import Client
 
 from support.command import bascule, started
 from support.gateways import ask
-from support.kit_http import bearer, free_port, line_to
+from support.kit_http import bearer, line_to
 from support.peers import clock
+from support.ports import free_port
 from support.scenarios import entry, write_yaml
 from support.servers import received
 from support.tokens import AUDIENCE, ISSUER, SECRET

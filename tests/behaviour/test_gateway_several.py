@@ -11,7 +11,7 @@ import pytest
 
 from support.certificates import authority
 from support.command import bascule
-from support.kit_http import free_port
+from support.ports import free_port
 from support.processes import ended
 from support.scenarios import entry
 from support.servers import pids, received

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from support import warm
 from support.activated import activated
 from support.command import bascule, environment, started
+from support.ports import free_port
 from support.waiting import fail_after
 
 pytestmark = pytest.mark.requirement("KIT-6")
@@ -123,11 +123,6 @@ async def test_the_tests_that_a_new_server_comes_with_pass_and_so_does_what_the_
     assert re.search(r"\b6 passed", printed), printed
     # Tests are no agent session of the developer's.
     assert not (tmp_path / "state").exists()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 async def test_a_new_server_is_run_by_its_name_and_called_by_who_has_what_its_readme_says(tmp_path: Path):

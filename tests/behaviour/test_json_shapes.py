@@ -21,9 +21,9 @@ from support.inside import (
     StubsShape,
     build_parser,
 )
-from support.kit_http import free_port
 from support.offers import command_of, offering
 from support.pages import every_block
+from support.ports import free_port
 from support.runtime import a_tool
 from support.servers import argv
 from support.shapes import misfit, record_misfit

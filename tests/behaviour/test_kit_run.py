@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,8 +13,8 @@ from bascule import Runtime, ToolResult
 from support import warm
 from support.activated import activated
 from support.command import environment, started
-from support.kit_http import free_port
 from support.pages import every_block
+from support.ports import free_port
 from support.waiting import fail_after
 
 SERVER = Path(__file__).parent.parent / "servers" / "kit_who.py"
@@ -35,8 +34,7 @@ mcp_servers:
 
 @pytest.mark.requirement("CFG-7")
 async def test_a_server_of_ones_own_is_started_by_its_name_and_used_by_another(tmp_path: Path):
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = free_port()
     path = config_at(tmp_path, port)
     argv = (warm.bascule(), "run", "records", "--config", str(path), "--json")
     process = await asyncio.create_subprocess_exec(

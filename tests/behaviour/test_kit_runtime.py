@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from bascule import AgentSession, Outcome, Runtime, ToolFailure, ToolResult
 from bascule.config import InProcessTransport, Limits, ServerConfig, StdioTransport, StreamableHttpTransport
+from support.ports import free_port
 from support.waiting import fail_after
 from support.warm import python
 
@@ -35,8 +35,7 @@ def config(transport: Any, **more: Any) -> ServerConfig:
 @asynccontextmanager
 async def listening() -> AsyncGenerator[StreamableHttpTransport]:
     """The same server over HTTP."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         python(), str(SERVER), str(port), stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
     )

@@ -15,9 +15,9 @@ from bascule.config import ServerConfig, StreamableHttpTransport, Timeouts
 from bascule.core.events import CatalogChanged
 from bascule.core.outcome import FailureKind
 from support.http_servers import asgi_server
-from support.listening import free_port
 from support.live import Era, Living, until
 from support.offers import capable
+from support.ports import free_port
 from support.runtime import Events, a_tool, at_work, bad, good, running
 from support.scenarios import listing, log_of, scripted
 from support.servers import methods, pids

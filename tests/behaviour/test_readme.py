@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,8 @@ from support import warm
 from support.activated import activated
 from support.command import Ran, bascule, environment, started
 from support.gateways import ask
-from support.kit_http import free_port, line_to
+from support.kit_http import line_to
+from support.ports import free_port
 from support.scenarios import from_file
 from support.waiting import fail_after
 
@@ -95,8 +95,7 @@ async def test_the_server_that_one_command_shown_writes_is_served_by_the_other(f
     (writing,) = (words for words in commands() if words[1] == "new")
     (serving,) = (words for words in commands() if words[1] in OWN)
     assert (await bascule(folder, *writing[1:])).code == 0
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = free_port()
     config = folder / serving[-1]
     config.write_text(config.read_text().replace("8000", str(port)))
 

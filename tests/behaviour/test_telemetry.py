@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +17,8 @@ from bascule import Runtime
 from support.collector import Collected, Collector, collecting
 from support.command import bascule, started
 from support.gateways import ask, introduced
-from support.kit_http import free_port, line_to
+from support.kit_http import line_to
+from support.ports import free_port
 from support.scenarios import entry, write_yaml
 from support.waiting import fail_after, until
 from support.warm import python
@@ -250,8 +250,7 @@ async def test_settings_that_cannot_be_are_told(tmp_path: Path, telemetry: dict[
 
 
 async def test_each_worker_serves_its_own_metrics_at_a_port_of_its_own(tmp_path: Path):
-    while not _both_free(port := free_port()):
-        pass
+    port = free_port(2)
     telemetry = {"prometheus": f"127.0.0.1:{port}"}
     async with (
         fleet(tmp_path / "fleet", {"work": entry("obeying", tmp_path / "log")}, "--log", "json", telemetry=telemetry),
@@ -261,11 +260,3 @@ async def test_each_worker_serves_its_own_metrics_at_a_port_of_its_own(tmp_path:
             async with http.get(f"http://127.0.0.1:{each}/metrics") as answer:
                 assert answer.status == 200
                 assert "bascule" in await answer.text()
-
-
-def _both_free(port: int) -> bool:
-    try:
-        with socket.create_server(("127.0.0.1", port + 1)):
-            return True
-    except OSError:
-        return False

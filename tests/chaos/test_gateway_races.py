@@ -17,8 +17,8 @@ import pytest
 
 from bascule.compliance.lease import since_boot
 from bascule.config import StreamableHttpTransport
-from support.kit_http import free_port
 from support.light_servers import light_http
+from support.ports import free_port
 from support.racing import CALLERS, TYPED, marker
 from support.scenarios import write_yaml
 from support.waiting import fail_after

@@ -15,7 +15,8 @@ import pytest
 
 from support.command import started
 from support.gateways import META, ask, introduced
-from support.kit_http import NEW, bearer, free_port, line_to
+from support.kit_http import NEW, bearer, line_to
+from support.ports import free_port
 from support.raw_http import Raw, raw_to, request
 from support.scenarios import entry, write_yaml
 from support.siege import AUTH, Gateway, MiB, besieged

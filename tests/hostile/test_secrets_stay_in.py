@@ -20,7 +20,8 @@ from support.collector import Collector, collecting
 from support.command import bascule, environment, started
 from support.gateways import ask, introduced
 from support.http_servers import Asked, error_body, http_reply, raw_server, result_body
-from support.kit_http import Line, bearer, free_port, line_to
+from support.kit_http import Line, bearer, line_to
+from support.ports import free_port
 from support.scenarios import entry, write_yaml
 from support.tokens import AUDIENCE, ISSUER, SECRET
 from support.waiting import fail_after, until
@@ -232,7 +233,6 @@ def kept(folder: Path) -> dict[str, str | bytes]:
     return {str(file): file.read_bytes() for file in files}
 
 
-@pytest.mark.long
 @pytest.mark.requirement("OBS-1")
 async def test_nothing_that_a_gateway_was_trusted_with_is_seen_or_heard(tmp_path: Path):
     place = Place(tmp_path)

@@ -17,7 +17,7 @@ from support.command import BASCULE, Ran, bascule, environment, started
 from support.docker import reached
 from support.doctor import HOME, Seen, all_in_order, doctor, on_the_page, seen
 from support.http_servers import socket_file
-from support.listening import free_port
+from support.ports import free_port
 from support.scenarios import entry, write_yaml
 from support.servers import argv
 from support.tokens import SECRET as TOKEN_SECRET

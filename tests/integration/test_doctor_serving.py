@@ -11,7 +11,7 @@ from integration.test_doctor_machine import AS_ADA, without_powers
 from support.command import bascule
 from support.doctor import HOME, all_in_order, command_in, doctor, on_the_page, seen
 from support.guarded import guarded
-from support.listening import free_port
+from support.ports import free_port
 from support.scenarios import entry, write_yaml
 from support.tokens import SECRET
 

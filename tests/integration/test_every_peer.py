@@ -12,7 +12,7 @@ from fastmcp import FastMCP
 
 from support.command import bascule
 from support.http_servers import fastmcp_server, unix_asgi_server
-from support.listening import free_port, listening
+from support.listening import listening
 from support.peers import (
     EVERYTHING,
     EVERYTHING_PACKAGE,
@@ -24,6 +24,7 @@ from support.peers import (
     old_sdk,
     vintage,
 )
+from support.ports import free_port
 from support.servers import SERVERS
 from support.without_npx import program
 

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 
 from support.deployment import base_image, postgres_image
 from support.docker import ROOT, DockerEngine, engine_of_its_own
+from support.ports import free_port
 from support.postgres import installed as postgres_installed
 from support.tokens import SECRET, claims, token
 
@@ -66,9 +66,8 @@ class Deployment:
         self.engine = engine
         self.folder = folder
         self.key = ""
-        with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-            ports = (one.getsockname()[1], other.getsockname()[1])
-        self.ports: dict[str, int] = dict(zip(GATEWAYS, ports, strict=True))
+        first = free_port(len(GATEWAYS))
+        self.ports: dict[str, int] = dict(zip(GATEWAYS, range(first, first + len(GATEWAYS)), strict=True))
 
     def build(self) -> None:
         self.base = base_image(self.engine)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 from bascule.identity.minting import Mint
 from support.command import BASCULE
 from support.docker import ROOT, DockerEngine, reached, shown_programs
+from support.ports import free_port
 
 pytestmark = pytest.mark.long
 
@@ -40,8 +40,7 @@ class Pair:
         self.engine = engine
         self.folder = folder
         self.state = folder / "state"
-        with socket.create_server(("127.0.0.1", 0)) as found:
-            self.port = found.getsockname()[1]
+        self.port = free_port()
 
     def write(self) -> None:
         """The example as it is, but for the port, which may be somebody's."""

@@ -39,7 +39,6 @@ class Host:
         self.certificate = certificate
 
     def serve(self) -> None:
-        tell(connected=self.at, port=self.port)
         with suppress(OSError):
             self.end.settimeout(20)
             if self.port == 443 and self.certificate and self.end.recv(1, socket.MSG_PEEK) == b"\x16":
@@ -111,7 +110,10 @@ def listen(port: int, certificate: str) -> None:
     server = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128)
     while True:
         end, _ = server.accept()
-        threading.Thread(target=Host(end, certificate).serve, daemon=True).start()
+        host = Host(end, certificate)
+        # In the order in which they come: whose own connection is told has been told of all before it.
+        tell(connected=host.at, port=host.port)
+        threading.Thread(target=host.serve, daemon=True).start()
 
 
 def answer_names(names: dict[str, list[str]]) -> None:

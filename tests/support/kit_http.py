@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -129,11 +128,6 @@ async def listening(app: Any) -> AsyncGenerator[int]:
     """An app by a real uvicorn. Gives its port."""
     async with asgi_server(app) as origin:
         yield int(origin.rpartition(":")[2])
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        return bound.getsockname()[1]
 
 
 async def asked(port: int, tool: str, arguments: Mapping[str, Any] | None = None, **headers: str | None) -> Answered:

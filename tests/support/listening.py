@@ -2,17 +2,10 @@
 
 import asyncio
 import os
-import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from support.waiting import fail_after
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @asynccontextmanager

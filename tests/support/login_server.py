@@ -21,6 +21,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 
 from support.http_servers import asgi_server
+from support.ports import free_port
 from support.waiting import fail_after
 
 ROOT = Path(__file__).parent.parent.parent
@@ -95,8 +96,7 @@ class LoginServer:
 async def login_server(resource: str, *, life: int = 600) -> AsyncGenerator[LoginServer]:
     """A login server for the length of the block, whose access tokens live so many seconds."""
     entry = await asyncio.to_thread(installed)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         "node", str(SCRIPT), str(port), resource, str(life), str(entry), stdout=asyncio.subprocess.PIPE
     )

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from support import warm
-from support.listening import free_port, listening
+from support.listening import listening
+from support.ports import free_port
 from support.servers import SERVERS
 
 ROOT = Path(__file__).parent.parent.parent

@@ -18,7 +18,8 @@ from bascule.gateway.inner_tls import InnerTls
 from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.serving import Door
 from bascule.gateway.several import Orders, Several, Sockets
-from support.kit_http import AUTH, free_port
+from support.kit_http import AUTH
+from support.ports import free_port
 from support.runtime import Events, running
 from support.waiting import fail_after
 

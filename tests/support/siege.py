@@ -11,7 +11,8 @@ import psutil
 
 from support.command import started
 from support.gateways import ask
-from support.kit_http import bearer, free_port, line_to
+from support.kit_http import bearer, line_to
+from support.ports import free_port
 from support.scenarios import entry, write_yaml
 from support.tokens import AUDIENCE, ISSUER, SECRET
 from support.waiting import fail_after

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from bascule.config.egress import Egress
 from bascule.sandbox.egress.access import Access
 from bascule.sandbox.egress.proxy import EgressProxy
-from support.asking import get
+from support.asking import calling, get
 from support.children import lasting
 from support.internet import ALLOWED, ALLOWED_SIX, WILD, Internet, internet
 
@@ -86,12 +86,18 @@ class WayOut:
         assert reached - {ALLOWED} <= set(addresses), f"somebody else was reached: {reached}"
 
     def settled(self) -> None:
-        """What was sent before this is told by now."""
-        mark = f"/settled-{next(self._numbers)}"
-        answer = get(self.path, f"http://allowed.test{mark}")
+        """What was sent before this is told by now, and so are the connections, at both ports."""
+        mark = f"/settled-{next(self._numbers)}-"
+        answer = get(self.path, f"http://allowed.test{mark}80")
         assert answer is not None
         assert answer.status == 200
-        self.until(lambda: any(mark in each["head"][0] for each in self.net.asked()))
+        with calling(self.path) as tunnel:
+            for asked in (("CONNECT allowed.test:443", "allowed.test:443"), (f"GET {mark}443", "allowed.test")):
+                tunnel.say(f"{asked[0]} HTTP/1.1", f"Host: {asked[1]}")
+                answer = tunnel.answer()
+                assert answer is not None
+                assert answer.status == 200
+        self.until(lambda: sum(mark in each["head"][0] for each in self.net.asked()) == 2)
 
     def _connected(self) -> list[tuple[str, int]]:
         events = (*self.net.far.told("connected"), *self.net.near.told("connected"))

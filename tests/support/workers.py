@@ -15,7 +15,8 @@ import aiohttp
 import psutil
 
 from support.command import started
-from support.kit_http import NEW, OLD, PREFIX, bearer, free_port
+from support.kit_http import NEW, OLD, PREFIX, bearer
+from support.ports import free_port
 from support.scenarios import write_yaml
 from support.servers import received
 from support.tokens import AUDIENCE, ISSUER, SECRET

@@ -8,7 +8,7 @@ from behaviour.codes.command import told, working
 from behaviour.codes.mending import follow, mended, well
 from support.command import configured, entry, started
 from support.guarded import guarded
-from support.listening import free_port
+from support.ports import free_port
 from support.runtime import a_tool
 from support.waiting import fail_after
 

@@ -3,7 +3,7 @@
 from bascule.cli.gateway_checks import gateway_checks
 from bascule.config.gateway import GatewaySettings
 from bascule.config.model import RuntimeConfig
-from support.listening import free_port
+from support.ports import free_port
 
 
 async def test_a_gateway_without_keys_is_for_this_machine_alone():

@@ -5,7 +5,7 @@ import pytest
 
 from bascule.core.errors import ConfigError, StoreError
 from bascule.gateway.inner_address import InnerAddress, listen_within, socket_in
-from support.kit_http import free_port
+from support.ports import free_port
 
 
 def test_an_address_is_read_as_it_was_written(tmp_path: Path):

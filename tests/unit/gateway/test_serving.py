@@ -8,7 +8,8 @@ from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway import serving
 from bascule.gateway.serving import Door, check_door, gateway_of, listen
-from support.kit_http import AUTH, free_port
+from support.kit_http import AUTH
+from support.ports import free_port
 from support.runtime import running
 
 ALICE = Principal("alice", "s-1")

@@ -12,7 +12,8 @@ from bascule.gateway.inner_tls import InnerTls, TlsFiles, tls_for
 from bascule.store.owners import Member
 from support.certificates import Authority, authority
 from support.gateways import ask
-from support.kit_http import bearer, free_port, line_to
+from support.kit_http import bearer, line_to
+from support.ports import free_port
 from support.runtime import calls_in, obeying
 from support.several import a_url, member
 from support.waiting import fail_after, until

@@ -11,7 +11,8 @@ from bascule.gateway.traced import TracedDesk, trace_of, version_of
 from bascule.records.telemetry.labels import RPC_ERROR, UNKNOWN, ServerLabels
 from support.collector import Collector, collecting
 from support.gateways import ALICE, ask, line_to, serving
-from support.kit_http import NEW, OLD, free_port
+from support.kit_http import NEW, OLD
+from support.ports import free_port
 from support.runtime import calls_in, obeying, running
 
 PARENT = f"00-{'a' * 32}-{'b' * 16}-01"

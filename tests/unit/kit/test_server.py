@@ -23,7 +23,8 @@ from bascule.identity.minting import Mint
 from bascule.kit import PrivateData, create_mcp_server, get_user_id
 from bascule.kit.levels import KeptLevels
 from support.kit import ALICE, called, client_of, connecting, kit_server, labels_of, reading, text_of
-from support.kit_http import AUTH, asked, bearer, free_port, listening
+from support.kit_http import AUTH, asked, bearer, listening
+from support.ports import free_port
 from support.waiting import fail_after, until
 from support.warm import python
 

@@ -8,7 +8,7 @@ from bascule.config import TelemetrySettings
 from bascule.core.errors import ConfigError
 from bascule.core.outcome import ToolResult
 from support.collector import collecting
-from support.kit_http import free_port
+from support.ports import free_port
 from support.runtime import obeying, running
 
 

@@ -1,13 +1,13 @@
 """What a server can answer to the request for a WebSocket, and what becomes of that."""
 
 import asyncio
-import socket
 
 import pytest
 from websockets.asyncio.server import ServerConnection
 
 from bascule.core.errors import ConnectFailed, LoginNeeded
 from support.http_servers import Asked, http_reply, raw_server
+from support.ports import free_port
 from support.streams import Leave
 from support.waiting import fail_after, until
 from support.ws_links import LONG, a_dispatcher, ws_link
@@ -168,8 +168,7 @@ async def test_silence_ends_when_the_time_for_connecting_does():
 
 
 async def test_where_nobody_listens_there_is_no_connection():
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     error = await failure(f"ws://127.0.0.1:{port}/mcp")
 
     assert error.message == f"no connection to ws://127.0.0.1:{port}/mcp"

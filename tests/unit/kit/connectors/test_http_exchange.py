@@ -9,6 +9,7 @@ from bascule.core.errors import ConnectFailed, ProtocolViolation, ReplyTimeout, 
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.connectors import HttpSource
 from bascule.kit.connectors.http_exchange import RawReply, Request, exchange
+from support.ports import free_port
 from support.web_service import web_service
 
 
@@ -89,8 +90,7 @@ def test_who_hangs_up_or_is_not_there_cannot_be_reached(spoken: tuple[str, list[
     said.append(b"")
     with pytest.raises((ConnectFailed, ProtocolViolation)):
         ask(url)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with pytest.raises(ConnectFailed, match="cannot be reached"):
         ask(f"http://127.0.0.1:{port}")
 

@@ -13,7 +13,8 @@ from bascule.records.telemetry.finished import Finished
 from bascule.records.telemetry.labels import ServerLabels
 from bascule.records.telemetry.telemetry import Telemetry
 from support.collector import Collector, collecting
-from support.kit_http import free_port, line_to
+from support.kit_http import line_to
+from support.ports import free_port
 from support.telling import called
 
 FAR = TraceContext(0xA, 0xB, state="x=1")

@@ -13,6 +13,7 @@ import pytest
 
 from bascule.sandbox.inside import forward
 from bascule.sandbox.inside.forward import CONNECTIONS, Forwarder
+from support.ports import free_port
 
 PATIENCE = 10.0
 
@@ -63,8 +64,7 @@ def listening(path: Path, serving: Serving = echo) -> Generator[list[socket.sock
 
 @contextmanager
 def forwarding(path: Path) -> Generator[tuple[int, Forwarder]]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = free_port()
     forwarder, over = Forwarder(port, str(path)), threading.Event()
 
     def turn() -> None:
@@ -256,8 +256,7 @@ while True:
 
 
 def test_it_runs_from_its_file_alone_and_says_when_it_listens(tmp_path: Path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = free_port()
     program = "import sys; sys.path.insert(0, sys.argv[1]); import forward; forward.serve(int(sys.argv[2]), sys.argv[3], ready=lambda: print('ready', flush=True))"
     argv = [
         sys.executable,
