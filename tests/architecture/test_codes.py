@@ -15,14 +15,20 @@ CATALOGUE = SOURCE / "core" / "codes.py"
 
 
 @cache
+def sources() -> tuple[tuple[Path, ast.Module], ...]:
+    """Every file of ours, read."""
+    return tuple((path, ast.parse(path.read_bytes())) for path in sorted(SOURCE.rglob("*.py")))
+
+
+@cache
 def codes() -> tuple[tuple[str, str], ...]:
     """Each code, with the class or constant that bears it."""
     return tuple(_found())
 
 
 def _found() -> Iterator[tuple[str, str]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in sources():
+        for node in ast.walk(tree):
             match node:
                 case ast.ClassDef(body=body) | ast.Module(body=body):
                     holder = node.name if isinstance(node, ast.ClassDef) else ""
@@ -60,8 +66,8 @@ def test_the_catalogue_names_every_code_and_no_other():
 def test_a_family_of_errors_is_never_raised_itself():
     """It has no code, so nobody could look it up."""
     families, made = {"PeerError", "McpError"}, set[str]()
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for _, tree in sources():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 made.add(node.func.id)
 
@@ -74,9 +80,9 @@ def test_a_code_is_written_out_only_where_it_is_borne_and_in_the_catalogue():
     borne = {SOURCE / place.partition(":")[0] for _, place in codes()}
     elsewhere = [
         str(path.relative_to(SOURCE))
-        for path in sorted(SOURCE.rglob("*.py"))
+        for path, tree in sources()
         if path not in {*borne, CATALOGUE}
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"BSC-\d+", node.value)
     ]
 

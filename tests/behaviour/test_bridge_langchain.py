@@ -292,6 +292,7 @@ def test_without_langchain_one_line_says_how_to_install_it(package: str, module:
     )
 
 
+@pytest.mark.long
 @pytest.mark.requirement("BRG-1")
 async def test_the_example_is_the_one_on_the_page_and_prints_what_that_shows(tmp_path: Path):
     check_shown("bridge-langchain.md", "langchain")

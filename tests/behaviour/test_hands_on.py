@@ -112,6 +112,7 @@ async def pytest_in(folder: Path, home: Path, *more: str) -> str:
     return out.decode()
 
 
+@pytest.mark.long
 async def test_the_tests_that_a_new_server_comes_with_pass_and_so_does_what_the_page_on_testing_shows(tmp_path: Path):
     ran = await bascule(tmp_path, "new", "server", "my-desk", "--folder", "here")
     assert ran.code == 0, ran.err

@@ -249,6 +249,7 @@ async def test_settings_that_cannot_be_are_told(tmp_path: Path, telemetry: dict[
     assert "telemetry." in ran.err
 
 
+@pytest.mark.long
 async def test_each_worker_serves_its_own_metrics_at_a_port_of_its_own(tmp_path: Path):
     port = free_port(2)
     telemetry = {"prometheus": f"127.0.0.1:{port}"}

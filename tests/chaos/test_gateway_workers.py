@@ -161,6 +161,7 @@ async def test_a_worker_that_cannot_start_leaves_the_old_ones_in_place(tmp_path:
         assert len(gateway.workers()) == 3
 
 
+@pytest.mark.long
 async def test_what_is_under_way_is_answered_when_the_gateway_is_told_to_stop(tmp_path: Path):
     async with fleet(tmp_path, work(tmp_path)) as gateway, aiohttp.ClientSession() as http:
         calls = [

@@ -133,6 +133,7 @@ async def test_files_that_are_only_copied_tell_the_truth(disk: Disk):
     assert await told(disk) == {"true"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FILES)
 async def test_no_flipped_byte_lowers_a_level(
     disk: Disk, name: str, scale: int, seed: int, tell: Callable[[str], None]

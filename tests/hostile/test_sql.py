@@ -195,6 +195,7 @@ def test_the_connection_alone_lets_nothing_be_changed(place: Place):
     assert not offenders(place, place.unread, canary=place.dialect == "sqlite")
 
 
+@pytest.mark.long
 def test_what_is_let_through_changes_nothing_on_a_connection_that_may_do_everything(place: Place):
     assert not offenders(place, place.careless, canary=True)
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.corpus import Package, npm_folder
 from support.doctor import HOME, all_in_order, command_in, doctor, on_the_page
 from support.scenarios import entry, write_yaml
@@ -97,6 +99,7 @@ async def test_a_variable_that_is_not_set(tmp_path: Path):
     assert all_in_order(await doctor(tmp_path))
 
 
+@pytest.mark.long
 async def test_a_node_that_is_too_old_for_a_package(tmp_path: Path):
     old, new = (npm_folder(each) / "bin" / "node" for each in (OLD_NODE, NEW_NODE))
     version = subprocess.run([old, "--version"], check=True, capture_output=True, text=True).stdout.strip()

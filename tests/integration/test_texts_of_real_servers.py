@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, Timeouts
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.runtime import Runtime
@@ -17,6 +19,7 @@ def configured(package: Package, home: Path) -> ServerConfig:
     return ServerConfig(package.label, StdioTransport(program, tuple(args), cwd=str(home), env=env), timeouts=PATIENT)
 
 
+@pytest.mark.long
 async def test_of_the_tools_that_people_use_hardly_one_is_flagged_and_none_is_unusable(tmp_path: Path, scale: int):
     packages = FEW if scale == 1 else MANY
     program, *args = time_server()
