@@ -193,6 +193,7 @@ def there_is_much_to_see(records: list[dict[str, Any]]) -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 async def test_the_gateway_for_show_has_agents_at_work_and_leaves_nothing(
     boxed: dict[str, str], tmp_path: Path, number: signal.Signals

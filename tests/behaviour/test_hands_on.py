@@ -64,6 +64,7 @@ def same_each_time(text: str) -> str:
     return re.sub(r"results/[0-9a-f]{32}", "results/0", text).rstrip()
 
 
+@pytest.mark.long
 async def test_the_page_is_followed_as_it_stands(tmp_path: Path):
     reader = Reader(tmp_path)
     shown = steps(PAGE)

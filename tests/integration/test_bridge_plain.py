@@ -36,6 +36,7 @@ def loaded() -> MCPToolGateway:
     return gateway
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("described")
 def test_real_servers_are_listed_and_called_and_nothing_of_them_is_left():
     before = children()

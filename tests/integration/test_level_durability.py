@@ -63,6 +63,7 @@ async def test_connecting_anew_makes_no_clean_agent_session(tmp_path: Path):
     assert calls_in(log) == []
 
 
+@pytest.mark.long
 async def test_a_renewed_login_makes_no_clean_agent_session():
     async with fail_after(60), guarded_server(life=1) as guarded:
         server = ServerConfig("notes", StreamableHttpTransport(guarded.url), oauth=OAuthSettings())

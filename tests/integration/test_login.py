@@ -86,6 +86,7 @@ async def test_a_person_who_says_no_ends_the_command(tmp_path: Path):
     assert not (tmp_path / "state" / "keys").exists() or not [*(tmp_path / "state" / "keys").glob("oauth-*")]
 
 
+@pytest.mark.long
 async def test_nobody_coming_ends_the_command_too(tmp_path: Path):
     async with at_home(tmp_path):
         ran = await bascule(tmp_path, "login", "notes", "--timeout", "3", "--user", "alice")
@@ -178,6 +179,7 @@ async def racers(folder: Path, count: int) -> AsyncGenerator[list[Racer]]:
             await racer.process.wait()
 
 
+@pytest.mark.long
 async def test_two_processes_renew_one_login_once_each_time(tmp_path: Path, scale: int):
     """This login server takes all tokens away when a refresh token is spent twice, so a second try would show twice."""
     rounds = 3 * scale

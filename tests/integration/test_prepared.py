@@ -365,6 +365,7 @@ async def in_a_process(command: Command, state: Path) -> asyncio.subprocess.Proc
     )
 
 
+@pytest.mark.long
 async def test_what_a_killed_process_had_begun_is_begun_again_by_the_next(engine: Engine, tmp_path: Path):
     package = npm_package(tmp_path, SLOW)
     process = await in_a_process(asked("npx", "-y", str(package)), tmp_path / "state")
@@ -379,6 +380,7 @@ async def test_what_a_killed_process_had_begun_is_begun_again_by_the_next(engine
     assert left(tmp_path / "state") == []
 
 
+@pytest.mark.long
 async def test_of_two_processes_at_once_one_fetches(tmp_path: Path):
     command = asked("npx", "-y", str(npm_package(tmp_path, "setTimeout(() => {}, 500)")))
     async with asyncio.timeout(120):

@@ -15,6 +15,8 @@ from support.schema_suite import DRAFTS, Group, groups
 from support.schema_suite_refused import OUTSIDE
 from support.typed_values import equal, takes
 
+pytestmark = pytest.mark.long
+
 REFUSED = {f"{place}: {title}" for place, titles in OUTSIDE.items() for title in titles}
 
 STRICTER = {
