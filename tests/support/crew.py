@@ -116,22 +116,23 @@ class Crew:
 
     def _hear(self, hand: Hand) -> None:
         try:
-            what, said = hand.line.recv()
+            reports: list[dict[str, Any]] | None = hand.line.recv()
         except (EOFError, OSError):
             self._leave(hand)
             return
-        hook = self._config.hook
-        if what == "wants":
+        if reports is None:
             group = () if self._stopped or not self._waiting else self._waiting.popleft()
             hand.given += group
             hand.line.send(group)
-        elif what == "starts":
-            hook.pytest_runtest_logstart(nodeid=said[0], location=said[1])
-        elif what == "reports":
-            hook.pytest_runtest_logreport(report=hook.pytest_report_from_serializable(config=self._config, data=said))
-        elif what == "ends":
-            item = self._session.items[hand.given.popleft()]
-            hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        else:
+            self._tell(self._session.items[hand.given.popleft()], reports)
+
+    def _tell(self, item: pytest.Item, reports: list[dict[str, Any]]) -> None:
+        hook = self._config.hook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for data in reports:
+            hook.pytest_runtest_logreport(report=hook.pytest_report_from_serializable(config=self._config, data=data))
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
     def _leave(self, hand: Hand) -> None:
         """It has no more to do, or is lost together with the test it was at."""
@@ -205,13 +206,14 @@ def _move_in(config: pytest.Config, folder: Path) -> None:
 
 
 class Worker:
-    """Runs what it is handed, and tells all of it."""
+    """Runs what it is handed, and tells all of a test at its end; a word on the line costs more than many tests do."""
 
     def __init__(self, session: pytest.Session, line: Connection) -> None:
         self._session = session
         self._config = session.config
         self._line = line
         self._times = self._config.option.durations is not None
+        self._reports: list[dict[str, Any]] = []
 
     def run(self) -> None:
         self._config.pluginmanager.register(self)
@@ -224,18 +226,16 @@ class Worker:
             item = self._session.items[number]
             following = self._session.items[given[0]] if given else None
             self._config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            self._line.send(("ends", None))
+            self._line.send(self._reports)
+            self._reports = []
 
     def _asked(self) -> Group:
-        self._line.send(("wants", None))
+        self._line.send(None)
         group: Group = self._line.recv()
         return group
-
-    def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
-        self._line.send(("starts", (nodeid, location)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.passed and report.when != "call" and not self._times:
             return  # two of three, of which nobody is told anything
-        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._line.send(("reports", data))
+        data: dict[str, Any] = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._reports.append(data)
