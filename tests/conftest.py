@@ -4,13 +4,14 @@ process outlives its test."""
 import gc
 import os
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 
 import pytest
 
-from support import crew, sample, warm
+from support import compiled, crew, sample, warm
 from support.children import beneath, left_behind
 from support.crew import pytest_runtestloop as pytest_runtestloop  # noqa: PLC0414 -- a hook of pytest
 from support.level_stores import store_address as store_address  # noqa: PLC0414 -- fixtures, for every test
@@ -43,12 +44,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Thousands of tests and all that they import stay to the end: looking through them for garbage, again and again, took
     a third of the time that finding them takes, and later a second of whichever test collects."""
     gc.disable()
+    hands = session.config.option.hands
     try:
-        return (yield)
+        with compiled.beside(session.config, Path(__file__).parent.rglob("test_*.py")) if hands else nullcontext():
+            return (yield)
     finally:
         gc.freeze()
         gc.enable()
