@@ -68,11 +68,10 @@ class PostgresServer:
         """Empty it for another test. One made anew each time would be slow: for the disk, and for a server that was killed
         and looks at every file before it comes back."""
         name = address.rpartition("/")[2]
-        ours = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        execute(
-            address, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s AND {ours}", name
-        )
-        self.run("postgres", f"ALTER DATABASE {name} RESET ALL; GRANT CONNECT ON DATABASE {name} TO PUBLIC")
+        with psycopg.connect(self.address("postgres"), autocommit=True) as db:
+            theirs = b"datname = %s AND backend_type = 'client backend'"
+            db.execute(b"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE " + theirs, [name])
+            db.execute(f"ALTER DATABASE {name} RESET ALL; GRANT CONNECT ON DATABASE {name} TO PUBLIC".encode())
         execute(address, "DROP SCHEMA IF EXISTS bascule CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         self._free.append(name)
 

@@ -1,7 +1,7 @@
 """A sample of the tests, which takes minutes: every test once, and none that is `long`.
 
-Of a test with many cases it has the first. `make test` runs it; all cases of all tests are run by CI, and by
-`make test ALL=1`.
+Of a test with many cases it has the first, and tests that draw values draw fewer. `make test` runs it; all cases of all
+tests are run by CI, and by `make test ALL=1`.
 """
 
 from collections.abc import Iterable
@@ -9,6 +9,9 @@ from collections.abc import Iterable
 import pytest
 
 LONG = "long: takes seconds of a processor; `make test` leaves it to CI and to `make test ALL=1`"
+
+DRAWN = 20
+"""Times that a test draws values which does not say itself how often; a fifth of what it draws else."""
 
 
 def add_option(parser: pytest.Parser) -> None:
@@ -21,6 +24,10 @@ class Sample:
     def __init__(self) -> None:
         self._cases = 0
         self._long = 0
+        from hypothesis import settings  # which some environments that read this file do not have
+
+        settings.register_profile("sample", max_examples=DRAWN)
+        settings.load_profile("sample")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

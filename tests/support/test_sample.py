@@ -18,11 +18,18 @@ def pytest_configure(config):
 
 TESTS = """
 import pytest, unittest
+from hypothesis import given, settings, strategies
 
 @pytest.mark.parametrize("number", range(5))
 def test_of_five(number): ...
 
 def test_alone(): ...
+
+@settings(database=None)
+@given(strategies.integers())
+def test_drawn(number):
+    with open(__file__ + ".drawn", "a") as drawn:
+        print(number, file=drawn)
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(3))
@@ -41,7 +48,7 @@ class TestOldWay(unittest.TestCase):
 """
 
 FIRST = [
-    *("test_of_five[0]", "test_alone", "TestOne::test_of_both[0]", "TestOther::test_of_both[0]"),
+    *("test_of_five[0]", "test_alone", "test_drawn", "TestOne::test_of_both[0]", "TestOther::test_of_both[0]"),
     *("TestOldWay::test_one", "TestOldWay::test_other"),
 ]
 
@@ -60,16 +67,23 @@ def passed(output: str) -> list[str]:
     return [line.split(" PASSED")[0].split("::", 1)[1] for line in output.splitlines() if " PASSED" in line]
 
 
+def drawn(folder: Path) -> list[int]:
+    """How often each file's test was given a value."""
+    return [len(path.read_text().splitlines()) for path in folder.glob("*.drawn")]
+
+
 def test_the_first_case_of_each_test_is_run_and_the_rest_is_told(tmp_path: Path):
     output = ran(tmp_path, "--sample")
 
     assert passed(output) == 2 * FIRST
     assert "the first case of each test. 12 more, and 6 of tests that are long, are run" in output
-    assert "12 passed, 18 deselected" in output
+    assert "14 passed, 18 deselected" in output
+    assert drawn(tmp_path) == [20, 20]
 
 
 def test_else_all_are(tmp_path: Path):
     output = ran(tmp_path)
 
-    assert len(passed(output)) == 2 * (5 + 1 + 3 + 4 + 2)
+    assert len(passed(output)) == 2 * (5 + 1 + 1 + 3 + 4 + 2)
+    assert drawn(tmp_path) == [100, 100]
     assert "sample" not in output
