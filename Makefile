@@ -1,6 +1,7 @@
 # `make` alone lists the targets. Every target sets up what it needs.
 BIN := .venv/bin
 READY := .venv/.ready
+COMPILED := .venv/.compiled
 SKIPS := build/skipped
 MINIMUM_COVERAGE := 95
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -42,6 +43,12 @@ $(READY): uv.lock pyproject.toml .ci/setup
 	@.ci/setup
 	@touch $@
 
+# Programs that may write nothing, and many that start at once, would each compile what they import anew: in all three times
+# as much as there is.
+$(COMPILED): $(READY)
+	@$(BIN)/python -m compileall -q -j $(CORES) .venv/lib src >/dev/null || : # some packages carry templates of files
+	@touch $@
+
 run: setup ## the gateway on the built-in servers with a few small agents at work; Ctrl-C ends it
 	@$(BIN)/bascule serve --demo $(OPTIONS)
 
@@ -74,7 +81,7 @@ check: tidy ## what is quick: format, lint, types, layers, each unit test once
 	wait $$types || status=$$?; cat build/types; \
 	exit $$status
 
-tidy: setup
+tidy: $(COMPILED)
 	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted; run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports --no-cache --no-logo

@@ -136,6 +136,7 @@ async def test_a_command_that_takes_longer_than_it_may_is_ended(engine: str, tmp
     assert isinstance(outcome, ToolFailure) or given(outcome).get("timed_out")
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SBX-5")
 async def test_what_a_killed_runtime_has_left_is_gone_after_the_next_start(engine: str, tmp_path: Path):
     config = written(tmp_path)

@@ -109,6 +109,7 @@ class WithHelper(FakeClaude):
 HELPER = "You are the helper."
 
 
+@pytest.mark.long
 @pytest.mark.requirement("BRG-2")
 async def test_what_ends_the_run_of_a_subagent_is_raised_when_all_have_ended(tmp_path: Path):
     helper = AgentDefinition(description="Helps.", prompt=HELPER)
@@ -122,6 +123,7 @@ async def test_what_ends_the_run_of_a_subagent_is_raised_when_all_have_ended(tmp
     assert len([body for body in model.asked if HELPER in str(body["system"])]) == 1
 
 
+@pytest.mark.long
 async def test_without_its_hooks_the_model_is_shown_even_what_should_end_the_run(tmp_path: Path):
     call = ("work_act", {"result": FATAL})
     async with at_work(deadly(tmp_path / "log"), within=PATIENCE) as session, fake_claude(call) as model:
@@ -150,6 +152,7 @@ async def test_an_agent_has_no_tools_but_the_sessions(tmp_path: Path):
     assert [tool["name"] for tool in asked["tools"] if "Placeholder" not in tool["name"]] == names
 
 
+@pytest.mark.long
 async def test_tools_that_change_are_there_once_the_server_is_turned_off_and_on_and_in_the_next_run(tmp_path: Path):
     server = Living("one", ttl=3_600_000)
     async with at_work(server.config(), within=PATIENCE) as session, fake_claude() as model:

@@ -27,6 +27,7 @@ def told_by_agent(net: Internet, config: Path, *urls: str) -> Any:
     return json.loads(ended.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SBX-3")
 def test_what_is_confidential_goes_to_who_may_receive_it_and_to_nobody_else(engine: str, tmp_path: Path):
     serving = {"command": str(BASCULE), "args": ["sandbox", "serve"], "permissions": {"run": ["write", "connect"]}}

@@ -42,6 +42,7 @@ def one_machine(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SCL-2")
 async def test_a_raise_at_one_gateway_binds_the_other_from_the_moment_it_returns(tmp_path: Path, database: str):
     """Every call is numbered: none that was begun after the raise had returned may ever reach the open lane."""

@@ -93,6 +93,7 @@ async def answered(session: AgentSession, tool: str, arguments: dict[str, str]) 
     return outcome
 
 
+@pytest.mark.long
 @pytest.mark.requirement("KIT-8")
 @pytest.mark.parametrize("way", ["stdio", "http", "memory"])
 async def test_every_caller_is_known_as_themselves_and_has_their_own_workspace(way: str, scale: int):

@@ -174,6 +174,7 @@ async def test_once_private_the_same_tools_go_on_without_a_route(
         assert session.sensitivity.name == level.upper()
 
 
+@pytest.mark.long
 async def test_one_that_was_private_before_the_runtime_started_works_in_its_tighter_box_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -192,6 +192,7 @@ async def test_the_plugin_is_there_in_a_project_of_ones_own(tmp_path: Path):
     assert not (tmp_path / "developers").exists()
 
 
+@pytest.mark.long
 async def test_a_project_that_does_not_use_the_plugin_loads_nothing_of_it(tmp_path: Path):
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_other.py").write_text(

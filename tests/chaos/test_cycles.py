@@ -60,6 +60,7 @@ async def cycle(config: ServerConfig, sessions: int) -> None:
         await asyncio.gather(*map(call, range(sessions)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 async def test_nothing_is_left_of_thousands_of_links(kind: Kind, scale: int, tell: Callable[[str], None]):
     cycles = kind.cycles * scale

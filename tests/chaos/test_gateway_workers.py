@@ -122,6 +122,7 @@ async def test_a_worker_that_is_stopped_is_given_up_in_time(tmp_path: Path, stor
     assert twice(tmp_path / "log") == []
 
 
+@pytest.mark.long
 async def test_workers_end_when_their_supervisor_is_killed(tmp_path: Path):
     async with fleet(tmp_path, work(tmp_path)) as gateway:
         load = Load(gateway.url, clients=2)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, Timeouts
 from bascule.core.outcome import ToolResult
 from bascule.runtime.runtime import Runtime
@@ -68,6 +70,7 @@ async def idled() -> float:
     return (time.process_time() - before) / WINDOW
 
 
+@pytest.mark.long
 async def test_after_a_burst_of_faults_an_idle_process_is_idle(
     seed: int, scale: int, tmp_path: Path, tell: Callable[[str], None]
 ):

@@ -76,6 +76,7 @@ SCENARIOS = {
 """By name, what there is before the change, and whether it is ended; then both after it."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_a_change_killed_at_any_line_is_made_or_is_not(
     scenario: str, tmp_path: Path, scale: int, tell: Callable[[str], None]
@@ -106,6 +107,7 @@ async def test_a_change_killed_at_any_line_is_made_or_is_not(
         assert list(ends.values()) == sorted(ends.values(), key=lambda end: end == new)
 
 
+@pytest.mark.long
 async def test_levels_never_fall_while_their_writers_are_killed(
     store_address: str | None, tmp_path: Path, scale: int, seed: int, tell: Callable[[str], None]
 ):

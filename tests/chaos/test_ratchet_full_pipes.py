@@ -144,6 +144,7 @@ def bodies(server: HalfDeaf, session: AgentSession) -> int:
     return sum(name in body and len(body) > SIZE for body in server.heard)
 
 
+@pytest.mark.long
 async def test_a_full_socket_gets_nothing_more_from_the_raise_on_and_those_of_others_go_on(scale: int):
     async with fail_after(300, "the races"), half_deaf() as server:
         transport = StreamableHttpTransport(server.url)

@@ -121,6 +121,7 @@ def store(store_address: str | None) -> str | None:
     return store_address
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 async def test_once_a_raise_has_returned_no_other_process_hands_anything_over(  # noqa: PLR0917
     transport: Transport,

@@ -254,6 +254,7 @@ async def test_large_calls_of_many_take_no_memory_without_end_while_they_are_und
     assert statuses.count(200) > 4
 
 
+@pytest.mark.long
 @pytest.mark.requirement("GTW-4")
 async def test_heads_that_never_end_and_connections_that_never_speak_are_let_go(gateway: Gateway):
     async with AsyncExitStack() as stack, gateway.beside(20):
@@ -339,6 +340,7 @@ async def test_connections_that_come_and_go_disturb_nobody(gateway: Gateway, sca
         await together([lambda: knock(gateway.port)] * 1000 * scale, at_once=100)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("GTW-4")
 async def test_more_connections_than_there_is_room_for_push_out_the_silent_ones(tmp_path: Path):
     """With so few descriptors that all of it can be seen."""

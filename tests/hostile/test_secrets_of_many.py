@@ -3,7 +3,6 @@ told any."""
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ USERS = 70
 KEPT = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 FOUND = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **KEPT}
 
-PRINTING = """#!{python}
-import json, os
-print(json.dumps({{"Authorization": "Bearer secret-token-of-" + os.environ["BASCULE_USER"] + "-"}}))
+PRINTING = """#!/bin/sh
+printf '{"Authorization": "Bearer secret-token-of-%s-"}' "$BASCULE_USER"
 """
 
 
@@ -42,7 +40,7 @@ def telling(seen: list[str]) -> Any:
 
 async def test_the_token_of_the_first_user_is_hidden_still_when_the_last_one_has_come(tmp_path: Path):
     script, seen, events = tmp_path / "print", list[str](), Events()
-    script.write_text(PRINTING.format(python=sys.executable))
+    script.write_text(PRINTING)
     script.chmod(0o755)
     async with raw_server(telling(seen)) as server:
         url = f"http://127.0.0.1:{server.port}/mcp"

@@ -233,6 +233,7 @@ def kept(folder: Path) -> dict[str, str | bytes]:
     return {str(file): file.read_bytes() for file in files}
 
 
+@pytest.mark.long
 @pytest.mark.requirement("OBS-1")
 async def test_nothing_that_a_gateway_was_trusted_with_is_seen_or_heard(tmp_path: Path):
     place = Place(tmp_path)

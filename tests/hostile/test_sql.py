@@ -200,6 +200,7 @@ def test_what_is_let_through_changes_nothing_on_a_connection_that_may_do_everyth
     assert not offenders(place, place.careless, canary=True)
 
 
+@pytest.mark.long
 def test_what_is_let_through_of_the_hostile_queries_is_only_slow_or_plain(place: Place):
     through: list[str] = []
     for sql in place.hostile:

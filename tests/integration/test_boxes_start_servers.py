@@ -63,6 +63,7 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lane", list(Lane))
 async def test_a_server_from_pypi_answers_in_every_lane(engine: Engine, lane: Lane) -> None:
     async with started(engine, TIME, lane=lane) as link:

@@ -26,6 +26,7 @@ def box(engine: DockerEngine) -> Iterator[Container]:
         yield container
 
 
+@pytest.mark.long
 async def test_a_server_whose_engine_crashed_is_not_left_beside_the_next_one(box: Container, tmp_path: Path):
     async with session_with(inside(box.name, "obeying", tmp_path / "log"), tmp_path) as session:
         await session.call("work_act", {"pid": True})
@@ -42,6 +43,7 @@ async def test_a_server_whose_engine_crashed_is_not_left_beside_the_next_one(box
     assert box.processes() == {}
 
 
+@pytest.mark.long
 async def test_what_is_closed_after_its_engine_came_back_is_ended_although_the_engine_has_forgotten_it(box: Container):
     dispatcher = dispatcher_to(inside(box.name, "stubborn"))
     async with opened(dispatcher):

@@ -122,6 +122,7 @@ async def test_a_node_that_is_too_old_for_a_package(tmp_path: Path):
     assert all_in_order(await doctor(tmp_path))
 
 
+@pytest.mark.long
 async def test_an_old_node_that_runs_a_server_all_the_same_is_worth_a_word(tmp_path: Path):
     node = npm_folder(NEW_NODE) / "bin" / "node"
     (tmp_path / "package.json").write_text(json.dumps({"type": "module", "engines": {"node": "^99.1.0 || >=100"}}))

@@ -192,6 +192,7 @@ rm "$DISK/filler"
 """
 
 
+@pytest.mark.long
 async def test_a_disk_that_is_full(tmp_path: Path):
     if os.geteuid() != 0:
         pytest.skip("a small disk needs root")

@@ -257,6 +257,7 @@ try { fs.linkSync('/etc/passwd', 'hard-link-out') } catch (error) { found.linked
 """
 
 
+@pytest.mark.long
 async def test_what_a_package_runs_while_it_is_installed_finds_nothing_and_changes_nothing(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

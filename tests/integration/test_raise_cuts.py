@@ -37,6 +37,7 @@ def until_more_than(net: Internet, count: int) -> None:
         assert time.monotonic() < deadline
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["bubblewrap", "docker"])
 def test_the_stream_dies_the_server_answers_again_and_there_is_no_way_back(engine: str, tmp_path: Path):
     config = tmp_path / "bascule.yaml"

@@ -195,6 +195,7 @@ async def test_keepers_that_are_always_killed_are_a_failure_with_its_cause(monke
     end_nursery()
 
 
+@pytest.mark.long
 async def test_a_nursery_with_too_much_to_do_is_asked_again():
     async with fail_after(20):
         found = nursery(inheritance().standing)

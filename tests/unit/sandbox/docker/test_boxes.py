@@ -77,6 +77,7 @@ async def test_whoever_gives_up_a_run_leaves_nothing(boxes: DockerEngine, daemon
     assert box.name not in daemon.run("ps", "--all")
 
 
+@pytest.mark.long
 async def test_closing_the_engine_ends_its_boxes_and_its_network_and_nobody_elses(
     boxes: DockerEngine, daemon: docker.DockerEngine
 ):

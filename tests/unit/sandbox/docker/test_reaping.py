@@ -48,6 +48,7 @@ def left_by_one_that_was_killed(state: Path, host: str) -> list[str]:
     return names
 
 
+@pytest.mark.long
 async def test_what_a_runtime_that_was_killed_has_left_is_removed_network_included(
     real: Engine, daemon: docker.DockerEngine, tmp_path: Path
 ):
@@ -64,6 +65,7 @@ async def test_what_a_runtime_that_was_killed_has_left_is_removed_network_includ
     assert await reap(real, tmp_path / "state") == []
 
 
+@pytest.mark.long
 async def test_boxes_of_the_living_stay_and_so_do_those_of_other_state_folders(
     boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine, tmp_path: Path
 ):

@@ -92,6 +92,7 @@ async def test_a_box_whose_way_to_the_machine_cannot_be_shut_is_no_box(
     assert box.box.name not in daemon.run("ps", "--all")
 
 
+@pytest.mark.long
 async def test_open_boxes_leave_no_second_container(boxes: DockerEngine, daemon: docker.DockerEngine):
     opened = [boxes.box(an_order(Lane.OPEN, "true")) for _ in range(3)]
     await asyncio.gather(*(box.open() for box in opened))
