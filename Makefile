@@ -46,7 +46,7 @@ $(READY): uv.lock pyproject.toml .ci/setup
 # Programs that may write nothing, and many that start at once, would each compile what they import anew: in all three times
 # as much as there is.
 $(COMPILED): $(READY)
-	@$(BIN)/python -m compileall -q -j $(CORES) .venv/lib src >/dev/null || : # some packages carry templates of files
+	@.ci/setup --compile-bytecode
 	@touch $@
 
 run: setup ## the gateway on the built-in servers with a few small agents at work; Ctrl-C ends it
