@@ -16,6 +16,9 @@ from support.peers import ROOT, TIME
 
 KEPT = ROOT / "build" / "corpus"
 
+OFFICIAL = tuple(f"@modelcontextprotocol/server-{name}" for name in ("everything", "filesystem", "memory"))
+"""What one of them needs the others need too: all are installed in the time that one takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Package:
@@ -34,7 +37,7 @@ class Package:
 
     @property
     def home(self) -> Path:
-        return KEPT / f"{self.label}-{self.version}"
+        return KEPT / f"{'official' if self.name in OFFICIAL else self.label}-{self.version}"
 
 
 DUMMY = "dummy"
@@ -110,8 +113,9 @@ def npm_folder(package: Package) -> Path:
         if missing:
             package.home.mkdir(parents=True)
             argv = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(package.home)]
-            wanted = f"{package.name}@{package.version}"
-            subprocess.run([*argv, wanted], check=True, capture_output=True, cwd=package.home)
+            names = OFFICIAL if package.name in OFFICIAL else (package.name,)
+            wanted = [f"{name}@{package.version}" for name in names]
+            subprocess.run([*argv, *wanted], check=True, capture_output=True, cwd=package.home)
     return package.home / "node_modules" / package.name
 
 
