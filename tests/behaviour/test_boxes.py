@@ -105,6 +105,7 @@ async def test_a_raise_ends_the_wider_box_and_keeps_the_workspace(engine: str, t
         assert await said(session, "echo $BASCULE_LANE") == "sealed"
 
 
+@pytest.mark.long
 @pytest.mark.requirement("SBX-5")
 async def test_a_box_lives_as_long_as_it_may_and_the_next_call_has_a_new_one(engine: str, tmp_path: Path):
     async with boxed(tmp_path, sandbox={"session_limit": 3}, restart={"attempts": 5, "backoff": 0.1}) as session:

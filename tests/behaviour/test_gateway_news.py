@@ -251,6 +251,7 @@ async def test_nobody_is_told_what_changes_for_somebody_else(tmp_path: Path, new
 # Floods
 
 
+@pytest.mark.long
 @pytest.mark.requirement("GTW-3")
 @pytest.mark.parametrize("client", get_args(Era))
 @pytest.mark.parametrize(("what", "count"), [("log", 20_000), ("resources", 100_000)])

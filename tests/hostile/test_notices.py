@@ -112,6 +112,7 @@ async def test_a_server_that_does_not_let_us_listen_is_asked_a_few_times(carrier
     assert 1 <= seen.asked["tools/list"] <= MOST_LISTS, seen.asked
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("carrier", ["stdio", "http"])
 @pytest.mark.parametrize("era", ["old", "new"])
 async def test_a_server_that_calls_for_a_look_and_then_says_nothing_keeps_its_tools(

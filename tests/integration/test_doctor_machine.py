@@ -87,6 +87,7 @@ async def test_a_gateway_of_ours_that_serves_already_is_in_order(tmp_path: Path)
         assert f"already: process {serving.pid} (" in found.of("gateway").message
 
 
+@pytest.mark.long
 async def test_the_page_of_the_metrics_and_the_collector_are_tried(tmp_path: Path):
     async with another_program(tmp_path) as (_, port):
         nobody = f"http://127.0.0.1:{free_port()}"

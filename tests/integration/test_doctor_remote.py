@@ -126,6 +126,7 @@ async def test_a_certificate_that_nobody_else_has_signed(tmp_path: Path):
         assert all_in_order(await doctor(tmp_path, SSL_CERT_FILE=str(file)))
 
 
+@pytest.mark.long
 async def test_a_certificate_for_another_host_name(tmp_path: Path):
     signs = authority(tmp_path)
     trusting = {"SSL_CERT_FILE": str(signs.file)}

@@ -141,6 +141,7 @@ async def test_an_audit_log_that_was_changed(tmp_path: Path):
     on_the_page("An audit log that was changed", found, {str(tmp_path): HOME})
 
 
+@pytest.mark.long
 async def test_an_audit_log_that_is_not_ours_to_write(tmp_path: Path):
     log = await logged(tmp_path)
     log.parent.chmod(0o500)

@@ -107,6 +107,7 @@ async def test_logging_out_on_the_command_line(tmp_path: Path):
     assert (after.code, again.out) == (3, "user alice was not logged in at notes\n")
 
 
+@pytest.mark.long
 async def test_a_revoked_login_needs_a_new_one_and_disturbs_no_other_server(tmp_path: Path):
     async with at_home(tmp_path) as guarded:
         await log_in(tmp_path)

@@ -301,6 +301,7 @@ async def test_what_a_package_runs_while_it_is_installed_finds_nothing_and_chang
 SLOW = "require('fs').writeFileSync('begun', ''); setTimeout(() => {}, 600000)"
 
 
+@pytest.mark.long
 async def test_a_fetch_that_is_cut_short_leaves_nothing(engine: Engine, tmp_path: Path):
     command = asked("npx", "-y", str(npm_package(tmp_path, SLOW)))
     fetching = asyncio.ensure_future(Preparing(tmp_path / "state", engine).prepared(command))

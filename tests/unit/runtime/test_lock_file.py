@@ -133,6 +133,7 @@ def add(path: Path, name: str, count: int) -> None:
         change_lock(path, lambda servers, tool=f"{name}{number}": {**servers, tool: approved(RICH)})
 
 
+@pytest.mark.long
 def test_of_many_who_change_it_at_once_nobody_loses_anything(tmp_path: Path, scale: int):
     path, count = tmp_path / "bascule.lock", 10 * scale
     context = multiprocessing.get_context("spawn")

@@ -232,6 +232,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=10) as th
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by", ["cut", "close"])
 async def test_a_stream_out_of_an_open_box_ends_with_its_network_and_the_tighter_one_is_another_container(
     boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine, tmp_path: Path, by: str

@@ -53,6 +53,7 @@ async def test_who_is_not_root_outside_is_the_same_inside(monkeypatch: pytest.Mo
     assert module.user() == (1000, 100)
 
 
+@pytest.mark.long
 async def test_an_image_of_its_own_is_given_our_python_and_keeps_its_own_path(
     boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine, tmp_path: Path
 ):

@@ -64,6 +64,7 @@ async def test_without_that_the_machine_would_be_reached(
         assert await call_from(boxes, real, network["IPAM"]["Config"][0]["Gateway"]) == "hello"
 
 
+@pytest.mark.long
 async def test_no_box_reaches_another(boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine):
     listening = "import socket; s = socket.create_server(('0.0.0.0', 8080)); print('ready', flush=True); s.accept()"
     one = await boxes.box(an_order(Lane.OPEN, *python(listening))).open()
