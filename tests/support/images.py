@@ -32,7 +32,7 @@ LEFT_OUT = {"site-packages", "test", "tests", "idlelib", "lib2to3", "tkinter", "
 NOT_RUN = (".opt-1.pyc", ".opt-2.pyc", ".a", ".o")
 """Ends of files that nothing in an image makes use of: compiled for other ways to start, or to link programs with."""
 
-EDITION = "7"
+EDITION = "8"
 """Moves when they are built in another way."""
 
 Add = Callable[[Path, str], None]
@@ -144,9 +144,11 @@ def add_python(add: Add, packages: Iterable[metadata.Distribution]) -> None:
 
 
 def add_linked(add: Add, binary: Path) -> None:
-    """The libraries that a program needs."""
+    """The libraries of this machine that a program needs. Those of a package are found beside it, wherever that is; added
+    where they are here they would make an image another one in each checkout, and a closed `/tmp` of one in `/tmp`."""
     for library in linked(binary):
-        add(library, str(library))
+        if not library.resolve().is_relative_to(sys.prefix):
+            add(library, str(library))
 
 
 def needed(*names: str) -> list[metadata.Distribution]:
