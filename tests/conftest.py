@@ -3,6 +3,7 @@ process outlives its test."""
 
 import gc
 import os
+import signal
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext, suppress
 from importlib import import_module
@@ -30,6 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that runs us in the background has it ignored, by all that we start too: some tests are of Ctrl-C.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Read by the package `keyring`, here and in every process that a test starts: nobody's own keyring is touched.
     os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
     # Most tests are of other things than boxes, and their servers are plain processes. Those of boxes say so.
