@@ -206,7 +206,7 @@ def _move_in(config: pytest.Config, folder: Path) -> None:
 
 
 class Worker:
-    """Runs what it is handed, and tells all of a test at its end; a word on the line costs more than many tests do."""
+    """Runs what it is handed, and tells all of a test in one word, at its end."""
 
     def __init__(self, session: pytest.Session, line: Connection) -> None:
         self._session = session
