@@ -55,7 +55,8 @@ run: setup ## the gateway on the built-in servers with a few small agents at wor
 demo: setup ## watch an agent read private data, go on working, and fail to leak it; takes seconds
 	@$(BIN)/bascule demo
 
-test: tidy ## format, lint, layers, the first case of each test but the longest; ALL=1 runs all, CI has types and coverage too
+test: ## format, lint, layers, the first case of each test but the longest; ALL=1 runs all, CI has types and coverage too
+	@.ci/parts $(if $(ALL),--all) & parts=$$!; status=0; $(MAKE) --no-print-directory tidy || status=$$?; wait $$parts && exit $$status
 	@mkdir -p build && rm -f $(SKIPS)*
 	@$(if $(ALL),$(whole),BASCULE_SKIP_REPORT=$(SKIPS)-1 $(BIN)/python -m pytest --sample --hands $(HANDS) $(COVERED) $(THROUGH))
 

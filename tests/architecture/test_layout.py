@@ -48,7 +48,11 @@ def spoken_files() -> list[Path]:
     folders = [path for folder in ("src", "docs", "examples", "bench") for path in (ROOT / folder).rglob("*")]
     texts = [path for path in folders if path.suffix in {".py", ".md", ".yaml", ".yml", ".toml", ".json", ".sh"}]
     return sorted(
-        [*texts, *(ROOT / name for name in ("README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", ".ci/run"))]
+        [
+            *texts,
+            *(ROOT / ".ci").iterdir(),
+            *(ROOT / name for name in ("README.md", "CHANGELOG.md", "Makefile", "pyproject.toml")),
+        ]
     )
 
 

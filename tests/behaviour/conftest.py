@@ -1,10 +1,10 @@
 """Something that hears all events, and what makes boxes."""
 
-import shutil
 from collections.abc import Generator
 
 import pytest
 
+from support.bwrap import skip_without_bubblewrap
 from support.docker import reached
 from support.runtime import Events
 
@@ -21,6 +21,5 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> G
         with reached():
             yield request.param
         return
-    if shutil.which("bwrap") is None:
-        pytest.skip("no bubblewrap (Debian: apt-get install bubblewrap)")
+    skip_without_bubblewrap()
     yield request.param

@@ -152,6 +152,7 @@ async def test_the_events_say_where_their_record_is(state: Path, tmp_path: Path)
 # At the command line
 
 
+@pytest.mark.long
 async def test_the_command_shows_what_was_done_and_verifies_it(tmp_path: Path):
     configured(tmp_path, echo=entry("echo"))
     nothing = await bascule(tmp_path, "audit", "show")

@@ -84,6 +84,7 @@ async def test_a_box_is_what_its_lane_says_and_its_server_is_nobody(engine: str,
 
 
 @pytest.mark.requirement("SBX-2")
+@pytest.mark.long
 async def test_a_raise_ends_the_wider_box_and_keeps_the_workspace(engine: str, tmp_path: Path):
     async with boxed(tmp_path) as session:
         given(await session.call("box_write", {"path": "/workspace/kept.txt", "text": "before"}))
@@ -119,6 +120,7 @@ async def test_a_box_lives_as_long_as_it_may_and_the_next_call_has_a_new_one(eng
 
 
 @pytest.mark.requirement("WSP-4")
+@pytest.mark.long
 async def test_a_box_that_writes_more_than_the_workspace_holds_is_ended(engine: str, tmp_path: Path):
     config = written(tmp_path)
     config.write_text(json.dumps({**json.loads(config.read_text()), "workspace": {"quota": "1MiB"}}))
@@ -130,6 +132,7 @@ async def test_a_box_that_writes_more_than_the_workspace_holds_is_ended(engine: 
 
 
 @pytest.mark.requirement("SBX-5")
+@pytest.mark.long
 async def test_a_command_that_takes_longer_than_it_may_is_ended(engine: str, tmp_path: Path):
     async with boxed(tmp_path) as session:
         outcome = await session.call("box_run", {"line": "sleep 50 & sleep 50", "timeout": 1})

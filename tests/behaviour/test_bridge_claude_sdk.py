@@ -60,6 +60,7 @@ async def drive(folder: Path, session: AgentSession, calls: tuple[Call, ...]) ->
 
 @pytest.mark.requirement("BRG-1", "BRG-2")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+@pytest.mark.long
 async def test_an_outcome_means_what_the_table_says(tmp_path: Path, scenario: Scenario):
     outcome = await play(tmp_path, scenario, partial(drive, tmp_path), within=PATIENCE)
     check("Claude Agent SDK", scenario, outcome)
@@ -77,6 +78,7 @@ def deadly(log: Path) -> ServerConfig:
 
 
 @pytest.mark.requirement("BRG-2")
+@pytest.mark.long
 async def test_no_model_is_asked_once_a_run_is_to_end_and_the_next_one_begins_as_ever(tmp_path: Path):
     calls = ("work_act", {"result": FATAL}), ("work_act", {"text": "well"})
     async with at_work(deadly(tmp_path / "log"), within=PATIENCE) as session, fake_claude(*calls) as model:
@@ -140,6 +142,7 @@ async def test_without_its_hooks_the_model_is_shown_even_what_should_end_the_run
     assert [words(block) for block in model.shown] == ["the disk is gone"]
 
 
+@pytest.mark.long
 async def test_an_agent_has_no_tools_but_the_sessions(tmp_path: Path):
     async with fail_after(PATIENCE), at_work(obeying(tmp_path / "log"), within=PATIENCE) as session:
         async with fake_claude() as model:
@@ -174,6 +177,7 @@ async def test_tools_that_change_are_there_once_the_server_is_turned_off_and_on_
     assert model.tools == [["work_one"], ["work_one"], ["work_one", "work_two"], ["work_two"]]
 
 
+@pytest.mark.long
 async def test_an_interrupted_run_takes_its_calls_back(tmp_path: Path):
     log = tmp_path / "log"
     call = ("work_act", {"silent": True})
@@ -204,6 +208,7 @@ except ModuleNotFoundError as error:
 
 
 @pytest.mark.requirement("BRG-1")
+@pytest.mark.long
 async def test_the_example_is_what_the_page_shows_and_does_what_it_says(tmp_path: Path):
     check_shown(PAGE, EXAMPLE)
     (told,) = blocks(PAGE, "console")

@@ -274,6 +274,7 @@ async def test_what_goes_with_a_call_is_for_the_runtime_to_say(tmp_path: Path):
 
 
 @pytest.mark.requirement("BRG-1")
+@pytest.mark.long
 async def test_the_example_is_the_one_on_the_page_and_prints_what_that_shows(tmp_path: Path):
     check_shown("bridge-openai-agents.md", "openai_agents")
 

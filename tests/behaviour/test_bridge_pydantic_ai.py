@@ -225,6 +225,7 @@ def test_without_the_framework_one_line_says_how_to_install_it(package: str, tol
 
 
 @pytest.mark.requirement("BRG-1")
+@pytest.mark.long
 async def test_the_example_is_what_the_page_shows_and_does_what_it_says(tmp_path: Path):
     check_shown(PAGE, EXAMPLE)
     (told,) = blocks(PAGE, "console")

@@ -174,6 +174,7 @@ async def test_an_interrupted_call_ends_with_130_and_leaves_nothing(folder: Path
 
 
 @pytest.mark.requirement("UX-2")
+@pytest.mark.long
 async def test_inspect_tells_all_that_is_known_of_a_tool_or_a_server(folder: Path):
     tool = (await bascule(folder, "inspect", "work_greet", "--json")).json
     server = (await bascule(folder, "inspect", "work", "--json")).json

@@ -91,6 +91,7 @@ async def test_a_shell_completes(folder: Path, shell: str, case: str):
 
 
 @pytest.mark.parametrize("shell", ASKING)
+@pytest.mark.long
 async def test_the_tools_are_those_that_were_listed_last(folder: Path, shell: str):
     assert await completed(folder, shell, "call", "work_") == []
     await bascule(folder, "list")
@@ -144,6 +145,7 @@ async def test_what_is_typed_at_a_terminal_is_completed(folder: Path, shell: str
         await until(lambda: shown in terminal.shown.replace("\x07", "").replace(" \x08", ""))
 
 
+@pytest.mark.long
 async def test_zsh_says_what_each_word_is_for(folder: Path):
     async with typing_at(folder, "zsh") as terminal:
         terminal.type(PREPARED["zsh"])
@@ -271,6 +273,7 @@ async def test_what_the_page_does_at_once_holds_in_this_shell(folder: Path, shel
     assert out.partition("\t")[0].strip() == "raise"
 
 
+@pytest.mark.long
 async def test_what_the_page_does_at_once_holds_in_this_zsh(folder: Path):
     async with typing_at(folder, "zsh") as terminal:
         for line in blocks_of("zsh")[0].text.splitlines():

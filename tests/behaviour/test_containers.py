@@ -20,6 +20,7 @@ def box() -> Iterator[Container]:
 
 
 @pytest.mark.requirement("TRN-4")
+@pytest.mark.long
 async def test_a_server_in_a_container_answers_among_all_that_it_says_beside(box: Container, tmp_path: Path):
     path = write_yaml(tmp_path, {"work": entry("loud", container=box.name)})
     orders = [{"text": f"call {number}", "lines": 100} for number in range(16)]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import shutil
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ import psutil
 import pytest
 
 from support import warm
+from support.bwrap import skip_without_bubblewrap
 from support.command import BASCULE, bascule
 from support.ports import free_port
 from support.waiting import fail_after, until
@@ -38,8 +38,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def boxed(bare: dict[str, str]) -> dict[str, str]:
-    if shutil.which("bwrap") is None:
-        pytest.skip("no bubblewrap (Debian: apt-get install bubblewrap)")
+    skip_without_bubblewrap()
     return {**bare, "BASCULE_SANDBOX": "auto"}
 
 
@@ -89,6 +88,7 @@ async def test_where_no_box_can_be_made_it_says_so_and_the_send_is_refused(bare:
     assert nothing_is_left(tmp_path)
 
 
+@pytest.mark.long
 async def test_it_ends_with_three_commands_and_is_plain_where_nobody_looks(boxed: dict[str, str], tmp_path: Path):
     ran = await bascule(tmp_path, "demo", env=boxed)
 
@@ -169,6 +169,7 @@ def timeless(text: str) -> list[str]:
     return text.splitlines()
 
 
+@pytest.mark.long
 async def test_its_page_shows_what_it_prints(boxed: dict[str, str], tmp_path: Path):
     (shown,) = re.findall(r"^\$ bascule demo\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     ran = await bascule(tmp_path, "demo", env=boxed)

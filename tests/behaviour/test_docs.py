@@ -102,6 +102,7 @@ def test_python_that_is_shown_is_python(block: Block):
     compile(block.text, str(block), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
 
 
+@pytest.mark.long
 async def test_the_programs_shown_on_the_built_in_servers_run(folder: Path):
     """All of them, some at once: what takes time is to start."""
     programs = [
@@ -127,6 +128,7 @@ async def test_the_programs_shown_on_the_built_in_servers_run(folder: Path):
     assert [words for words in said if words] == []
 
 
+@pytest.mark.long
 async def test_the_first_five_minutes_are_as_the_page_says(folder: Path):
     for block in [block for block in BLOCKS if block.page == "get-started.md"]:
         if block.language in {"json", "yaml"}:

@@ -139,6 +139,7 @@ async def test_once_private_data_is_on_board_the_open_server_hears_nothing_more(
     assert log.read_bytes() == before
 
 
+@pytest.mark.long
 async def test_a_client_that_says_so_all_the_time_is_passed_on_now_and_then(tmp_path: Path):
     log, folders = tmp_path / "log", Folders("file:///old")
     async with serving(rooted(log), within=60) as gateway, folders.at(gateway.port) as client:

@@ -249,6 +249,7 @@ class TestWhatNoClientSends:
             assert _memory(talk.process.pid) - before < 64 << 20
         assert len([method for method in methods(tmp_path / "log") if method == "tools/call"]) == 1
 
+    @pytest.mark.long
     async def test_ten_thousand_requests_at_once_are_all_answered(self, tmp_path: Path):
         work = entry("obeying", tmp_path / "log", limits={"concurrent": 1000})
         many = 10_000

@@ -127,6 +127,7 @@ async def test_the_tests_that_a_new_server_comes_with_pass_and_so_does_what_the_
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.long
 async def test_a_new_server_is_run_by_its_name_and_called_by_who_has_what_its_readme_says(tmp_path: Path):
     new = await bascule(tmp_path, "new", "server", "my-desk", "--json")
     assert new.code == 0, new.err

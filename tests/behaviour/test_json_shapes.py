@@ -139,6 +139,7 @@ def _failed(printed: Any) -> bool:
     return misfit(printed, FailedShape) == "" or misfit(printed, FailureShape) == ""
 
 
+@pytest.mark.long
 async def test_what_is_printed_only_if_it_is_asked_for_is_printed_then(folder: Path):
     listed = (await bascule(folder, *TYPED["list"][1], "--json")).json
     alone, written = [(await bascule(folder, *words, "--json")).json for words in TYPED["stubs"]]
@@ -149,6 +150,7 @@ async def test_what_is_printed_only_if_it_is_asked_for_is_printed_then(folder: P
     assert StubsShape.__optional_keys__ == alone.keys() ^ written.keys()
 
 
+@pytest.mark.long
 async def test_the_records_of_the_audit_log_have_the_fields_of_their_kinds(folder: Path):
     for words in (("call", "work_act"), ("sessions", "raise", *ADA, "--to", "secret"), ("call", "work_act", *ADA)):
         await bascule(folder, *words)

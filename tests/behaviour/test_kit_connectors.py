@@ -34,6 +34,7 @@ async def session(tmp_path: Path) -> AsyncGenerator[AgentSession]:
 
 
 @pytest.mark.requirement("KIT-4")
+@pytest.mark.long
 async def test_a_sources_sensitivity_is_known_to_the_client_before_its_rows_are(session: AgentSession):
     outcome = await session.call("data_ask", {"sql": "SELECT name, amount FROM salaries ORDER BY amount LIMIT 2"})
 
@@ -48,6 +49,7 @@ async def test_a_sources_sensitivity_is_known_to_the_client_before_its_rows_are(
 
 @pytest.mark.requirement("KIT-4", "KIT-5")
 @pytest.mark.parametrize("sql", ["DELETE FROM salaries", "SELECT * FROM hidden", "SELECT 1; DROP TABLE salaries"])
+@pytest.mark.long
 async def test_a_question_that_may_not_be_asked_is_told_to_the_model(session: AgentSession, sql: str):
     refused = await session.call("data_ask", {"sql": sql})
 

@@ -124,6 +124,7 @@ async def test_every_caller_is_known_as_themselves_and_has_their_own_workspace(w
 
 @pytest.mark.requirement("KIT-4")
 @pytest.mark.parametrize("way", ["stdio", "http", "memory"])
+@pytest.mark.long
 async def test_private_data_raises_the_level_at_the_client_before_its_result_is_released(way: str):
     async with fail_after(120), served(way) as runtime:
         session = runtime.session("alice", "s-1")
@@ -141,6 +142,7 @@ async def test_private_data_raises_the_level_at_the_client_before_its_result_is_
 
 
 @pytest.mark.requirement("KIT-3")
+@pytest.mark.long
 async def test_the_twin_goes_on_and_refuses_to_reach_out_by_itself():
     async with fail_after(120), served("stdio", isolated=stdio()) as runtime:
         session = runtime.session("alice", "s-1")

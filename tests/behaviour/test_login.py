@@ -27,6 +27,7 @@ def remote(guarded: Guarded, **settings: Any) -> ServerConfig:
     return ServerConfig("notes", StreamableHttpTransport(guarded.url), oauth=OAuthSettings(**settings))
 
 
+@pytest.mark.long
 async def test_a_server_that_waits_for_a_login_says_so_and_blocks_nobody(tmp_path: Path):
     async with fail_after(60), guarded_server() as guarded:
         servers = {"notes": remote(guarded), "work": obeying(tmp_path / "log")}
@@ -55,6 +56,7 @@ async def logging_in(**settings: Any) -> AsyncGenerator[tuple[Guarded, Runtime]]
         yield guarded, runtime
 
 
+@pytest.mark.long
 async def test_a_login_leads_from_nothing_to_a_governed_call():
     async with logging_in() as (guarded, runtime):
         session = runtime.session("alice", "s-1")
@@ -73,6 +75,7 @@ async def test_a_login_leads_from_nothing_to_a_governed_call():
 PAGE = [block for block in every_block() if block.page == "login.md"]
 
 
+@pytest.mark.long
 async def test_the_commands_of_its_page_lead_in_and_out_again(tmp_path: Path):
     (shown,) = (block for block in PAGE if block.language == "sh")
     logging_in_, listing, logging_out = [words[1:] for words in shown.commands]
@@ -108,6 +111,7 @@ async def test_the_headers_that_a_program_prints_as_shown_are_sent(tmp_path: Pat
     assert {*got} == {"Bearer t-1"}
 
 
+@pytest.mark.long
 async def test_a_client_that_was_registered_beforehand_is_used():
     async with logging_in(client_id="known-client") as (guarded, runtime):
         report = await runtime.session("alice", "s-1").login("notes", Browser(), BACK)
@@ -116,6 +120,7 @@ async def test_a_client_that_was_registered_beforehand_is_used():
         assert await guarded.login.answered("/reg") == []
 
 
+@pytest.mark.long
 async def test_a_program_may_answer_for_its_users():
     async with fail_after(60), guarded_server() as guarded:
         server = remote(guarded, redirect_uri=BACK)
@@ -125,12 +130,14 @@ async def test_a_program_may_answer_for_its_users():
     assert isinstance(outcome, ToolResult)
 
 
+@pytest.mark.long
 async def test_a_person_who_says_no_is_told_apart():
     async with logging_in() as (_, runtime):
         with pytest.raises(LoginFailed, match="the login was denied"):
             await runtime.session("alice", "s-1").login("notes", Browser(deny=True), BACK)
 
 
+@pytest.mark.long
 async def test_a_spent_token_is_renewed_without_anyone_noticing():
     async with fail_after(60), guarded_server(life=1) as guarded:
         async with Runtime.from_servers({"notes": remote(guarded)}) as runtime:
@@ -144,6 +151,7 @@ async def test_a_spent_token_is_renewed_without_anyone_noticing():
         assert set(await guarded.login.answered(grant="refresh_token")) == {200}
 
 
+@pytest.mark.long
 async def test_logging_out_takes_the_tokens_away_everywhere():
     async with logging_in() as (guarded, runtime):
         session = runtime.session("alice", "s-1")

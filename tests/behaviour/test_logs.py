@@ -43,6 +43,7 @@ async def test_logs_shows_what_a_server_said_without_its_secrets_and_how_its_lin
     assert "hunter-22" not in "".join(path.read_text() for path in tmp_path.glob("state/logs/*/*"))
 
 
+@pytest.mark.long
 async def test_a_server_that_floods_its_stderr_fills_no_disk_and_holds_up_no_call(tmp_path: Path):
     command = entry("echo")
     server = command["args"][-1]

@@ -108,6 +108,7 @@ async def test_secrets_stay_out_of_what_a_server_says_about_a_resource(tmp_path:
 
 
 @pytest.mark.requirement("CAT-9")
+@pytest.mark.long
 async def test_the_command_lists_reads_and_fills_in(tmp_path: Path):
     server = offering(tmp_path, uris=("a://1",), prompts=(GREET,))
     file = configured(tmp_path, work=command_of(server))

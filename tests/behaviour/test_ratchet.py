@@ -128,6 +128,7 @@ ODD_IDS = ["../../evil", "a/b", "..", "x" * 255, "eve@example.test", "auth0|123"
 
 
 @pytest.mark.requirement("RAT-2")
+@pytest.mark.long
 async def test_no_id_ever_becomes_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     home = tmp_path / "home"
     monkeypatch.setenv("BASCULE_HOME", str(home / "state"))

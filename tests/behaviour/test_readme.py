@@ -188,6 +188,7 @@ async def test_the_program_shown_works(folder: Path):
     assert lines[-1].startswith("invalid_arguments: notes_add: argument 'text'")
 
 
+@pytest.mark.long
 async def test_the_types_shown_can_be_used_and_written(folder: Path):
     (folder / "example.py").write_text(example("python", TYPED.partition("## For an editor")[0]))
     process = await asyncio.create_subprocess_exec(
@@ -242,6 +243,7 @@ async def test_the_keys_shown_can_be_configured_and_the_tokens_shown_minted(fold
         assert ran.out
 
 
+@pytest.mark.long
 async def test_the_operators_page_shows_what_the_commands_print(tmp_path: Path):
     """Every command of the page, one after another, but for when it was and who ran it."""
     (tmp_path / "bascule.yaml").write_text(example("yaml", SESSIONS))

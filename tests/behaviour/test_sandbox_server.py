@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from bascule import AgentSession, Outcome, Runtime, ToolFailure, ToolResult
+from support.bwrap import skip_without_bubblewrap
 from support.command import BASCULE
 from support.waiting import fail_after
 
@@ -30,8 +30,7 @@ async def working(folder: Path, **more: Any) -> AsyncGenerator[AgentSession]:
 @asynccontextmanager
 async def boxed(folder: Path, **more: Any) -> AsyncGenerator[AgentSession]:
     """As it is used: in the box of the agent session."""
-    if shutil.which("bwrap") is None:
-        pytest.skip("no box can be made (Debian: apt-get install bubblewrap)")
+    skip_without_bubblewrap()
     async with configured(folder, args=["sandbox", "serve"], sandbox={"engine": "bubblewrap"}, **more) as session:
         yield session
 
@@ -131,6 +130,7 @@ print(found)
 """
 
 
+@pytest.mark.long
 async def test_in_its_box_an_agent_works_on_its_own_files_and_sees_nobody_elses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -155,6 +155,7 @@ async def test_in_its_box_an_agent_works_on_its_own_files_and_sees_nobody_elses(
 
 
 @pytest.mark.parametrize(("level", "lane"), [("confidential", "proxied"), ("secret", "sealed")])
+@pytest.mark.long
 async def test_once_private_the_same_tools_go_on_without_a_route(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, lane: str
 ):

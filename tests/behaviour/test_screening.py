@@ -103,6 +103,7 @@ async def shown(folder: Path, *argv: str) -> Ran:
 
 
 @pytest.mark.requirement("CAT-7")
+@pytest.mark.long
 async def test_the_command_shows_findings_and_never_prints_what_hides(tmp_path: Path):
     title = "\x1b[2JT\u202eitle"
     tool = {**HIDING, "title": title, "description": f"First {title}\u200b line."}
@@ -160,6 +161,7 @@ async def test_a_sloppy_tool_is_put_right_and_harms_no_other(tmp_path: Path):
     assert [call["arguments"] for call in calls_in(log_of(tmp_path))] == [{"anything": 1}, {"n": 2}]
 
 
+@pytest.mark.long
 async def test_the_command_tells_what_was_put_right(tmp_path: Path):
     write_yaml(tmp_path, {"work": entry("obeying", tmp_path / "log", json.dumps([SLOPPY["old"], CLEAN]))})
 

@@ -130,6 +130,7 @@ async def test_a_runtime_elsewhere_does_nothing_more_for_an_agent_session_that_w
 
 
 @pytest.mark.requirement("RAT-9", "UX-2")
+@pytest.mark.long
 async def test_after_a_private_call_a_refusal_says_how_to_go_on(folder: Path):
     """Under the default agent session, as whoever tries the command has it."""
     private = entry("obeying", folder / "private", raises={"act": "confidential"})

@@ -57,6 +57,7 @@ async def test_a_program_calls_a_tool_of_the_users_own_servers(folder: Path, fra
     assert told in await printed(folder, ran.out)
 
 
+@pytest.mark.long
 async def test_the_program_for_claude_calls_it_too(folder: Path):
     ran = await bascule(folder, "snippet", "claude", env=activated())
     async with fake_claude(("notes_search", {})) as model:

@@ -37,6 +37,7 @@ async def test_digests_survive_a_restart_in_every_engine(store_address: str | No
 
 @pytest.mark.requirement("SCL-1")
 @pytest.mark.parametrize("reached", [True, False])
+@pytest.mark.long
 async def test_the_password_of_a_database_is_shown_nowhere(database: str, tmp_path: Path, reached: bool):
     host = database.removeprefix("postgresql://bascule@") if reached else "127.0.0.1:1/state"
     config(tmp_path, f"postgresql://bascule:hunter2@{host}?password=hunter2", "read")

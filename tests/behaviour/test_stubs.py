@@ -166,6 +166,7 @@ async def test_descriptions_are_told_and_nothing_of_them_is_run(tmp_path: Path, 
     assert not hasattr(tools, "os")
 
 
+@pytest.mark.long
 async def test_the_same_tools_are_the_same_module_and_others_are_told(tmp_path: Path, module: Path):
     assert (await write(tmp_path, TOOLS)).code == 0
     first = module.read_text()

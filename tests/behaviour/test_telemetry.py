@@ -122,6 +122,7 @@ async def test_a_trace_of_the_connection_counts_where_the_message_names_none(tmp
 
 
 @pytest.mark.requirement("OBS-1")
+@pytest.mark.long
 async def test_every_call_is_one_span_however_it_ends_and_what_failed_says_how(tmp_path: Path):
     calls: list[tuple[str, dict[str, Any], str]] = [
         ("sdk_report", {}, ""),
@@ -147,6 +148,7 @@ def documented(heading: str) -> set[str]:
 
 
 @pytest.mark.requirement("OBS-1")
+@pytest.mark.long
 async def test_the_page_lists_what_is_really_exported(tmp_path: Path):
     async with collecting() as collector, served(tmp_path, collector) as (port, metrics), line_to(port) as line:
         for name, arguments in (("sdk_report", {}), ("sdk_fail", {}), ("work_act", {"error": {"code": -32603}})):
@@ -232,6 +234,7 @@ async def test_what_is_logged_names_the_trace_that_it_belongs_to(tmp_path: Path)
 
 
 @pytest.mark.requirement("OBS-1")
+@pytest.mark.long
 async def test_a_command_beside_a_gateway_serves_no_metrics(tmp_path: Path):
     async with collecting() as collector:
         async with served(tmp_path, collector):

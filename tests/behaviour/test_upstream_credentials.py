@@ -16,6 +16,7 @@ from mcp.server import MCPServer
 
 from bascule.config import Sandbox, ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
 from bascule.core.masking import SHOWN
+from support.bwrap import skip_without_bubblewrap
 from support.command import BASCULE, bascule
 from support.fake_login import fake_login
 from support.gateways import AUTH, Served, ask, line_to, serving
@@ -149,6 +150,7 @@ async def test_what_a_program_printed_shows_nowhere(tmp_path: Path):
     assert recorder.asked == []
 
 
+@pytest.mark.long
 async def test_a_command_shows_that_headers_are_printed_and_not_which(tmp_path: Path):
     async with recording() as recorder:
         entry = {"url": recorder.url, "headers_command": [*printing()]}
@@ -186,9 +188,11 @@ def claims_in(text: str) -> list[str]:
 
 
 @pytest.mark.requirement("GTW-2")
+@pytest.mark.long
 async def test_a_callers_token_reaches_no_server_in_any_way(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
+    skip_without_bubblewrap()
     monkeypatch.setenv("BASCULE_SANDBOX", "bubblewrap")
     caplog.set_level("DEBUG")
     events = Events()

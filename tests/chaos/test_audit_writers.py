@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from support.auditing import checked, logged, opened
 
 PROGRAM = Path(__file__).with_name("audit_writers.py")
@@ -29,6 +31,7 @@ def found(state: Path) -> set[tuple[str, int]]:
     return {(slot, record["seq"]) for slot in slots for record in logged(state, slot=slot)}
 
 
+@pytest.mark.long
 async def test_several_writers_at_once_leave_chains_that_verify(tmp_path: Path, tell: Callable[[str], None]):
     run(tmp_path / "state", "together", 4, 500)
     check = await checked(tmp_path / "state")
@@ -42,6 +45,7 @@ async def test_several_writers_at_once_leave_chains_that_verify(tmp_path: Path, 
     assert acks <= found(tmp_path / "state")
 
 
+@pytest.mark.long
 async def test_no_acknowledged_record_is_lost_when_its_writer_is_killed(
     tmp_path: Path, scale: int, seed: int, tell: Callable[[str], None]
 ):

@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from support.gateways import AUTH, ask, introduced, line_to, serving
 from support.kit_http import bearer
 from support.runtime import obeying
@@ -13,6 +15,7 @@ CLIENTS = 100
 CALLS = 5
 
 
+@pytest.mark.long
 async def test_a_hundred_clients_at_once_are_all_answered(tmp_path: Path, scale: int):
     count = CLIENTS * scale
     everybody = asyncio.Barrier(count)

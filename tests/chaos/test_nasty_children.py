@@ -45,6 +45,7 @@ async def test_closing_leaves_nothing(tmp_path: Path):
         assert await survivors(nasty.marker) == []
 
 
+@pytest.mark.long
 async def test_a_connect_that_ran_out_of_time_leaves_nothing(tmp_path: Path):
     with nasties(tmp_path, "mute") as nasty:
         async with at_work(nasty, HASTY) as session:
@@ -111,6 +112,7 @@ async def test_one_call_given_up_does_not_cost_the_others_their_server(tmp_path:
 
 
 @pytest.mark.parametrize("manners", [(), ("mute",)], ids=["connected", "while it connects"])
+@pytest.mark.long
 async def test_our_own_kill_leaves_nothing(tmp_path: Path, manners: tuple[str, ...]):
     with nasties(tmp_path, *manners) as nasty:
         host = await asyncio.create_subprocess_exec(

@@ -110,6 +110,7 @@ async def test_a_wire_that_is_slow_at_times_gives_the_right_results(wire: Wire, 
 
 
 @every_wire
+@pytest.mark.long
 async def test_a_wire_that_gives_one_byte_at_a_time_gives_the_right_results(wire: Wire, seed: int, scale: int):
     async def walk(walker: Walker) -> None:
         walker.proxy.always(Slices(1))

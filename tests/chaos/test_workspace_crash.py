@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bascule.core.transaction import Transaction
 from bascule.workspace import Workspace
 from bascule.workspace.attic import KEPT_ASIDE
@@ -49,6 +51,7 @@ def test_what_a_killed_process_had_changed_stays_and_its_originals_are_kept_asid
         }
 
 
+@pytest.mark.long
 def test_only_the_last_few_are_kept_aside(tmp_path: Path):
     home = tmp_path / "home"
     for number in range(KEPT_ASIDE + 2):

@@ -179,6 +179,7 @@ def mortal() -> Iterator[WayOut]:
         yield made
 
 
+@pytest.mark.long
 async def test_a_box_that_lives_on_is_told_when_the_proxy_is_down_and_finds_it_when_it_is_back(
     engine: Engine, mortal: WayOut, tmp_path: Path
 ):

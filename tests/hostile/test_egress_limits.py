@@ -61,6 +61,7 @@ def test_a_box_has_only_so_many_connections_and_takes_none_from_others(out: WayO
     out.until(lambda: reached(get(box, "http://allowed.test/")))
 
 
+@pytest.mark.long
 def test_a_box_may_ask_only_so_often_and_the_log_stays_bounded(out: WayOut, box: str):
     since, answers = len(out.records), list[int]()
     with calling(box) as caller:
@@ -97,6 +98,7 @@ def test_a_box_that_is_released_loses_its_tunnels(out: WayOut):
         assert reached(unharmed.answer())
 
 
+@pytest.mark.long
 def test_killed_in_use_it_ends_what_it_carried_and_comes_back_as_strict_as_before(mortal: WayOut):
     out, box = mortal, mortal.socket_for("busy")
     pid = out.proxy.pid
@@ -112,6 +114,7 @@ def test_killed_in_use_it_ends_what_it_carried_and_comes_back_as_strict_as_befor
     assert out.proxy.pid != pid
 
 
+@pytest.mark.long
 def test_when_another_list_counts_nobody_of_the_old_one_is_reached_not_even_in_what_was_open(mortal: WayOut):
     out = mortal
     with tunnel(out.path, "allowed.test:443") as caller:
@@ -157,6 +160,7 @@ def through(port: int, *lines: str) -> Answer | None:
         return caller.answer()
 
 
+@pytest.mark.long
 def test_behind_the_forwarder_a_proxy_that_is_down_is_told_and_one_that_is_back_is_found(mortal: WayOut):
     out, box = mortal, mortal.socket_for("busy")
     request = ("GET http://allowed.test/ HTTP/1.1", "Host: allowed.test")

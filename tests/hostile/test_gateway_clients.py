@@ -277,6 +277,7 @@ async def test_heads_that_never_end_and_connections_that_never_speak_are_let_go(
 
 
 @pytest.mark.requirement("GTW-4")
+@pytest.mark.long
 async def test_bodies_that_never_come_take_a_share_of_the_room_and_leave_the_rest(gateway: Gateway):
     """Whose they are is known, so they are let to wait; but there may be only so many, and so large."""
     large = post(gateway.port, gateway.mallory, f"Content-Length: {8 * MiB}") + b"{"
@@ -318,6 +319,7 @@ async def test_answers_that_nobody_reads_take_no_memory_without_end(gateway: Gat
 
 
 @pytest.mark.requirement("GTW-4")
+@pytest.mark.long
 async def test_tokens_that_are_wrong_are_looked_at_only_so_often(gateway: Gateway):
     async def wrong(number: int) -> int:
         async with line_to(gateway.port) as line:
@@ -331,6 +333,7 @@ async def test_tokens_that_are_wrong_are_looked_at_only_so_often(gateway: Gatewa
 
 
 @pytest.mark.requirement("GTW-4")
+@pytest.mark.long
 async def test_connections_that_come_and_go_disturb_nobody(gateway: Gateway, scale: int):
     async def knock(port: int) -> None:
         async with raw_to(port):

@@ -92,6 +92,7 @@ async def watched(carrier: Carrier, era: str, way: str, folder: Path) -> Watched
 
 @pytest.mark.parametrize("carrier", ["stdio", "http"])
 @pytest.mark.parametrize(("era", "way"), FLOODS)
+@pytest.mark.long
 async def test_a_flood_of_notices_makes_a_handful_of_listings(carrier: Carrier, era: str, way: str, tmp_path: Path):
     seen = await watched(carrier, era, way, tmp_path)
 
@@ -105,6 +106,7 @@ async def test_a_flood_of_notices_makes_a_handful_of_listings(carrier: Carrier, 
 
 @pytest.mark.parametrize("carrier", ["stdio", "http"])
 @pytest.mark.parametrize("way", MOCKERIES)
+@pytest.mark.long
 async def test_a_server_that_does_not_let_us_listen_is_asked_a_few_times(carrier: Carrier, way: str, tmp_path: Path):
     seen = await watched(carrier, "new", way, tmp_path)
 

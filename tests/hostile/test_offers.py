@@ -60,6 +60,7 @@ async def test_a_bad_listing_is_a_problem_of_its_own(tmp_path: Path, method: str
     assert growth.peak < 2 * MESSAGE_MAX
 
 
+@pytest.mark.long
 async def test_templates_made_to_be_slow_are_not(tmp_path: Path):
     bombs = (*(f"a://{'x{v}' * 60}{number}" for number in range(2000)), "a://{+a}{+b}{+c}{+d}{+e}!")
     server = offering(tmp_path, name="bad", templates=bombs)

@@ -131,6 +131,7 @@ def test_a_list_or_an_object_is_kept_as_json_and_shrinks_to_its_own_type(name: s
     assert found.kept.path in json.dumps(less)
 
 
+@pytest.mark.long
 def test_a_value_deeper_than_the_stack_is_kept_whole():
     value = deep(50_000)
     found = kept_whole(value, SMALL, written(value))
@@ -197,6 +198,7 @@ def test_any_json_value_fits(value: Any, times: int):
         assert kept_whole(text, SMALL) is not None
 
 
+@pytest.mark.long
 def test_where_nothing_can_be_saved_a_preview_is_all_there_is():
     def full(path: str, data: bytes) -> None:
         raise NoRoom(f"no room for {path}: the quota is used up" + "!" * 5_000)

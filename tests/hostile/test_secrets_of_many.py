@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bascule.config import ServerConfig, StreamableHttpTransport
 from bascule.core.outcome import ToolFailure
 from support.http_servers import Asked, error_body, http_reply, raw_server, result_body
@@ -38,6 +40,7 @@ def telling(seen: list[str]) -> Any:
     return answer
 
 
+@pytest.mark.long
 async def test_the_token_of_the_first_user_is_hidden_still_when_the_last_one_has_come(tmp_path: Path):
     script, seen, events = tmp_path / "print", list[str](), Events()
     script.write_text(PRINTING)

@@ -316,6 +316,7 @@ async def test_nothing_that_a_program_was_trusted_with_is_seen_or_heard(
 
 
 @pytest.mark.requirement("OBS-1")
+@pytest.mark.long
 async def test_a_file_that_is_refused_is_not_repeated(tmp_path: Path):
     word, shown = Canaries(), dict[str, str | bytes]()
     url = "https://h/mcp"

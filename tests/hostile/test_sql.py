@@ -185,11 +185,13 @@ def offenders(place: Place, act: Callable[[str], Any], *, canary: bool) -> list[
     return found
 
 
+@pytest.mark.long
 def test_hostile_queries_change_nothing_and_read_nothing_else(place: Place):
     assert len(place.hostile) >= 80
     assert not offenders(place, lambda sql: SqlConnector.query(place.source, sql), canary=True)
 
 
+@pytest.mark.long
 def test_the_connection_alone_lets_nothing_be_changed(place: Place):
     # SQLite's connection knows the tables of the source; in PostgreSQL that is what the role may read.
     assert not offenders(place, place.unread, canary=place.dialect == "sqlite")

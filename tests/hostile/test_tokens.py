@@ -344,6 +344,7 @@ def verifiers(provider: Lister) -> dict[str, Verifier | Verifiers]:
     }
 
 
+@pytest.mark.long
 async def test_no_bad_token_is_believed_and_none_makes_us_fetch(trap: Lister, provider: Lister):
     believed: list[str] = []
     refusals: dict[str, NotIdentified] = {}

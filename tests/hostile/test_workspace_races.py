@@ -76,6 +76,7 @@ NAMES = {"folders": ["d/secret.txt", "d/sub/f", "d/new", "f"], "hard_links": ["h
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("roles", [("folders", "hard_links"), ("folders", "folders"), ("hard_links", "hard_links")])
+@pytest.mark.long
 def test_no_race_of_names_leads_out(engine: type[Engine], roles: tuple[str, ...], tmp_path: Path, scale: int):
     seed = random.SystemRandom().randrange(2**32)
     chance, seconds = random.Random(seed), 0.35 if scale == 1 else 10.0

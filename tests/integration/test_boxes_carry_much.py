@@ -54,6 +54,7 @@ async def all_of_it_arrives_whole(link: Link) -> None:
 
 
 @pytest.mark.parametrize("lane", [Lane.OPEN, Lane.SEALED])
+@pytest.mark.long
 async def test_fifty_calls_long_results_and_five_thousand_lines_arrive_whole_from_a_box(engine: Engine, lane: Lane):
     await all_of_it_arrives_whole(link_to(engine, ordered(*argv("loud"), lane=lane), max_message=2 * CAP))
 
@@ -67,6 +68,7 @@ def container() -> Iterator[str]:
         assert made.processes() == {}
 
 
+@pytest.mark.long
 async def test_and_from_a_container_that_was_there_before(container: str):
     program, *arguments = argv("loud")
     server = ServerConfig("work", ContainerTransport(container, program, tuple(arguments)))

@@ -111,6 +111,7 @@ async def test_a_tool_of_uv_behind_its_link(engine: Engine, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no Node (Debian: apt-get install nodejs)")
+@pytest.mark.long
 async def test_a_script_of_node_with_its_packages(engine: Engine, tmp_path: Path) -> None:
     project = tmp_path / "project"
     written(project / "package.json", "{}")

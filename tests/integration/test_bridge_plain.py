@@ -62,6 +62,7 @@ def test_real_servers_are_listed_and_called_and_nothing_of_them_is_left():
 
 
 @pytest.mark.usefixtures("described")
+@pytest.mark.long
 def test_tools_of_one_name_have_their_prefixes(monkeypatch: pytest.MonkeyPatch):
     time, *telling = clock()
     monkeypatch.setenv("AGENT_Peers_MCP_2_CMD", time)

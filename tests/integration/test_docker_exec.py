@@ -123,6 +123,7 @@ def reason_of(outcome: Outcome) -> ToolFailure:
     return outcome
 
 
+@pytest.mark.long
 async def test_a_server_killed_inside_fails_its_calls_and_the_next_call_has_a_new_one(box: Container, tmp_path: Path):
     async with session_with(inside(box.name, "obeying", tmp_path / "log"), tmp_path) as session:
         first = text_of(await session.call("work_act", {"pid": True}))
@@ -137,6 +138,7 @@ async def test_a_server_killed_inside_fails_its_calls_and_the_next_call_has_a_ne
         assert text_of(await session.call("work_act", {"pid": True})) != first
 
 
+@pytest.mark.long
 async def test_a_container_that_is_killed_is_named_and_found_again_once_it_runs(engine: DockerEngine, tmp_path: Path):
     with engine.container() as box:
         async with session_with(inside(box.name, "obeying", tmp_path / "log"), tmp_path) as session:
@@ -192,6 +194,7 @@ async def test_an_engine_that_goes_is_told_and_the_server_sees_the_end_of_its_in
 
 
 @pytest.mark.parametrize("name", ["stubborn", "parent"])
+@pytest.mark.long
 async def test_closing_leaves_no_process_inside(box: Container, name: str):
     """One that ignores the end of its input and TERM; and one that leaves a child in a session of its own."""
     dispatcher = dispatcher_to(inside(box.name, name, *(["--far"] if name == "parent" else [])))
@@ -203,6 +206,7 @@ async def test_closing_leaves_no_process_inside(box: Container, name: str):
         assert len(box.processes()) == (2 if name == "parent" else 1)
 
 
+@pytest.mark.long
 async def test_closing_one_link_leaves_those_of_others(box: Container):
     async with opened(dispatcher_to(inside(box.name, "echo"))) as stays:
         async with opened(dispatcher_to(inside(box.name, "stubborn"))):
@@ -211,6 +215,7 @@ async def test_closing_one_link_leaves_those_of_others(box: Container):
         assert (await stays.send(a_request(params=params)))["content"][0]["text"] == "still here"
 
 
+@pytest.mark.long
 async def test_in_a_container_without_a_shell_nothing_is_left_either(engine: DockerEngine):
     with engine.container(path="/nowhere") as bare:
         async with opened(dispatcher_to(inside(bare.name, "stubborn"))):
@@ -243,6 +248,7 @@ sys.stdin.read()
     assert (env["PATH"], env["TOKEN"]) == ("/usr/bin:/bin", SECRET)
 
 
+@pytest.mark.long
 async def test_the_command_line_names_the_transport(box: Container, tmp_path: Path):
     program, *arguments = argv("echo")
     entry = {"command": program, "args": arguments, "container": box.name}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.bwrap import skip_without_bubblewrap
 from support.command import BASCULE, Ran, bascule, environment, started
 from support.docker import reached
 from support.doctor import HOME, Seen, all_in_order, doctor, on_the_page, seen
@@ -48,6 +49,7 @@ async def another_program(folder: Path) -> AsyncGenerator[tuple[asyncio.subproce
         await process.wait()
 
 
+@pytest.mark.long
 async def test_a_port_that_is_taken_by_another_program(tmp_path: Path):
     async with another_program(tmp_path) as (other, port):
         write_yaml(tmp_path, {"notes": entry("echo")}, gateway={"port": port})
@@ -71,6 +73,7 @@ async def test_a_port_that_is_taken_by_another_program(tmp_path: Path):
     assert all_in_order(await doctor(tmp_path))
 
 
+@pytest.mark.long
 async def test_a_gateway_of_ours_that_serves_already_is_in_order(tmp_path: Path):
     port = free_port()
     write_yaml(tmp_path, {"notes": entry("echo")}, gateway={"port": port})
@@ -132,6 +135,7 @@ def only(found: Seen) -> tuple[str, str, str]:
     return check.message, check.evidence, check.fix
 
 
+@pytest.mark.long
 async def test_no_docker(tmp_path: Path):
     with socket_file() as path:
         host = f"unix://{path}"
@@ -148,6 +152,7 @@ async def test_no_docker(tmp_path: Path):
         assert all_in_order(await doctor(tmp_path, DOCKER_HOST=engine.host))
 
 
+@pytest.mark.long
 async def test_a_docker_that_has_stopped_and_one_that_is_not_for_us(tmp_path: Path):
     with socket_file() as path, socket.socket(socket.AF_UNIX) as left:
         left.bind(path)
@@ -223,6 +228,7 @@ async def test_a_disk_that_is_full(tmp_path: Path):
         assert all_in_order(seen(Ran(0, json.dumps(after), "")))
 
 
+@pytest.mark.long
 async def test_a_state_folder_that_is_not_ours_to_write(tmp_path: Path):
     write_yaml(tmp_path, {"notes": entry("echo")})
     state = tmp_path / "state"
@@ -248,7 +254,9 @@ async def test_a_state_folder_that_others_can_look_into_is_worth_a_word(tmp_path
     assert check.fix == f"run `chmod 700 {tmp_path}/state`"
 
 
+@pytest.mark.long
 async def test_nothing_is_wrong_with_a_set_up_that_has_one_of_everything(tmp_path: Path):
+    skip_without_bubblewrap()
     (tmp_path / "state").mkdir(mode=0o700)
     keys = [{"algorithm": "HS256", "secret": "${KEY}"}]
     write_yaml(

@@ -99,6 +99,7 @@ def only(found: Seen) -> tuple[str, str, str]:
     return check.message, check.evidence, check.fix
 
 
+@pytest.mark.long
 async def test_a_certificate_that_has_expired(tmp_path: Path):
     signs = authority(tmp_path)
     trusting = {"SSL_CERT_FILE": str(signs.file)}
@@ -115,6 +116,7 @@ async def test_a_certificate_that_has_expired(tmp_path: Path):
         assert all_in_order(await doctor(tmp_path, **trusting))
 
 
+@pytest.mark.long
 async def test_a_certificate_that_nobody_else_has_signed(tmp_path: Path):
     file = tmp_path / "own.pem"
     async with secured(tmp_path, self_signed(file)):
@@ -140,6 +142,7 @@ async def test_a_certificate_for_another_host_name(tmp_path: Path):
         assert all_in_order(await doctor(tmp_path, **trusting))
 
 
+@pytest.mark.long
 async def test_a_certificate_that_ends_soon_is_worth_a_word(tmp_path: Path):
     signs = authority(tmp_path)
     async with secured(tmp_path, signs.server(ends=3)):

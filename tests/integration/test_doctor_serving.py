@@ -41,6 +41,7 @@ async def test_a_token_of_the_dashboard_that_others_can_read(tmp_path: Path):
     assert not (keys / "dashboard.token").exists()
 
 
+@pytest.mark.long
 async def test_a_dashboard_that_can_be_reached_from_elsewhere(tmp_path: Path):
     keys = [{"algorithm": "HS256", "secret": SECRET}]
     auth = {"keys": keys, "issuer": "https://i.test", "audience": "bascule"}
@@ -121,6 +122,7 @@ async def logged(folder: Path) -> Path:
     return log
 
 
+@pytest.mark.long
 async def test_an_audit_log_that_was_changed(tmp_path: Path):
     log = await logged(tmp_path)
     assert all_in_order(await doctor(tmp_path))

@@ -4,6 +4,8 @@ changed since they were approved; a file that is not YAML, a key that is misspel
 import json
 from pathlib import Path
 
+import pytest
+
 from support.command import bascule
 from support.doctor import HOME, all_in_order, command_in, doctor, on_the_page
 from support.runtime import a_tool
@@ -46,6 +48,7 @@ async def test_two_tools_with_one_name(tmp_path: Path):
     assert all_in_order(await doctor(tmp_path))
 
 
+@pytest.mark.long
 async def test_a_tool_that_has_changed_since_it_was_approved(tmp_path: Path):
     write_yaml(tmp_path, {"notes": tools(tmp_path, a_tool("act", description="Say hello."))})
     assert (await bascule(tmp_path, "approve", "notes", "--yes")).code == 0

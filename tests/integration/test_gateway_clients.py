@@ -48,6 +48,7 @@ async def asked_by(version: str, url: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("GTW-1")
 @pytest.mark.parametrize("version", SDKS_WITH_STREAMABLE_HTTP)
+@pytest.mark.long
 async def test_a_client_on_an_old_sdk(url: str, version: str):
     told = await asked_by(version, url)
     assert told["version"] < "2026"

@@ -25,7 +25,7 @@ from bascule.identity.audience import AT_SPAWN
 from bascule.identity.mint_mark import ISSUER, KIND, LIFE
 from bascule.identity.minting import Mint
 from bascule.runtime.raise_provision import RaiseProvision
-from support.boxes import NO_BWRAP
+from support.bwrap import skip_without_bubblewrap
 from support.docker import reached
 from support.tokens import part, token
 from support.waiting import fail_after
@@ -50,8 +50,7 @@ def made_by(engine: str) -> Generator[None]:
         with reached():
             yield
         return
-    if not any(os.access(f"{folder}/bwrap", os.X_OK) for folder in ("/usr/bin", "/bin")):
-        pytest.skip(NO_BWRAP)
+    skip_without_bubblewrap()
     yield
 
 

@@ -61,6 +61,7 @@ async def names(session: AgentSession) -> set[str]:
 
 
 @pytest.mark.parametrize(("version", "carried"), PEERS)
+@pytest.mark.long
 async def test_a_server_on_an_old_sdk_is_followed(version: str, carried: Carried):
     async with peer(version, carried) as transport:
         server = ServerConfig("peer", transport, timeouts=PATIENT)

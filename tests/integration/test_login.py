@@ -50,6 +50,7 @@ def kept(folder: Path) -> dict[str, Any]:
     return msgspec.json.decode(path.read_bytes())
 
 
+@pytest.mark.long
 async def test_a_login_on_the_command_line_leads_to_a_call(tmp_path: Path):
     async with at_home(tmp_path) as guarded:
         before = await bascule(tmp_path, "list", "--json", "--user", "alice")
@@ -77,6 +78,7 @@ async def test_a_login_on_the_command_line_leads_to_a_call(tmp_path: Path):
         assert login["tokens"]["access"] not in output.out + output.err
 
 
+@pytest.mark.long
 async def test_a_person_who_says_no_ends_the_command(tmp_path: Path):
     async with at_home(tmp_path):
         ran = await log_in(tmp_path, browser=Browser(deny=True))
@@ -95,6 +97,7 @@ async def test_nobody_coming_ends_the_command_too(tmp_path: Path):
     assert "nobody has logged in within 3 s" in ran.err
 
 
+@pytest.mark.long
 async def test_logging_out_on_the_command_line(tmp_path: Path):
     async with at_home(tmp_path) as guarded:
         await log_in(tmp_path)

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.requirement("GTW-1")
 
 
 @pytest.mark.parametrize("version", SDK_VERSIONS)
+@pytest.mark.long
 async def test_a_client_on_an_old_sdk_starts_the_gateway_and_uses_it(version: str, tmp_path: Path):
     python = await asyncio.to_thread(old_sdk, version)
     async with (

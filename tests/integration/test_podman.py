@@ -24,6 +24,7 @@ def box() -> Iterator[Container]:
         yield container
 
 
+@pytest.mark.long
 async def test_calls_at_once_noise_and_a_long_result_each_arrive_whole(box: Container):
     dispatcher = dispatcher_to(inside(box.name, "loud"))
     told: list[str] = []
@@ -57,6 +58,7 @@ async def test_a_program_that_is_missing_is_told_with_a_fix(box: Container):
 
 
 @pytest.mark.parametrize("name", ["stubborn", "parent"])
+@pytest.mark.long
 async def test_closing_leaves_no_process_inside(box: Container, name: str):
     dispatcher = dispatcher_to(inside(box.name, name, *(["--far"] if name == "parent" else [])))
     async with opened(dispatcher):

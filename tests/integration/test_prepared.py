@@ -216,6 +216,7 @@ def npm_package(folder: Path, install: str = "", name: str = "little") -> Path:
     [("npx", "-y", "@modelcontextprotocol/no-such-server-anywhere"), ("uvx", "mcp-server-time==0.0.0.1")],
     ids=["npm", "uv"],
 )
+@pytest.mark.long
 async def test_a_package_that_does_not_exist_is_told_in_the_tool_s_own_words(
     engine: Engine, tmp_path: Path, argv: tuple[str, ...]
 ):

@@ -1,7 +1,6 @@
 """Real engines for tests of boxes: one body of a test runs in each engine that is there."""
 
 import os
-import shutil
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -26,6 +25,7 @@ from bascule.sandbox.environment import child_environment
 from bascule.sandbox.owner import Owner
 from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.stdio import StdioDispatcher
+from support.bwrap import skip_without_bubblewrap
 from support.docker import reached
 from support.docker_boxes import docker_boxes
 from support.servers import CAP
@@ -33,13 +33,10 @@ from support.servers import CAP
 WITHIN = 60.0
 """Seconds for anything that is run in a box here, on a machine that is busy with other things."""
 
-NO_BWRAP = "no bubblewrap (Debian: apt-get install bubblewrap)"
-
 
 @asynccontextmanager
 async def bubblewrap(state: Path) -> AsyncGenerator[Bubblewrap]:
-    if shutil.which("bwrap") is None:
-        pytest.skip(NO_BWRAP)
+    skip_without_bubblewrap()
     owner = Owner(state)
     try:
         engine = Bubblewrap(owner, os.environ)

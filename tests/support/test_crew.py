@@ -78,6 +78,7 @@ def counts(output: str) -> dict[str, int]:
     return {what: int(number) for number, what in re.findall(r"(\d+) (passed|failed|skipped|error)", last)}
 
 
+@pytest.mark.long
 def test_all_that_happened_is_told_as_if_one_had_run_it(tmp_path: Path):
     output = ran(tmp_path, one=ORDINARY.format(most=subject.GROUP - 3), two=ORDINARY.format(most=40))
     log = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
@@ -107,6 +108,7 @@ def test_a_lost_hand_is_told_and_another_goes_on(tmp_path: Path):
     assert re.findall(r"FAILED .*::(\S+)", output) == ["test_of_five[2]", "test_killed"]
 
 
+@pytest.mark.long
 def test_who_wants_no_more_after_a_failure_gets_no_more(tmp_path: Path):
     output = ran(tmp_path, "--maxfail=1", one="def test_a(): assert False\n", two=ORDINARY.format(most=400))
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.postgres import PostgresServer
 from support.waiting import until
 
@@ -24,6 +26,7 @@ def test_it_syncs_and_listens_on_a_socket_file_only(postgres: PostgresServer):
     assert postgres.run("postgres", "SHOW listen_addresses") == [("",)]
 
 
+@pytest.mark.long
 async def test_it_is_gone_also_when_its_test_run_was_killed(postgres: PostgresServer):
     tests = Path(__file__).parents[1]
     with subprocess.Popen(

@@ -2,6 +2,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support import warm
 
 CONFTEST = """
@@ -81,6 +83,7 @@ def test_the_first_case_of_each_test_is_run_and_the_rest_is_told(tmp_path: Path)
     assert drawn(tmp_path) == [20, 20]
 
 
+@pytest.mark.long
 def test_else_all_are(tmp_path: Path):
     output = ran(tmp_path)
 

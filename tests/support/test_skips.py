@@ -43,6 +43,7 @@ def run(tmp_path: Path) -> Run:
     return run_on
 
 
+@pytest.mark.long
 def test_in_ci_a_skipped_test_fails_the_run(run: Run):
     code, output = run(ONE_SKIP, CI="true")
 

@@ -3,6 +3,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.docker import WHOLE_LINES
 from support.waiting import until
 from support.warm_box import WarmBox, box_with_python
@@ -20,12 +22,14 @@ def running(box: WarmBox) -> set[int]:
     return {int(line.split()[0]) for line in listed if "<defunct>" not in line}
 
 
+@pytest.mark.long
 def test_a_program_runs_in_the_container_and_has_imported_already_what_it_needs() -> None:
     with box_with_python() as box:
         ran = subprocess.run(argv(box, "-c", SEEN, "a word"), capture_output=True, text=True, timeout=60, check=False)
     assert (ran.stdout, ran.stderr) == (f"{not COLD} True a word\n", "")
 
 
+@pytest.mark.long
 async def test_the_program_is_gone_when_what_the_engine_started_was_killed() -> None:
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
     with box_with_python() as box:

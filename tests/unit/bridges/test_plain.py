@@ -76,6 +76,7 @@ def test_the_full_name_is_understood_as_well_and_keeps_its_meaning_too():
     assert names.of(ToolKey("b", "echo")) is None
 
 
+@pytest.mark.long
 def test_names_are_not_remembered_without_end():
     names = Names()
     names.follow([spec("a", f"t{number}", f"t{number}") for number in range(MOST_NAMES)])

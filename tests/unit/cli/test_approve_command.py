@@ -123,6 +123,7 @@ async def at_a_terminal(folder: Path, typed: bytes, *argv: str) -> tuple[int, st
     return code, shown.decode()
 
 
+@pytest.mark.long
 async def test_at_a_terminal_a_person_is_asked(tmp_path: Path):
     configured(tmp_path)
     code, shown = await at_a_terminal(tmp_path, b"n\n", "approve", "work")

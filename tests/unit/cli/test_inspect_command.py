@@ -75,6 +75,7 @@ def test_a_tool_without_an_output_schema_has_none():
     assert tool_shape(ToolSpec("a_b", ToolKey("a", "b"), "sha256:0"))["output_schema"] is None
 
 
+@pytest.mark.long
 async def test_the_command_prints_yaml_or_json(tmp_path: Path):
     servers = {"echo": {"command": sys.executable, "args": [ECHO]}}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))

@@ -176,6 +176,7 @@ async def test_an_interrupt_ends_the_command_and_its_servers(tmp_path: Path):
     ids=" ".join,
 )
 @pytest.mark.parametrize("unbuffered", ["1", ""], ids=["unbuffered", "buffered"])
+@pytest.mark.long
 async def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of(
     tmp_path: Path, words: tuple[str, ...], unbuffered: str
 ):

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+import pytest
+
 from bascule.catalog.library import Library
 from bascule.catalog.offers import ServerOffers
 from bascule.cli.offers import add_offers, wanted
@@ -46,6 +48,7 @@ def test_a_resource_has_its_documented_shape():
     }
 
 
+@pytest.mark.long
 async def test_the_command_lists_them_only_when_asked(tmp_path: Path):
     greet = {"name": "greet", "description": "Greets \x1b[31m.", "arguments": [{"name": "who", "required": True}]}
     server = offering(tmp_path, uris=("a://1",), templates=("a://{n}",), prompts=(greet,))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from bascule.cli.store_checks import kept_checks
 from bascule.config.model import RuntimeConfig
 
@@ -13,6 +15,7 @@ async def test_a_file_is_told_by_its_folder(tmp_path: Path):
     assert [check.subject for check in rest] == ["levels", "runtimes"]
 
 
+@pytest.mark.long
 async def test_a_database_is_told_with_its_version(tmp_path: Path, database: str):
     first, *_ = await kept_checks(RuntimeConfig({}, store=database), {"BASCULE_HOME": str(tmp_path)})
 

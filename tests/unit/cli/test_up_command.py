@@ -200,6 +200,7 @@ async def test_a_reader_that_has_seen_enough_ends_it(tmp_path: Path):
             assert await running.process.wait() == 1
 
 
+@pytest.mark.long
 async def test_at_a_terminal_there_is_one_row_that_stays_in_its_place(tmp_path: Path):
     configured(tmp_path, echo=entry("echo"))
     ours, theirs = pty.openpty()

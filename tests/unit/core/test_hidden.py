@@ -18,6 +18,7 @@ def test_all_of_a_category_without_a_look_hides(category: str):
     assert seen == (["\t", "\n", "\r"] if category == "Cc" else [])
 
 
+@pytest.mark.long
 def test_what_its_name_says_cannot_be_seen_hides():
     words = ("VARIATION SELECTOR", "ZERO WIDTH", "INVISIBLE", "HANGUL FILLER", "SEONG FILLER", "BRAILLE PATTERN BLANK")
     named = [c for c in EVERY if any(word in unicodedata.name(c, "") for word in words)]

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.demo.play import TOOLS, Play, played
 from bascule.demo.stage import PRIVATE_FILE, Stage, built_in, stage, surrounded
 from bascule.demo.story import Step
-from support.boxes import NO_BWRAP
+from support.bwrap import skip_without_bubblewrap
 from support.waiting import fail_after
 
 
@@ -35,9 +34,9 @@ def text_of(step: Step) -> str:
     return "\n".join(line.text for line in step.lines)
 
 
+@pytest.mark.long
 async def test_in_boxes_the_agent_goes_on_and_its_server_tries_and_cannot():
-    if not Path("/usr/bin/bwrap").exists():
-        pytest.skip(NO_BWRAP)
+    skip_without_bubblewrap()
     async with on_stage("bubblewrap") as (play, _):
         assert (play.boxes, play.why) == ("bubblewrap", "")
         steps = await all_of(play)

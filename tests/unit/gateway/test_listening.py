@@ -183,6 +183,7 @@ async def test_they_end_when_an_operator_ends_the_agent_session(served: Served):
 # What they cannot do to others
 
 
+@pytest.mark.long
 async def test_a_thousand_streams_of_one_principal_leave_room_for_others(tmp_path: Path):
     tokens = {who: {"Authorization": bearer(who)} for who in ("alice", "bob")}
     async with serving(obeying(tmp_path / "log"), auth=AUTH, within=60) as gateway, AsyncExitStack() as stack:

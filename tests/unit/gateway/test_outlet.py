@@ -116,6 +116,7 @@ async def test_a_client_says_how_much_it_wants_to_hear():
     assert [params["data"] for _, params in told] == [3]
 
 
+@pytest.mark.long
 def test_who_reads_fast_is_told_of_a_flood_ever_more_rarely():
     async def minutes() -> int:
         outlet, told = Outlet(), Told()

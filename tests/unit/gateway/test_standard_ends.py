@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PROGRAM = """
 import asyncio, os, sys
 from bascule.gateway.standard_ends import standard_ends
@@ -70,6 +72,7 @@ def test_two_sockets_are_taken_as_they_are():
         assert far.recv(100) == b"A LINE\n"
 
 
+@pytest.mark.long
 def test_one_that_is_closed_is_said_so():
     for closed in (0, 1):
         ran = run(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=lambda closed=closed: os.close(closed))

@@ -26,6 +26,7 @@ def test_what_could_end_its_quotes_is_dropped(value: str):
     assert read_challenge(f'Bearer scope="{value}"') == Challenge()
 
 
+@pytest.mark.long
 def test_a_long_header_is_not_read_to_its_end():
     assert read_challenge("Bearer " + "x" * 10_000 + ' scope="a"') == Challenge()
 

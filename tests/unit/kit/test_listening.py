@@ -159,6 +159,7 @@ async def test_an_old_client_is_refused_resources_that_it_cannot_see():
             assert caught.value.error.data == {"uri": uri}
 
 
+@pytest.mark.long
 async def test_neither_may_watch_without_end():
     server = furnished(TellingServer("listening"))
     uris = [f"a://one/{number}" for number in range(MAX_WATCHED + 1)]

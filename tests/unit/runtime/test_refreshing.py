@@ -148,6 +148,7 @@ async def test_notices_during_a_listing_make_one_more_listing_and_no_more(lastin
         assert server.lists - before <= 3
 
 
+@pytest.mark.long
 async def test_a_flood_of_notices_makes_a_trickle_of_listings(lasting: None):
     """Pauses double, so four listings take seven tenths of a second, however fast the machine is."""
     server = Living("one")
@@ -161,6 +162,7 @@ async def test_a_flood_of_notices_makes_a_trickle_of_listings(lasting: None):
         assert len(work.refreshing._pursuits) == 1
 
 
+@pytest.mark.long
 async def test_a_listing_that_differs_every_time_is_not_asked_for_without_a_pause(lasting: None):
     server = Living("one")
     async with scene(server.config()) as work:

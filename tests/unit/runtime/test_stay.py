@@ -181,6 +181,7 @@ async def test_a_program_that_ends_while_another_thread_calls_does_not_wait_for_
     assert methods(log)[-1] == "notifications/cancelled"
 
 
+@pytest.mark.long
 async def test_a_process_that_was_forked_off_neither_hangs_at_its_end_nor_ends_what_is_its_parents(tmp_path: Path):
     log = tmp_path / "log"
     forking = """
@@ -207,6 +208,7 @@ async def test_a_runtime_that_runs_elsewhere_is_left_alone(tmp_path: Path):
         assert await runtime.session("alice", "s-1").tools()
 
 
+@pytest.mark.long
 async def test_a_process_that_was_forked_off_while_another_thread_ended_it_does_not_wait_for_that_thread(
     tmp_path: Path,
 ):

@@ -14,7 +14,8 @@ from bascule.sandbox.boxes.bubblewrap import Tools
 from bascule.sandbox.boxes.machine import Machine, this_machine
 from bascule.sandbox.bubblewrap import Bubblewrap
 from bascule.sandbox.owner import Owner
-from support.boxes import NO_BWRAP, boxed, ordered, python
+from support.boxes import boxed, ordered, python
+from support.bwrap import skip_without_bubblewrap
 
 
 @pytest.fixture
@@ -26,10 +27,8 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
 
 @pytest.fixture
 def engine(owner: Owner) -> Bubblewrap:
-    made = Bubblewrap(owner, os.environ)
-    if "bwrap" not in made._tools.paths:
-        pytest.skip(NO_BWRAP)
-    return made
+    skip_without_bubblewrap()
+    return Bubblewrap(owner, os.environ)
 
 
 def without(engine: Bubblewrap, *names: str) -> None:

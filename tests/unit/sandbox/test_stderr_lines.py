@@ -90,6 +90,7 @@ def test_a_flood_is_left_out_and_counted():
     assert lines[told:] == [f"… {fed - told * 11} bytes left out: the server writes more than can be kept", "after"]
 
 
+@pytest.mark.long
 def test_one_piece_is_never_too_much():
     assert len(Lines().feed(b"line\n" * FLOOD)) == FLOOD
 

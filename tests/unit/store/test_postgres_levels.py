@@ -135,6 +135,7 @@ async def test_a_receipt_that_cannot_be_read_is_an_error(levels: LevelStore, dat
         await levels.complete_receipt(number, (), {}, "")
 
 
+@pytest.mark.long
 async def test_what_has_returned_survives_the_crash_of_the_server(
     levels: LevelStore, place: Place, postgres: PostgresServer
 ):
@@ -154,6 +155,7 @@ async def test_what_has_returned_survives_the_crash_of_the_server(
         assert record == SessionRecord(principal, SECRET, 2, since=11.0)
 
 
+@pytest.mark.long
 async def test_who_looks_after_a_number_misses_no_change_that_is_committed_late(
     levels: LevelStore, place: Place, database: str
 ):

@@ -30,6 +30,7 @@ async def test_the_first_one_makes_the_tables_and_the_key(database: str, tmp_pat
     assert await greeted(database, tmp_path) == key
 
 
+@pytest.mark.long
 async def test_many_who_are_first_at_the_same_time_all_come_in(postgres: PostgresServer, tmp_path: Path):
     for _ in range(5):
         database = postgres.database()

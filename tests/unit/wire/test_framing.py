@@ -174,6 +174,7 @@ def test_a_length_of_leading_zeros_is_a_length():
     assert LengthFramer(CAP).feed(b"Content-Length: 0000000000000000000000002\r\n\r\n{}") == [b"{}"]
 
 
+@pytest.mark.long
 def test_a_message_behind_a_length_is_held_in_about_its_own_size():
     framer = LengthFramer(10_000_000)
     framer.feed(b"Content-Length: 400000\r\n\r\n")

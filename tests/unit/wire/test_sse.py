@@ -158,6 +158,7 @@ def test_a_restart_forgets_the_half_event_and_keeps_the_id():
     assert (reader.last_id, reader.retry) == ("1", 0.01)
 
 
+@pytest.mark.long
 def test_a_large_event_dripped_byte_by_byte_is_read_in_linear_time():
     reader = EventReader(1_000_000)
     drips = b"data: " + b"x" * 500_000 + b"\n\n"

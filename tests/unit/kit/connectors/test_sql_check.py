@@ -96,6 +96,7 @@ def test_names_that_the_query_gives_are_known():
     assert query.made == frozenset(["a", "b"])
 
 
+@pytest.mark.long
 def test_whatever_the_text_it_is_refused_or_comes_out_as_one_query():
     from hypothesis import given, settings
     from hypothesis import strategies as st

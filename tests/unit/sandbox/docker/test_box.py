@@ -42,6 +42,7 @@ async def test_several_who_open_it_at_once_get_one_container(boxes: DockerEngine
     assert daemon.run("ps", "--all", "--quiet", f"--filter=name={box.box.name}").count("\n") == 0
 
 
+@pytest.mark.long
 async def test_one_whose_container_was_killed_is_made_again_when_it_is_opened(
     boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine
 ):
@@ -157,6 +158,7 @@ async def test_whoever_looks_at_the_container_sees_no_secret(boxes: DockerEngine
     assert json.loads(told)[0]["Config"]["Labels"]["dev.bascule.lane"] == "sealed"
 
 
+@pytest.mark.long
 async def test_an_open_box_that_is_cut_has_no_network_any_more(boxes: DockerEngine, real: Engine):
     box = boxes.box(an_order(Lane.OPEN, "cat", "/proc/net/route"))
     run = await box.open()
@@ -167,6 +169,7 @@ async def test_an_open_box_that_is_cut_has_no_network_any_more(boxes: DockerEngi
     await boxes.box(an_order(Lane.SEALED, "true")).cut()
 
 
+@pytest.mark.long
 async def test_without_its_engine_what_runs_in_it_is_ended_all_the_same_and_the_rest_when_it_is_back(
     boxes: DockerEngine, daemon: docker.DockerEngine, tmp_path: Path
 ):

@@ -54,6 +54,7 @@ async def test_what_is_run_to_its_end_tells_its_code_and_its_words_and_leaves_no
     assert box.name not in daemon.run("ps", "--all")
 
 
+@pytest.mark.long
 async def test_what_takes_too_long_is_ended(boxes: DockerEngine, daemon: docker.DockerEngine):
     box = laid(boxes, "sleep", "600")
     with pytest.raises(SandboxError, match="took longer than 2 s"):
@@ -61,6 +62,7 @@ async def test_what_takes_too_long_is_ended(boxes: DockerEngine, daemon: docker.
     assert box.name not in daemon.run("ps", "--all")
 
 
+@pytest.mark.long
 async def test_what_cannot_be_run_is_told(boxes: DockerEngine):
     box = replace(laid(boxes, "true"), argv=("/nowhere/at-all",))
     ended = await boxes.run(box, 60)

@@ -17,6 +17,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("state")
 
 
+@pytest.mark.long
 def test_it_runs_from_wherever_it_lies_and_has_what_our_programs_import(state: Path, tmp_path: Path):
     made = carried(state, INSIDE)
     elsewhere = tmp_path / "elsewhere"

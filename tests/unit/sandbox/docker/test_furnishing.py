@@ -36,6 +36,7 @@ async def test_only_an_open_box_is_given_a_network(boxes: DockerEngine):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.long
 async def test_the_workspace_belongs_to_whoever_the_server_is(boxes: DockerEngine, real: Engine, tmp_path: Path):
     workspace = tmp_path / "workspace"
     workspace.mkdir(mode=0o700)

@@ -43,6 +43,7 @@ async def test_one_that_somebody_has_removed_is_made_again(real: Engine, daemon:
     await network.remove()
 
 
+@pytest.mark.long
 async def test_one_that_is_used_stays_and_one_that_is_not_there_is_gone(
     real: Engine, daemon: DockerEngine, owner: Owner
 ):

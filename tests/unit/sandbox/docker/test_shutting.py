@@ -38,6 +38,7 @@ async def call_from(boxes: DockerEngine, real: Engine, address: str) -> str:
     return await said(real, run)
 
 
+@pytest.mark.long
 async def test_an_open_box_reaches_what_is_elsewhere_and_not_the_machine_it_runs_on(
     boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine, tmp_path: Path
 ):
@@ -50,6 +51,7 @@ async def test_an_open_box_reaches_what_is_elsewhere_and_not_the_machine_it_runs
     assert heard.read_bytes() == b""
 
 
+@pytest.mark.long
 async def test_without_that_the_machine_would_be_reached(
     boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -76,6 +78,7 @@ async def test_no_box_reaches_another(boxes: DockerEngine, real: Engine, daemon:
         assert (await call_from(boxes, real, network["IPAddress"])).startswith("no:")
 
 
+@pytest.mark.long
 async def test_a_box_whose_way_to_the_machine_cannot_be_shut_is_no_box(
     boxes: DockerEngine, daemon: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch
 ):

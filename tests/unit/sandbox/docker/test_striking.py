@@ -10,6 +10,7 @@ from support.docker import DockerEngine
 from support.waiting import until
 
 
+@pytest.mark.long
 async def test_all_that_runs_in_one_is_killed_and_nothing_in_another(daemon: DockerEngine):
     with daemon.container() as struck, daemon.container() as spared:
         ids = [daemon.run("inspect", "--format={{.Id}}", each.name) for each in (struck, spared)]
