@@ -173,6 +173,7 @@ async def test_the_command_shows_what_was_done_and_verifies_it(tmp_path: Path):
     assert (checked["ok"], checked["writers"][0]["after"], checked["writers"][0]["proven_by"]) == (True, 0, "store")
 
 
+@pytest.mark.long
 async def test_the_command_names_the_record_that_was_altered_and_the_last_anchor_that_holds(tmp_path: Path):
     configured(tmp_path, echo=entry("echo"))
     for user in ("ada", "bob"):
@@ -193,6 +194,7 @@ async def test_the_command_names_the_record_that_was_altered_and_the_last_anchor
     assert (checked["ok"], writer["proven"]["sequence"], writer["damage"][0]["what"]) == (False, anchors[0], "altered")
 
 
+@pytest.mark.long
 async def test_an_anchor_that_was_kept_elsewhere_proves_more(tmp_path: Path):
     configured(tmp_path, echo=entry("echo"))
     await bascule(tmp_path, "call", "echo_echo", "message=hi")
@@ -210,6 +212,7 @@ async def test_an_anchor_that_was_kept_elsewhere_proves_more(tmp_path: Path):
     assert "WRITER:SEQUENCE:MAC" in wrong.err
 
 
+@pytest.mark.long
 async def test_the_log_is_exported_as_lines_or_as_a_table(tmp_path: Path):
     configured(tmp_path, echo=entry("echo"))
     await bascule(tmp_path, "call", "echo_echo", "message=hi", "--user", "=cmd")

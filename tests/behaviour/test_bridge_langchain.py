@@ -286,6 +286,7 @@ async def known(session: AgentSession, name: str) -> None:
     [("langchain_core", ""), ("langgraph", ""), ("langchain", ".live")],
     ids=["langchain_core", "langgraph", "langchain"],
 )
+@pytest.mark.long
 def test_without_langchain_one_line_says_how_to_install_it(package: str, module: str):
     assert last_line_without(package, f"bascule.bridges.langchain{module}") == (
         "ModuleNotFoundError: LangChain is not installed: pip install 'bascule[langchain]'"

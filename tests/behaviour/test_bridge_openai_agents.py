@@ -284,6 +284,7 @@ async def test_the_example_is_the_one_on_the_page_and_prints_what_that_shows(tmp
 
 
 @pytest.mark.requirement("BRG-5")
+@pytest.mark.long
 def test_without_the_sdk_one_line_says_how_to_install_it():
     assert last_line_without("agents", "bascule.bridges.openai_agents") == (
         "ModuleNotFoundError: OpenAI Agents is not installed: pip install 'bascule[openai]'"

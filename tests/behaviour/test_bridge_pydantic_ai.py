@@ -217,6 +217,7 @@ except ModuleNotFoundError as error:
         ("opentelemetry", "No module named 'opentelemetry'"),
     ],
 )
+@pytest.mark.long
 def test_without_the_framework_one_line_says_how_to_install_it(package: str, told: str):
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT, package], capture_output=True, text=True, check=True, timeout=60

@@ -65,6 +65,7 @@ async def test_help_costs_less_than_a_fifth_of_a_second(tmp_path: Path):
 
 
 @pytest.mark.requirement("UX-2")
+@pytest.mark.long
 async def test_every_command_says_what_it_does_and_shows_an_example(tmp_path: Path):
     overview = (await bascule(tmp_path, "--help")).out
 
@@ -222,6 +223,7 @@ async def test_doctor_checks_everything_and_says_what_to_mend(folder: Path):
 
 
 @pytest.mark.requirement("UX-2", "CAT-4")
+@pytest.mark.long
 async def test_doctor_tells_what_changed_since_the_last_run(tmp_path: Path):
     for description in ("before", "after"):
         tools = json.dumps([a_tool("act", description=description)])

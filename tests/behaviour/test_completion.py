@@ -156,6 +156,7 @@ async def test_zsh_says_what_each_word_is_for(folder: Path):
 
 @pytest.mark.requirement("UX-4")
 @pytest.mark.parametrize("words", [("lo",), ("logs", ""), ("call", "")], ids=" ".join)
+@pytest.mark.long
 async def test_completing_costs_less_than_a_fifth_of_a_second(folder: Path, words: tuple[str, ...]):
     def spent() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)

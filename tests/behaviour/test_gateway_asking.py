@@ -147,6 +147,7 @@ async def test_prompts_and_resources_ask_like_tools(pair: tuple[str, str]):
 
 @pytest.mark.requirement("GTW-3")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+@pytest.mark.long
 async def test_servers_of_fastmcp_ask_too(pair: tuple[str, str]):
     async with connected(pair, "fastmcp", **Person().callbacks) as client:
         assert said(await client.call_tool("it_paint", {"thing": "door"})) == "pale red door"

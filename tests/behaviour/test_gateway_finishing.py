@@ -59,6 +59,7 @@ async def does(client: Client, tool: str, **arguments: Any) -> str:
     return result.content[0].text
 
 
+@pytest.mark.long
 async def test_the_client_that_was_asked_hears_it_under_the_id_that_it_was_given():
     mine, other = Person(), Person()
     async with (

@@ -94,6 +94,7 @@ async def test_what_a_server_remarks_reaches_the_client_that_asked(tmp_path: Pat
 @pytest.mark.requirement("GTW-3")
 @pytest.mark.parametrize("server", get_args(Era))
 @pytest.mark.parametrize("client", get_args(Era))
+@pytest.mark.long
 async def test_the_client_of_a_command_is_told_the_same(tmp_path: Path, client: Era, server: Era):
     marker = f"told-{tmp_path.name}-{os.getpid()}"
     script = {"command": python(), "args": [str(SERVERS / "telling.py"), str(tmp_path / "log")], "era": server}

@@ -27,6 +27,7 @@ ACT = "work_act"
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
+@pytest.mark.long
 async def test_the_official_client_is_served_in_every_mode_whatever_the_servers_speak(tmp_path: Path, mode: Any):
     command, *args = clock()
     servers = {
@@ -152,6 +153,7 @@ async def test_a_client_that_is_gone_in_mid_call_leaves_nothing_behind(tmp_path:
     assert "notifications/cancelled" in methods(tmp_path / "log")
 
 
+@pytest.mark.long
 async def test_nothing_but_the_protocol_is_on_stdout(tmp_path: Path):
     """Whatever a library prints, to Python's stdout or to the descriptor itself."""
     (tmp_path / "sitecustomize.py").write_text(
@@ -176,6 +178,7 @@ async def test_nothing_but_the_protocol_is_on_stdout(tmp_path: Path):
     assert "printed at the end" in words_of(tmp_path)
 
 
+@pytest.mark.long
 async def test_it_starts_without_a_web_server(tmp_path: Path):
     program = (
         "import sys, bascule.cli.main as cli, atexit\n"
@@ -234,6 +237,7 @@ class TestWhatNoClientSends:
                 await talk.write(line[at : at + 1])
             assert await talk.hear() == {"jsonrpc": "2.0", "id": "half", "result": {}}
 
+    @pytest.mark.long
     async def test_a_message_that_never_ends_is_passed_over_and_held_by_nobody(self, tmp_path: Path):
         piece = b"x" * (1 << 20)
         async with talking(tmp_path) as talk:
@@ -268,6 +272,7 @@ class TestWhatNoClientSends:
         told = {json.loads(each["result"]["content"][0]["text"])["n"] for each in answers.values()}
         assert told == set(range(many))
 
+    @pytest.mark.long
     async def test_a_client_that_never_reads_is_held_off_and_ends_like_any_other(self, tmp_path: Path):
         big = {"name": ACT, "arguments": {"result": {"content": [{"type": "text", "text": "x" * 100_000}]}}}
         poured: list[int] = []

@@ -144,6 +144,7 @@ def script(**config: Any) -> ServerConfig:
 
 
 @pytest.mark.requirement("KIT-5")
+@pytest.mark.long
 async def test_through_a_runtime_an_unexpected_error_shows_nothing_of_itself() -> None:
     async with Runtime.from_servers({"kit": script()}) as runtime:
         failure = bad(
@@ -156,6 +157,7 @@ async def test_through_a_runtime_an_unexpected_error_shows_nothing_of_itself() -
 
 @pytest.mark.requirement("RES-3")
 @pytest.mark.parametrize(("trust", "kind"), [(("fatal",), FailureKind.FATAL), ((), FailureKind.TOOL_ERROR)])
+@pytest.mark.long
 async def test_errors_of_both_kinds_arrive_as_what_they_are(trust: tuple[str, ...], kind: FailureKind) -> None:
     async with Runtime.from_servers({"kit": script(trust=trust)}) as runtime:
         session = runtime.session("alice", "s-1")

@@ -61,6 +61,7 @@ async def test_a_question_that_may_not_be_asked_is_told_to_the_model(session: Ag
 
 
 @pytest.mark.requirement("RES-5")
+@pytest.mark.long
 async def test_a_long_answer_is_shown_in_part_and_lies_whole_in_the_workspace(session: AgentSession):
     outcome = await session.call("data_ask", {"sql": "SELECT name, amount FROM salaries ORDER BY amount"})
 
@@ -73,6 +74,7 @@ async def test_a_long_answer_is_shown_in_part_and_lies_whole_in_the_workspace(se
 
 
 @pytest.mark.requirement("KIT-4")
+@pytest.mark.long
 async def test_files_are_those_of_the_agents_workspace_and_no_others(session: AgentSession):
     assert isinstance(await session.call("data_save", {"path": "a/b.txt", "text": "hello"}), ToolResult)
     shown = await session.call("data_show", {"path": "/workspace/a/b.txt"})

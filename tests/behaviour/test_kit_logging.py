@@ -42,6 +42,7 @@ EVERYTHING = [("DEBUG", "looking"), ("INFO", "found it"), ("WARNING", "it is old
     [(logging.DEBUG, EVERYTHING), (logging.WARNING, EVERYTHING[2:])],
     indirect=["kept"],
 )
+@pytest.mark.long
 async def test_a_tools_remarks_reach_the_callers_logger_at_their_level(
     kept: Kept, expected: list[tuple[str, str]], era: str
 ):

@@ -33,6 +33,7 @@ mcp_servers:
 
 
 @pytest.mark.requirement("CFG-7")
+@pytest.mark.long
 async def test_a_server_of_ones_own_is_started_by_its_name_and_used_by_another(tmp_path: Path):
     port = free_port()
     path = config_at(tmp_path, port)

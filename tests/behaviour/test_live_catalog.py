@@ -93,6 +93,7 @@ async def test_a_hidden_tool_that_is_removed_looks_as_if_it_had_never_been(era: 
 
 
 @pytest.mark.requirement("CAT-6")
+@pytest.mark.long
 async def test_a_list_that_has_run_out_is_asked_for_at_the_next_look(tmp_path: Path):
     """The server tells of nothing: only its `ttlMs` says how long to believe it."""
     pages = [listing(a_tool("one"), ttlMs=1), listing(a_tool("two"), ttlMs=LASTING)]
@@ -109,6 +110,7 @@ async def test_a_list_that_has_run_out_is_asked_for_at_the_next_look(tmp_path: P
 
 
 @pytest.mark.requirement("CAT-6")
+@pytest.mark.long
 async def test_a_server_that_fails_to_list_keeps_the_tools_it_had(tmp_path: Path):
     refusing = {"error": {"code": -32603, "message": "the shelf fell down"}}
     pages = [listing(a_tool("act"), ttlMs=1), refusing]

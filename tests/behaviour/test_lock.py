@@ -191,6 +191,7 @@ async def test_approving_brings_a_tool_back_without_a_restart(tmp_path: Path):
 
 
 @pytest.mark.requirement("CAT-5")
+@pytest.mark.long
 async def test_approving_by_the_command_reaches_a_runtime_that_runs(tmp_path: Path):
     path = configured(tmp_path, {**RICH, "title": "Other"}, OTHER)
     lock_in(tmp_path, work=(RICH, OTHER))

@@ -22,6 +22,7 @@ exec(compile(open(SERVER).read(), SERVER, "exec"), {"__name__": "__main__"})
 """
 
 
+@pytest.mark.long
 async def test_logs_shows_what_a_server_said_without_its_secrets_and_how_its_links_fared(tmp_path: Path):
     described = entry("failing", 3, "no database for hunter-22 \x1b[31mhere", env={"KEY": "hunter-22"})
     write_yaml(tmp_path, {"dies": described, "echo": entry("echo")})

@@ -77,6 +77,7 @@ async def shown(folder: Path, words: tuple[str, ...], columns: int) -> list[str]
 
 @pytest.mark.parametrize("columns", [40, 60])
 @pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.long
 async def test_names_and_codes_stay_whole_and_lines_are_wrapped_between_words(folder: Path, name: str, columns: int):
     words, whole = SHOWN[name]
     lines = await shown(folder, words, columns)

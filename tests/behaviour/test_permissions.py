@@ -90,6 +90,7 @@ async def test_other_requests_read_and_connect_unless_they_are_mapped(tmp_path: 
 
 
 @pytest.mark.requirement("POL-2")
+@pytest.mark.long
 async def test_an_edit_of_the_map_changes_what_a_tool_may_do_while_it_runs(tmp_path: Path):
     path = write_yaml(tmp_path, {"work": entry("obeying", tmp_path / "log", timeouts={"close": 1})})
     async with fail_after(20), Runtime.from_file(path) as runtime:

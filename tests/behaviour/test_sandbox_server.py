@@ -102,6 +102,7 @@ async def test_a_call_that_is_given_up_ends_its_command(tmp_path: Path):
         assert told["timed_out"] is False
 
 
+@pytest.mark.long
 async def test_the_rules_hold_for_it_as_for_any_server(tmp_path: Path):
     """Vouched for, it goes on with files once the agent session is private; a command could reach out, so none runs."""
     async with working(tmp_path, raises={"read": "confidential"}, vouched="confidential") as session:

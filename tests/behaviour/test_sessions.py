@@ -205,6 +205,7 @@ async def test_a_person_who_interrupts_has_not_agreed(asking: Path):
 
 
 @pytest.mark.requirement("UX-2")
+@pytest.mark.long
 async def test_a_doctor_counts_the_runtimes_that_follow_levels(folder: Path):
     async def told() -> dict[str, str]:
         ran = await bascule(folder, "doctor", "--json", "--user", "ada", "--session", "s-1")

@@ -207,6 +207,7 @@ async def test_a_gateway_says_whether_it_is_ready(tmp_path: Path):
 
 
 @pytest.mark.requirement("OBS-1")
+@pytest.mark.long
 async def test_what_is_logged_names_the_trace_that_it_belongs_to(tmp_path: Path):
     port = free_port()
     servers = {

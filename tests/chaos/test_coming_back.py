@@ -298,6 +298,7 @@ def test_after_closing_nobody_waits_and_nothing_comes_back():
     in_time(body)
 
 
+@pytest.mark.long
 def test_a_crowd_that_waits_for_servers_that_are_removed_is_refused():
     async def body() -> None:
         strings, there = Strings(), {"a", *(f"s{number}" for number in range(1000))}

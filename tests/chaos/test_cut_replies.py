@@ -74,6 +74,7 @@ class Cutter:
 
 @pytest.mark.parametrize("kind", [Cut, Reset])
 @pytest.mark.parametrize("wire", WIRES, ids=str)
+@pytest.mark.long
 async def test_a_reply_that_breaks_off_after_any_byte_fails_its_call_and_no_other(
     wire: Wire, kind: type[Cut | Reset], seed: int, scale: int, tell: Callable[[str], None]
 ):

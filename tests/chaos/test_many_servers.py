@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from itertools import cycle
 
+import pytest
+
 from bascule.config import RuntimeConfig, ServerConfig, Timeouts
 from bascule.core.errors import ConnectFailed
 from bascule.core.outcome import ToolResult
@@ -50,6 +52,7 @@ async def calls(session: AgentSession, server: str) -> None:
     assert outcome.raw["content"][0]["text"] == server
 
 
+@pytest.mark.long
 async def test_servers_that_hang_keep_nobody_waiting_and_are_given_up_by_their_limit(
     scale: int, tell: Callable[[str], None]
 ):

@@ -37,6 +37,7 @@ async def connected(session: AgentSession, nasty: Nasties) -> None:
     await nasty.all_up()
 
 
+@pytest.mark.long
 async def test_closing_leaves_nothing(tmp_path: Path):
     with nasties(tmp_path) as nasty:
         async with at_work(nasty, PATIENT) as session:
@@ -81,6 +82,7 @@ async def call(session: AgentSession, nasty: Nasties) -> None:
 
 
 @pytest.mark.parametrize(("body", "manners"), [(connect, ("mute",)), (call, ())], ids=["connect", "call"])
+@pytest.mark.long
 async def test_a_program_cancelled_in_the_middle_leaves_nothing(tmp_path: Path, body: Body, manners: tuple[str, ...]):
     async def program(nasty: Nasties) -> None:
         async with at_work(nasty, PATIENT) as session:

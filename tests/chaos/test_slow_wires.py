@@ -99,6 +99,7 @@ async def walkers(wire: Wire, seed: int, scale: int, limits: Timeouts = LIMITS) 
 
 
 @every_wire
+@pytest.mark.long
 async def test_a_wire_that_is_slow_at_times_gives_the_right_results(wire: Wire, seed: int, scale: int):
     async def walk(walker: Walker) -> None:
         walker.proxy.always(Latency(0.01, jitter=0.05))

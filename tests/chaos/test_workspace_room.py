@@ -168,6 +168,7 @@ def test_work_goes_on_when_there_is_room_again(way: Way, tmp_path: Path, monkeyp
         workspace.write_bytes("and again", b"z" * 4096)
 
 
+@pytest.mark.long
 def test_writers_in_many_threads_do_not_pass_the_quota(tmp_path: Path, scale: int):
     refused: list[NoRoom] = []
     with Workspace(tmp_path / "home", quota=ROOM) as workspace:

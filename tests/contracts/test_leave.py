@@ -104,6 +104,7 @@ async def test_without_leave_a_link_ends_without_a_farewell(peer: Peer, counted:
         assert call.exception() is not None
 
 
+@pytest.mark.long
 async def test_without_leave_no_link_is_opened(peer: Peer, counted: HandedOver):
     leave = Leave(given=False)
     async with fail_after(90, "the life of two links"):

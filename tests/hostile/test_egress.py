@@ -27,6 +27,7 @@ def opened(path: str, target: str) -> tuple[int, str]:
         ("a.wild.test", WILD), ("A.b.WILD.test", WILD),
     ],
 )  # fmt: skip
+@pytest.mark.long
 def test_who_is_listed_is_reached(out: WayOut, host: str, address: str):
     with out.reaching(address) as asked:
         answer = get(out.path, f"http://{host}/page?q=1")

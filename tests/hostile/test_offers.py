@@ -45,6 +45,7 @@ BAD_LISTINGS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("method", "page", "says"), BAD_LISTINGS.values(), ids=BAD_LISTINGS)
+@pytest.mark.long
 async def test_a_bad_listing_is_a_problem_of_its_own(tmp_path: Path, method: str, page: dict[str, Any], says: str):
     bad_server = offering(tmp_path, name="bad", scenario={method: [page]})
     good_server = offering(tmp_path, name="good", uris=("a://1",), prompts=({"name": "greet"},))

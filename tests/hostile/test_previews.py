@@ -168,6 +168,7 @@ PIECES = st.lists(MARKS | st.text(max_size=5), max_size=30).map("".join)
 @settings(max_examples=EXAMPLES, deadline=None, database=None)
 @given(piece=PIECES, times=st.integers(1, 4_000), preset=PRESET)
 @example(piece='"', times=2_000, preset=SMALL)
+@pytest.mark.long
 def test_any_text_fits(piece: str, times: int, preset: Preset):
     text = piece * times
     found = kept_whole(text, preset)
@@ -176,6 +177,7 @@ def test_any_text_fits(piece: str, times: int, preset: Preset):
 
 @settings(max_examples=EXAMPLES, deadline=None, database=None)
 @given(piece=st.binary(max_size=60), times=st.integers(1, 4_000), preset=PRESET)
+@pytest.mark.long
 def test_any_bytes_fit(piece: bytes, times: int, preset: Preset):
     data = piece * times
     found = kept_whole(data, preset)

@@ -124,6 +124,7 @@ async def beside(engine: Engine, code: str, settings: Sandbox = SMALL) -> tuple[
     return wild.code, wild.output
 
 
+@pytest.mark.long
 async def test_a_fork_bomb_makes_no_more_processes_than_it_may(engine: Engine) -> None:
     bomb = f"# {uuid4()}\n{FORK_BOMB}"
     code, output = await beside(engine, bomb)
@@ -135,6 +136,7 @@ async def test_a_fork_bomb_makes_no_more_processes_than_it_may(engine: Engine) -
     assert not [each.pid for each in psutil.process_iter(["cmdline"]) if bomb in (each.info["cmdline"] or ())]
 
 
+@pytest.mark.long
 async def test_a_memory_hog_does_not_get_it(engine: Engine) -> None:
     code, output = await beside(engine, MEMORY_HOG)
     assert code != 0
@@ -151,6 +153,7 @@ async def test_a_disk_is_filled_as_far_as_it_may_and_nowhere_else(engine: Engine
     assert all(amount[0] == 0 for amount in written.values()), written
 
 
+@pytest.mark.long
 async def test_empty_files_are_bounded_too(engine: Engine) -> None:
     _, output = await beside(engine, INODES)
     made, told = map(int, output.split())
@@ -178,6 +181,7 @@ async def test_no_secret_of_ours_is_anywhere_in_a_box(engine: Engine, monkeypatc
     assert str(Path.home() / ".ssh") not in ended.output
 
 
+@pytest.mark.long
 async def test_what_was_configured_is_seen_in_no_command_on_this_machine(engine: Engine) -> None:
     code = "import time; print('there', flush=True); time.sleep(1.5)"
     running = asyncio.create_task(run_in(engine, ordered(*python(code), env={"TOKEN": "configured-token"})))
@@ -238,6 +242,7 @@ async def test_what_takes_too_long_is_ended_with_all_that_it_started(engine: Eng
 
 
 @pytest.mark.parametrize("lane", list(Lane))
+@pytest.mark.long
 async def test_a_server_knows_its_lane_and_who_it_is(engine: Engine, lane: Lane) -> None:
     code = "import os, pwd; print(os.environ['BASCULE_LANE'], os.environ['HOME'], os.getcwd(), os.getuid() > 0, pwd.getpwuid(os.getuid()).pw_name)"
     ended = await run_in(engine, ordered(sys.executable, "-c", code, lane=lane))

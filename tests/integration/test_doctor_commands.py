@@ -63,6 +63,7 @@ async def test_a_working_directory_that_is_not_there(tmp_path: Path):
     assert all_in_order(await doctor(tmp_path))
 
 
+@pytest.mark.long
 async def test_a_script_that_is_looked_for_in_the_wrong_folder(tmp_path: Path):
     folder, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     folder.mkdir()
@@ -86,6 +87,7 @@ async def test_the_wrong_working_directory_on_the_page(tmp_path: Path):
     on_the_page("The wrong working directory", await doctor(tmp_path), {str(tmp_path): HOME})
 
 
+@pytest.mark.long
 async def test_a_variable_that_is_not_set(tmp_path: Path):
     write_yaml(tmp_path, {"notes": entry("echo", env={"TOKEN": "${NOTES_TOKEN}"})})
     found = await doctor(tmp_path)

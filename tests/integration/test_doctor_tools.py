@@ -33,6 +33,7 @@ async def test_a_schema_that_model_apis_refuse(tmp_path: Path):
     assert all_in_order(await doctor(tmp_path))
 
 
+@pytest.mark.long
 async def test_two_tools_with_one_name(tmp_path: Path):
     one, two = (entry("echo", prefix="") for _ in range(2))
     write_yaml(tmp_path, {"mine": one, "yours": two})

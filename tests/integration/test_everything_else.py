@@ -40,6 +40,7 @@ async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ag
                 yield made
 
 
+@pytest.mark.long
 async def test_resources_and_templates_are_listed_and_read(session: AgentSession):
     specs = {spec.address: spec for spec in await session.resources()}
     assert "demo://resource/dynamic/text/{resourceId}" in specs

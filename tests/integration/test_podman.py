@@ -15,6 +15,8 @@ from support.servers import opened
 from support.streams import a_request
 from support.waiting import until
 
+pytestmark = pytest.mark.long
+
 EIGHT = 8 * 1000 * 1000
 
 
@@ -24,7 +26,6 @@ def box() -> Iterator[Container]:
         yield container
 
 
-@pytest.mark.long
 async def test_calls_at_once_noise_and_a_long_result_each_arrive_whole(box: Container):
     dispatcher = dispatcher_to(inside(box.name, "loud"))
     told: list[str] = []
@@ -58,7 +59,6 @@ async def test_a_program_that_is_missing_is_told_with_a_fix(box: Container):
 
 
 @pytest.mark.parametrize("name", ["stubborn", "parent"])
-@pytest.mark.long
 async def test_closing_leaves_no_process_inside(box: Container, name: str):
     dispatcher = dispatcher_to(inside(box.name, name, *(["--far"] if name == "parent" else [])))
     async with opened(dispatcher):

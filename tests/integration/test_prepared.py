@@ -232,6 +232,7 @@ def left(state: Path) -> list[str]:
     return sorted(path.name for path in (state / FOLDER).iterdir() if path.suffix != ".lock")
 
 
+@pytest.mark.long
 async def test_without_a_network_it_is_told_that_the_registry_cannot_be_reached(engine: Engine, tmp_path: Path):
     command = asked("uvx", "mcp-server-time", UV_HTTP_RETRIES="0")
 

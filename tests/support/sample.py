@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-LONG = "long: takes half a second of a processor, or more; `make test` leaves it to CI and to `make test ALL=1`"
+LONG = "long: takes a third of a second of a processor, or more; `make test` leaves it to CI and to `make test ALL=1`"
 
 DRAWN = 20
 """Times that a test draws values which does not say itself how often; a fifth of what it draws else."""

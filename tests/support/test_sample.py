@@ -74,6 +74,7 @@ def drawn(folder: Path) -> list[int]:
     return [len(path.read_text().splitlines()) for path in folder.glob("*.drawn")]
 
 
+@pytest.mark.long
 def test_the_first_case_of_each_test_is_run_and_the_rest_is_told(tmp_path: Path):
     output = ran(tmp_path, "--sample")
 

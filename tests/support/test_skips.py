@@ -51,6 +51,7 @@ def test_in_ci_a_skipped_test_fails_the_run(run: Run):
     assert "Skipped, 1 x: no moon tonight\nIn CI nothing may be skipped: this run has failed.\n" in output
 
 
+@pytest.mark.long
 def test_in_ci_a_skipped_module_fails_the_run(run: Run):
     code, output = run(AN_ABSENT_MODULE, CI="true")
 
@@ -58,10 +59,12 @@ def test_in_ci_a_skipped_module_fails_the_run(run: Run):
     assert "no_such_module" in output
 
 
+@pytest.mark.long
 def test_in_ci_a_run_without_skips_passes(run: Run):
     assert run(NO_SKIP, CI="true")[0] == 0
 
 
+@pytest.mark.long
 def test_elsewhere_a_skip_is_told_and_passes_and_the_report_is_also_written_where_asked(run: Run, tmp_path: Path):
     code, output = run(ONE_SKIP, BASCULE_SKIP_REPORT=str(tmp_path / "report"))
 

@@ -227,6 +227,7 @@ def test_long_text_is_not_matched_against_a_pattern_that_could_take_long():
     assert "too much text" in validator.excess(letters(1_000_000))
 
 
+@pytest.mark.long
 def test_a_pattern_on_one_member_does_not_limit_another():
     schema = {
         "type": "object",

@@ -136,6 +136,7 @@ async def test_at_a_terminal_a_person_is_asked(tmp_path: Path):
     assert locked_tools(tmp_path).keys() == {"act"}
 
 
+@pytest.mark.long
 async def test_a_pipe_that_says_yes_is_no_person(tmp_path: Path):
     configured(tmp_path)
     pipe = asyncio.subprocess.PIPE

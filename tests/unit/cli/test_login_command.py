@@ -72,6 +72,7 @@ def test_no_browser_is_opened_where_nobody_sits_before_one(
     assert not may_open_browser(argparse.Namespace(no_browser=no_browser, json=json))
 
 
+@pytest.mark.long
 async def test_one_logs_in_only_at_remote_servers_of_this_config(tmp_path: Path):
     config = configured(
         tmp_path, echo=entry("echo"), keyed={"url": "https://a.test", "headers": {"Authorization": "x"}}

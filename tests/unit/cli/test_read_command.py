@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from bascule.cli.read_command import as_shape
 from bascule.core.outcome import FailureKind, ResourceResult, ToolFailure
 from bascule.core.sensitivity import Lane
@@ -24,6 +26,7 @@ def test_a_result_has_its_documented_shape():
     assert as_shape(ToolFailure(FailureKind.DENIED, "BSC-300", "no")).get("kind") == "denied"
 
 
+@pytest.mark.long
 async def test_a_resource_is_read_by_the_command(tmp_path: Path):
     file = configured(tmp_path, work=command_of(offering(tmp_path, uris=("a://1",))))
     ran = await bascule(tmp_path, "read", "a://1", "--config", file)

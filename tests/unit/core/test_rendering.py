@@ -75,6 +75,7 @@ def test_text_that_looks_like_something_else_stays_text():
 
 
 @given(json_values)
+@pytest.mark.long
 def test_yaml_says_exactly_what_was_given(value: Any):
     assert yaml.safe_load(render_structured(value, "yaml")) == value
 

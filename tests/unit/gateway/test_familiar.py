@@ -171,6 +171,7 @@ def test_nothing_else_is(data: bytes):
     assert knows(asked()).recognise(data) is None
 
 
+@pytest.mark.long
 def test_what_is_recognised_a_parser_reads_in_the_same_way():
     dice = random.Random(7)
     pieces = [

@@ -91,6 +91,7 @@ async def test_gateways_that_one_authority_has_signed_for_reach_each_other_by_tl
 @pytest.mark.parametrize(
     "stranger", ["whose certificate another authority has signed", "who speaks no TLS", "who believes everybody"]
 )
+@pytest.mark.long
 async def test_one_that_cannot_be_believed_is_not_talked_to(
     tmp_path: Path, stranger: str, caplog: pytest.LogCaptureFixture
 ):

@@ -41,6 +41,7 @@ def test_pipes_are_taken_as_they_are():
     assert (ran.stdout, ran.stderr, ran.returncode) == (b"A LINE\n", b"stray\n", 0)
 
 
+@pytest.mark.long
 def test_files_are_carried(tmp_path: Path):
     (tmp_path / "in").write_bytes(b"a line\n")
     with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as target:
@@ -63,6 +64,7 @@ def test_one_socket_may_be_both():
             assert process.wait(60) == 0
 
 
+@pytest.mark.long
 def test_two_sockets_are_taken_as_they_are():
     (ours, theirs), (far, near) = socket.socketpair(), socket.socketpair()
     with ours, theirs, far, near:
@@ -79,6 +81,7 @@ def test_one_that_is_closed_is_said_so():
         assert b"stdin or stdout is closed" in ran.stderr
 
 
+@pytest.mark.long
 def test_without_a_stderr_what_is_printed_is_lost():
     ran = run(input=b"a line\n", stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
     assert (ran.stdout, ran.returncode) == (b"A LINE\n", 0)

@@ -253,6 +253,7 @@ def is_whole(log: str) -> None:
     assert not {"│", "╭", "╰", "❱"} & set(log)
 
 
+@pytest.mark.long
 async def test_over_stdio_a_crash_is_masked_and_in_the_log_whole(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with over_stdio(tmp_path / "state", log) as client:
@@ -276,6 +277,7 @@ async def test_over_http_a_crash_is_masked_and_in_the_log_whole(tmp_path: Path) 
     is_whole(log.read_text())
 
 
+@pytest.mark.long
 async def test_a_server_over_http_believes_the_runtime_on_this_machine(tmp_path: Path) -> None:
     async with over_http(tmp_path / "state", tmp_path / "log", "tokens") as port:
         audience = audience_of_url(f"http://localhost:{port}/mcp")

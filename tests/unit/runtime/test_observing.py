@@ -63,6 +63,7 @@ print([name for name in sys.modules if name.split(".")[0] in {"opentelemetry", "
 """
 
 
+@pytest.mark.long
 def test_a_runtime_without_telemetry_imports_nothing_of_it():
     ran = subprocess.run([sys.executable, "-c", QUIETLY], check=True, capture_output=True, text=True)
     assert ran.stdout.strip() == "[]"

@@ -149,6 +149,7 @@ async def program(log: Path, more: str = "") -> tuple[int | None, str, str]:
     return running.returncode, out.decode(), err.decode()
 
 
+@pytest.mark.long
 async def test_a_program_that_ends_without_ending_it_leaves_nothing_and_says_nothing(tmp_path: Path):
     log = tmp_path / "log"
     code, out, err = await program(log)
@@ -159,6 +160,7 @@ async def test_a_program_that_ends_without_ending_it_leaves_nothing_and_says_not
     assert (code, out.strip(), err) == (0, str(server), "")
 
 
+@pytest.mark.long
 async def test_a_program_that_ends_while_another_thread_calls_does_not_wait_for_the_answer(tmp_path: Path):
     log = tmp_path / "log"
     calling = """

@@ -92,6 +92,7 @@ async def test_a_network_that_cannot_be_made_is_not_used(engine: Bubblewrap) -> 
     assert (await engine.shares_host_network()).startswith("pasta: ")
 
 
+@pytest.mark.long
 async def test_open_boxes_share_this_machine_s_network_where_that_is_asked_for_and_others_do_not(
     engine: Bubblewrap,
 ) -> None:

@@ -150,6 +150,7 @@ def ran(script: str, *flags: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 async def test_it_ends_with_us_without_a_word_whether_or_not_a_server_runs():
     for close in (True, False):
         pid = int(ran(f"asyncio.run(open({close})); print(home(), flush=True); os._exit(0)"))
@@ -200,6 +201,7 @@ async def _all_ended(*pids: int) -> None:
             await ended(pid)
 
 
+@pytest.mark.long
 async def test_several_loops_in_threads_share_it():
     async def two() -> None:
         for _ in range(2):

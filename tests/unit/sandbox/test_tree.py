@@ -95,6 +95,7 @@ print(tree.beneath(os.getpid()) == before, cleared())
     assert grown(script) == ["True []"]
 
 
+@pytest.mark.long
 def test_nobody_is_left_to_see_another_die_and_to_start_it_again(tmp_path: Path):
     """All are stopped before one is killed. Who is last in line has time enough to see the first one's death, else."""
     script = f"""

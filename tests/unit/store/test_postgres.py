@@ -20,6 +20,7 @@ OURS = (
 )
 
 
+@pytest.mark.long
 async def test_a_server_that_is_restarted_under_an_open_store_is_found_again(
     database: str, postgres: PostgresServer, tmp_path: Path
 ):

@@ -104,6 +104,7 @@ async def test_a_database_that_cannot_hold_every_name_is_refused(postgres: Postg
     assert "LATIN1" in caught.value.evidence
 
 
+@pytest.mark.long
 async def test_a_server_that_does_not_sync_is_refused(postgres: PostgresServer, database: str, tmp_path: Path):
     postgres.run("postgres", "ALTER SYSTEM SET fsync = off")
     try:

@@ -93,6 +93,7 @@ def test_eight_mebibytes_in_small_chunks_are_one_message():
     assert [len(message) for message in framer.feed(b"\n")] == [size]
 
 
+@pytest.mark.long
 def test_a_line_in_tiny_pieces_is_held_in_about_its_own_size():
     framer = LineFramer(10_000_000)
     tracemalloc.start()

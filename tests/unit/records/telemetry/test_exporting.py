@@ -59,6 +59,7 @@ async def test_what_is_left_at_the_end_is_sent():
     assert len(collector.spans) == exporting.sent.spans == 1500
 
 
+@pytest.mark.long
 async def test_more_than_can_wait_is_counted_and_let_go():
     async with collecting() as collector:
         exporting = Exporting(collector.url, Counts(), "1")

@@ -34,6 +34,7 @@ async def test_it_is_made_when_it_is_opened_and_opened_again_it_is_the_same(
     assert [await said(real, first), await said(real, second)] == ["hello", "hello"]
 
 
+@pytest.mark.long
 async def test_several_who_open_it_at_once_get_one_container(boxes: DockerEngine, daemon: docker.DockerEngine):
     box = boxes.box(an_order(Lane.SEALED, "echo", "hello"))
     runs = await asyncio.gather(*(box.open() for _ in range(4)))
@@ -94,6 +95,7 @@ async def test_closing_in_the_middle_of_its_making_leaves_nothing(
         assert "was closed" in str(found)
 
 
+@pytest.mark.long
 async def test_whoever_gives_up_opening_it_leaves_nothing_that_closing_does_not_find(
     boxes: DockerEngine, daemon: docker.DockerEngine
 ):
@@ -107,6 +109,7 @@ async def test_whoever_gives_up_opening_it_leaves_nothing_that_closing_does_not_
     assert box.box.name not in daemon.run("ps", "--all")
 
 
+@pytest.mark.long
 async def test_a_box_that_is_not_tight_is_told_with_the_reason_and_is_gone(
     boxes: DockerEngine, daemon: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch
 ):
@@ -147,6 +150,7 @@ async def test_a_folder_that_went_meanwhile_is_told_in_the_engines_words(boxes: 
         await box.open()
 
 
+@pytest.mark.long
 async def test_whoever_looks_at_the_container_sees_no_secret(boxes: DockerEngine, daemon: docker.DockerEngine):
     box = boxes.box(an_order(Lane.SEALED, "sleep", "600", env={"TOKEN": "hunter2-hunter2"}))
     run = await box.open()
@@ -188,6 +192,7 @@ async def test_without_its_engine_what_runs_in_it_is_ended_all_the_same_and_the_
     assert run.container[:12] not in daemon.run("ps", "--all")
 
 
+@pytest.mark.long
 async def test_where_it_cannot_be_seen_either_it_is_told_and_closing_may_be_asked_again(
     boxes: DockerEngine, daemon: docker.DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -205,6 +210,7 @@ async def test_where_it_cannot_be_seen_either_it_is_told_and_closing_may_be_aske
     assert run.container[:12] not in daemon.run("ps", "--all")
 
 
+@pytest.mark.long
 async def test_a_container_that_was_made_without_our_being_told_does_not_stand_in_the_way(
     boxes: DockerEngine, daemon: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch
 ):

@@ -43,6 +43,7 @@ async def test_every_box_has_a_name_of_its_own_that_tells_whose_it_is(boxes: Doc
     assert all(name.startswith(f"bascule-{boxes._owner.id}-files-") for name in names)
 
 
+@pytest.mark.long
 async def test_what_is_run_to_its_end_tells_its_code_and_its_words_and_leaves_nothing(
     boxes: DockerEngine, daemon: docker.DockerEngine
 ):
@@ -70,6 +71,7 @@ async def test_what_cannot_be_run_is_told(boxes: DockerEngine):
     assert "/nowhere/at-all could not be started" in ended.output
 
 
+@pytest.mark.long
 async def test_whoever_gives_up_a_run_leaves_nothing(boxes: DockerEngine, daemon: docker.DockerEngine):
     box = laid(boxes, "sleep", "600")
     running = asyncio.create_task(boxes.run(box, 60))

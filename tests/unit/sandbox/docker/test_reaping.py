@@ -97,6 +97,7 @@ async def test_what_only_looks_like_ours_is_not_touched(
         daemon.run("rm", "--force", name)
 
 
+@pytest.mark.long
 async def test_all_boxes_are_told_with_what_is_known_of_them(boxes: DockerEngine, real: Engine):
     box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
     run = await box.open()
@@ -110,6 +111,7 @@ async def test_all_boxes_are_told_with_what_is_known_of_them(boxes: DockerEngine
 
 
 @pytest.mark.parametrize("by", ["name", "id"])
+@pytest.mark.long
 async def test_one_box_is_removed_by_its_name(boxes: DockerEngine, real: Engine, by: str):
     box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
     run = await box.open()

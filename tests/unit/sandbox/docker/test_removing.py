@@ -12,6 +12,7 @@ from support.docker import DockerEngine
 from support.fake_engine import answer, fake_engine
 
 
+@pytest.mark.long
 async def test_it_is_killed_and_gone_at_once_and_its_storage_stays(real: Engine, daemon: DockerEngine):
     daemon.run("volume", "create", "kept")
     with daemon.container() as container:
