@@ -22,7 +22,11 @@ from support.skips import SkipLedger
 
 with suppress(ModuleNotFoundError):
     # Before anything is frozen: it looks for who refers to what, and sees nothing frozen.
-    import_module("hypothesis")
+    drawn = import_module("hypothesis")
+    # No test asserts how long something takes: on a busy machine, drawing a value took over a second.
+    unhurried = {"deadline": None, "suppress_health_check": [drawn.HealthCheck.too_slow]}
+    drawn.settings.register_profile("unhurried", drawn.settings.default, **unhurried)
+    drawn.settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,7 @@
 """Levels that only rise, and what is known of them in this process."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.compliance.ratchet import UNKNOWN, Ratchet, Ratchets
@@ -39,7 +39,6 @@ def test_each_level_has_its_lane(level: DataSensitivity, lane: Lane):
     assert ratchet(level).lane is lane
 
 
-@settings(deadline=None)
 @given(levels, st.lists(levels))
 def test_whatever_is_learned_the_level_only_ever_rises(start: DataSensitivity, asked: list[DataSensitivity]):
     made = ratchet(start)
@@ -51,7 +50,6 @@ def test_whatever_is_learned_the_level_only_ever_rises(start: DataSensitivity, a
         assert (made.epoch > epoch) == (made.lane is not lane)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(levels, st.integers(0, 9))))
 def test_what_is_older_than_what_is_known_lowers_nothing(kept: list[tuple[DataSensitivity, int]]):
     made, latest = Ratchet(), -1

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.sandbox.stderr_ring import RING, TAIL_LINES, StderrRing
@@ -83,7 +83,6 @@ def test_a_progress_bar_becomes_lines():
     assert said(b"1%\r50%\r100%\r\ndone\n") == "1%\n50%\n100%\ndone"
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_whatever_comes_is_safe_to_print(data: bytes):
     assert all(char.isprintable() or char in "\n\t" or ord(char) > 0x9F for char in said(data))

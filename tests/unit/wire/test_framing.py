@@ -2,7 +2,7 @@ import tracemalloc
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.wire.framing import Framer, LengthFramer, LineFramer, as_line, framing_of, with_length
@@ -22,7 +22,6 @@ def fed(framer: Framer, pieces: list[bytes]) -> list[bytes]:
     return [message for piece in pieces for message in framer.feed(piece)]
 
 
-@settings(deadline=None)
 @given(lines, cuts, st.booleans())
 def test_however_a_stream_is_cut_it_holds_the_same_messages(sent: list[bytes], places: list[int], ended: bool):
     data = b"\n".join(sent) + (b"\n" if ended else b"")
@@ -32,7 +31,6 @@ def test_however_a_stream_is_cut_it_holds_the_same_messages(sent: list[bytes], p
     assert bool(in_pieces.violation) == bool(at_once.violation)
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=CAP).map(lambda line: b"{" + line[1:].replace(b"\n", b"") + b"}")), cuts)
 def test_messages_come_out_as_they_went_in(sent: list[bytes], places: list[int]):
     framer = LineFramer(CAP + 1)
@@ -114,7 +112,6 @@ def framed(*messages: bytes, end: bytes = b"\r\n", more: bytes = b"") -> bytes:
     return b"".join(b"Content-Length: %d" % len(m) + end + more + end + m for m in messages)
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=CAP), max_size=8), cuts, st.sampled_from([b"\r\n", b"\n"]))
 def test_however_a_stream_of_lengths_is_cut_it_holds_what_went_in(sent: list[bytes], places: list[int], end: bytes):
     framer = LengthFramer(CAP)

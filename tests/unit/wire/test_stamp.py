@@ -4,7 +4,7 @@ from typing import Any
 import mcp_types
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared import inbound
 from mcp_types import jsonrpc
@@ -53,13 +53,11 @@ def test_the_methods_that_bear_a_name_are_those_of_the_sdk_and_of_tasks():
     assert {**inbound.NAME_BEARING_METHODS, **dict.fromkeys(stamp._TASKS, "taskId")} == stamp._NAMED_BY
 
 
-@settings(deadline=None)
 @given(st.text() | awkward)
 def test_a_header_value_is_encoded_as_the_sdk_encodes_it(value: str):
     assert header_value(value) == inbound.encode_header_value(value)
 
 
-@settings(deadline=None)
 @given(st.text() | awkward)
 def test_a_header_value_survives_the_way(value: str):
     assert inbound.decode_header_value(header_value(value)) == value
