@@ -3,16 +3,12 @@
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
 from bascule.core.errors import StoreError
 
-
-def since_boot() -> float:
-    """Seconds, also those that a machine has slept: a lease must not outlive a raise because nobody was awake."""
-    return time.clock_gettime(_CLOCK)
-
-
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+since_boot = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+"""Seconds, also those that a machine has slept: a lease must not outlive a raise because nobody was awake."""
 
 
 class Lease:

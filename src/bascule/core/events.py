@@ -263,12 +263,16 @@ Event = (
 Sink = Callable[[Any], None]
 
 
+_SHORT = tuple(f"string[{length}]" for length in range(256))
+"""The shapes of most texts. Every call tells its arguments' shapes, and to write one takes longer than to find it."""
+
+
 def shape_of(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Arguments without their values, so that an event can be kept where the values may not be."""
     shapes: dict[str, str] = {}
     for name, value in arguments.items():
         # Not a comprehension: in Python 3.11 that is a call, which takes as long as all of this.
-        shapes[name] = f"string[{len(value)}]" if type(value) is str else _shape(value)
+        shapes[name] = _SHORT[len(value)] if type(value) is str and len(value) < 256 else _shape(value)
     return shapes
 
 

@@ -63,26 +63,23 @@ class Transaction(msgspec.Struct, eq=False):
     context costs a call less than to set two."""
     over: bool = False
     """Whether it has ended: what is changed now is nobody's to undo."""
-    _parts: dict[Hashable, Undo] = {}  # each has its own: a struct copies it
-
-    def __bool__(self) -> bool:
-        """Whether anything has changed."""
-        return bool(self._parts)
+    parts: dict[Hashable, Undo] = {}  # each has its own: a struct copies it
+    """Of those who have changed something."""
 
     def part(self, participant: Hashable, begin: Callable[[], Undo]) -> Undo:
         """The part of this participant; it begins where it has not yet."""
-        undo = self._parts.get(participant)
+        undo = self.parts.get(participant)
         if undo is None:
-            undo = self._parts[participant] = begin()
+            undo = self.parts[participant] = begin()
         return undo
 
     def commit(self) -> tuple[Ending, tuple[str, ...]]:
         """Keep every change. With what went wrong about that, in words."""
-        return self._end(Ending.KEPT, [undo.commit for undo in self._parts.values()])
+        return self._end(Ending.KEPT, [undo.commit for undo in self.parts.values()])
 
     def rollback(self) -> tuple[Ending, tuple[str, ...]]:
         """Undo every change, the last participant's first. With what could not be undone, in words."""
-        return self._end(Ending.RESTORED, [undo.rollback for undo in reversed(self._parts.values())])
+        return self._end(Ending.RESTORED, [undo.rollback for undo in reversed(self.parts.values())])
 
     def _end(self, ending: Ending, steps: list[Callable[[], None]]) -> tuple[Ending, tuple[str, ...]]:
         self.over = True

@@ -250,7 +250,9 @@ class Audit:
         if writer.trouble is not None and (writer.overfull or (writer.full and not recorded[1])):
             self._left_out += 1
             return
-        self._put(opened, recorded[0])
+        writer.put(recorded[0])
+        if not self._writing_soon:
+            self._write_soon()
 
     # The rest is its own affair
 
@@ -284,9 +286,12 @@ class Audit:
         """Add a record, which is written at the end of the loop's step, with all others of that step."""
         opened.writer.put(record)
         if not self._writing_soon:
-            self._writing_soon = True
-            assert self._loop is not None
-            self._loop.call_soon(self._write)
+            self._write_soon()
+
+    def _write_soon(self) -> None:
+        self._writing_soon = True
+        assert self._loop is not None
+        self._loop.call_soon(self._write)
 
     def _write(self) -> None:
         self._writing_soon = False

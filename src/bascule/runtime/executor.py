@@ -1,6 +1,6 @@
 """The one path of a request, from what it names to its recorded outcome."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from math import inf
 from time import perf_counter as now
 from typing import TYPE_CHECKING
@@ -86,19 +86,23 @@ class Executor:
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall
     ) -> AnyResult | ToolFailure:
         """Always one outcome and one event. Only the caller's cancellation, or a mistake of ours, is an exception."""
-        trail = Trail.of(call, standing.workspace)
-        if self.telemetry is not None:
-            trail.span = self.telemetry.begin()
-        under_way = self.under_way
-        if under_way is not None:
-            under_way[trail] = (standing, operation)
+        trail = Trail(call, standing.workspace)
+        if self.telemetry is not None or self.under_way is not None:
+            self._watch(standing, operation, trail)
         # Whatever is done in the course of this call, here or in a server object, is a part of it.
         around = CURRENT.get()
         CURRENT.set(trail.changes)
         try:
-            outcome = await self._outcome(standing, operation, call, trail)
-            if trail.changes or trail.doubt is not None:
-                await self.undoing.end(standing.principal, trail, ok=outcome.ok)
+            try:
+                if not standing.ratchet.known:
+                    # That takes a while, in which the caller may change what they passed.
+                    call = with_own_arguments(call)
+                    await self._raising.begin(standing.principal)
+                outcome = await self._carry_out(standing, operation, call, trail)
+            except BasculeError as error:
+                outcome = await self._failure(standing, error, trail)
+            if trail.withholding is not None or trail.changes.parts or trail.doubt is not None:
+                await self._finish(standing, trail, ok=outcome.ok)
         except BaseException as end:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
             self._terms.assume(standing, trail)
@@ -110,34 +114,40 @@ class Executor:
             trail.changes.over = trail.local is not _WAITING
             if trail.meter is not None:
                 trail.meter.leave()
-            if self.telemetry is not None and trail.span is not None:
-                self.telemetry.leave(trail.span)
-            if under_way is not None:
-                del under_way[trail]
+            if self.telemetry is not None or self.under_way is not None:
+                self._unwatch(trail)
         self.tell(standing, operation, trail, outcome)
         return outcome
 
-    async def _outcome(
-        self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall, trail: Trail
-    ) -> AnyResult | ToolFailure:
-        """What became of it, once it may be seen."""
-        try:
-            if not standing.ratchet.known:
-                # That takes a while, in which the caller may change what they passed.
-                call = with_own_arguments(call)
-                await self._raising.begin(standing.principal)
-            outcome = await self._carry_out(standing, operation, call, trail)
-        except BasculeError as error:
-            settle(error, trail)
-            told = await self._terms.learn(standing, error, trail)
-            if isinstance(told, OutcomeWithheld):
-                trail.withholding = None
-            mask = standing.mask_of(trail.server)
-            # A reply that was not believed is kept beside it, and may say anything.
-            outcome = mask.failure(trail.failure(mask.error(told)))
+    def _watch(self, standing: Standing, operation: AnyOperation, trail: Trail) -> None:
+        if self.telemetry is not None:
+            trail.span = self.telemetry.begin()
+        if self.under_way is not None:
+            self.under_way[trail] = (standing, operation)
+
+    def _unwatch(self, trail: Trail) -> None:
+        if self.telemetry is not None and trail.span is not None:
+            self.telemetry.leave(trail.span)
+        if self.under_way is not None:
+            # It may have begun before somebody wanted to see such.
+            self.under_way.pop(trail, None)
+
+    async def _failure(self, standing: Standing, error: BasculeError, trail: Trail) -> ToolFailure:
+        """What went wrong, once it may be seen."""
+        settle(error, trail)
+        told = await self._terms.learn(standing, error, trail)
+        if isinstance(told, OutcomeWithheld):
+            trail.withholding = None
+        mask = standing.mask_of(trail.server)
+        # A reply that was not believed is kept beside it, and may say anything.
+        return mask.failure(trail.failure(mask.error(told)))
+
+    async def _finish(self, standing: Standing, trail: Trail, *, ok: bool) -> None:
+        """See to what must be done before anybody sees the outcome."""
         if trail.withholding is not None:
             await trail.withholding.release()
-        return outcome
+        if trail.changes.parts or trail.doubt is not None:
+            await self.undoing.end(standing.principal, trail, ok=ok)
 
     async def _carry_out(
         self, standing: Standing, operation: Operation[AnyCall, AnyTarget, AnyResult], call: AnyCall, trail: Trail
@@ -198,7 +208,9 @@ class Executor:
                 written = self._write_down(standing, target.spec, prepared, permit, trail)
                 request = self._request(standing, operation, target.spec, prepared, written, trail)
                 self.undoing.begin(standing, target.spec, link, trail)
-                return await self._hand_over(link, request, operation, trail), prepared
+                by, answers = trail.respondent, self.answering
+                sending = link.send(request) if by is None else answers.attend(link, request, by, tasks=operation.tasks)
+                return await sending, prepared
             except PermitLost:
                 trail.unread = trail.doubt = None
             except (ConnectionLost, ProtocolViolation) as error:
@@ -214,12 +226,6 @@ class Executor:
             finally:
                 self._links.give_back(link)
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
-
-    def _hand_over(self, link: Link, request: Request, operation: AnyOperation, trail: Trail) -> Awaitable[JsonObject]:
-        respondent = trail.respondent
-        if respondent is None:
-            return link.send(request)
-        return self.answering.attend(link, request, respondent, tasks=operation.tasks)
 
     def _at_hand(
         self, standing: Standing, operation: AnyOperation, spec: Governed, trail: Trail
@@ -362,7 +368,7 @@ class Executor:
             self._clock(),
             trail.findings,
             trail.local,
-            trail.remote(ok=outcome.ok) if trail.writes else _NONE,
+            trail.remote(ok=type(outcome) is not ToolFailure) if trail.writes else _NONE,
             now() - trail.steps.started,
             trail.rule,
             trail.noted,

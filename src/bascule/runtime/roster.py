@@ -58,7 +58,7 @@ class Roster:
         lease: Lease,
         boxing: Boxing = UNBOXED,
     ) -> None:
-        self.servers: Mapping[str, ServerConfig] = config.servers
+        self.servers: Mapping[str, ServerConfig] = dict(config.servers)  # no proxy: every call looks into it, and often
         self._record = recorder.record
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._introducing = introducing
@@ -228,7 +228,7 @@ class Roster:
             masks[name].succeed(self.masks[name])
         # Those of removed servers stay until all is over: an error may still repeat what they were given in secret.
         self.masks |= masks
-        self.servers = servers
+        self.servers = dict(servers)
         self._plans.servers = self._planned()
         self.listings.adopt(servers)
         for name in (*diff.added, *diff.removed, *diff.restarted, *diff.relisted):

@@ -83,7 +83,7 @@ class Searching:
 
     async def _recorded(self, call: ToolCall, work: Callable[[Trail], Awaitable[Done]]) -> Done | ToolFailure:
         """What came of work that needs no server. An outcome is recorded like that of every call."""
-        standing, trail = self._standing, Trail.of(call)
+        standing, trail = self._standing, Trail(call)
         trail.server, trail.native = OURS, True
         telemetry = self._executor.telemetry
         if telemetry is not None:

@@ -6,6 +6,7 @@ import msgspec
 
 from bascule.catalog.checks import check_arguments, check_result
 from bascule.catalog.entry import Entry
+from bascule.config.model import ServerConfig
 from bascule.core.call import ToolCall
 from bascule.core.events import ToolInvoked
 from bascule.core.jsonvalue import JsonObject
@@ -44,9 +45,14 @@ def _headers(entry: Entry, call: ToolCall) -> Mapping[str, str]:
 
 
 def _read(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail) -> ToolResult | ToolFailure:
+    return _judged(standing, entry, raw, trail, standing.roster.servers.get(trail.server))
+
+
+def _judged(
+    standing: Standing, entry: Entry, raw: JsonObject, trail: Trail, config: ServerConfig | None
+) -> ToolResult | ToolFailure:
+    """`config` is None if the server was removed meanwhile."""
     server = trail.server
-    # None if it was removed meanwhile.
-    config = standing.roster.servers.get(server)
     style = config.render if config is not None else "yaml"
     outcome = take_outcome(raw, server, trail.tool, trail.lane, trail.steps, style)
     if isinstance(outcome, ToolFailure):
@@ -65,8 +71,8 @@ def read_within(standing: Standing, entry: Entry, raw: JsonObject, trail: Trail)
         return TaskResult(
             {}, trail.server, trail.tool, trail.lane, trail.steps, name=trail.name, task_id=task_id, task=state
         )
-    outcome = _read(standing, entry, raw, trail)
     config = standing.roster.servers.get(trail.server)
+    outcome = _judged(standing, entry, raw, trail, config)
     if config is not None:
         # After the check: what a server promises it promises of the whole.
         trail.preset = config.limit

@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
 from bascule.config.presets import Preset
-from bascule.core.answer import Respondent
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused, UnknownTool
 from bascule.core.events import shape_of
@@ -23,59 +20,87 @@ from bascule.runtime.prepared import Prepared
 from bascule.runtime.stopwatch import Steps
 from bascule.runtime.withholding import Withholding
 
+# To find a member in its enum takes Python 3.11 ten times as long as a name of the module, and every call does.
+_OPEN, _NOTHING = Lane.OPEN, Ending.NOTHING
 
-class Trail(msgspec.Struct, eq=False):
-    """How far one request has come: what its event and its failure have to tell."""
 
-    name: str
-    tool: str
-    shapes: dict[str, str]
-    steps: Steps
-    mark: Callable[[tuple[str, float]], None]
-    """Takes a step's name and the instant in which it ended."""
-    changes: Transaction
-    """What it has changed on our side."""
-    server: str = ""
-    lane: Lane = Lane.OPEN
-    raw: JsonObject | None = None
-    findings: tuple[str, ...] = ()
-    meter: Meter | None = None
-    """Where it counts as under way, from the decision on."""
-    agreed: bool = False
-    """Whether a person was asked, and agreed."""
-    unread: DataSensitivity | None = None
-    """Set while it has been sent and nothing readable has come: the level that this alone raises to."""
-    withholding: Withholding | None = None
-    doubt: Link | None = None
-    """Set while it has been sent and not answered: by which link. Its server may be at it."""
-    local: Ending = Ending.NOTHING
-    writes: bool = False
-    """Whether it is about something that may change the world at its server."""
-    answered: bool = False
-    """Whether its server has answered it, or a try of it."""
-    rule: str = ""
-    """The rule that refused it."""
-    spec: object = None
-    """What it is about, once that was found."""
-    prepared: Prepared | None = None
-    """What will travel, once that was checked."""
-    preset: Preset | None = None
-    """How much of its result is shown, where the operator limits that."""
-    respondent: Respondent | None = None
-    """Who answers in its course, if that is another one than for the rest of the runtime."""
-    native: bool = False
-    """Whether code of this program answers it, in the place of a server."""
-    noted: int = 0
-    """The number of its record in the audit log, once there is one."""
-    span: Span | None = None
-    """Its place in a trace, where there is telemetry."""
+class Trail:
+    """How far one request has come: what its event and its failure have to tell.
 
-    @classmethod
-    def of(cls, call: ToolCall | Inquiry, workspace: Callable[[], object] | None = None) -> "Trail":
-        steps, name = Steps(), call.name
-        changes = Transaction(workspace)
-        shapes = shape_of(call.arguments)
-        return cls(name, name, shapes, steps, steps.marks.append, changes, respondent=call.respondent)
+    No struct: it is written to a dozen times in the course of a call, which takes a struct six times as long.
+    """
+
+    __slots__ = (
+        "agreed",
+        "answered",
+        "changes",
+        "doubt",
+        "findings",
+        "lane",
+        "local",
+        "mark",
+        "meter",
+        "name",
+        "native",
+        "noted",
+        "prepared",
+        "preset",
+        "raw",
+        "respondent",
+        "rule",
+        "server",
+        "shapes",
+        "span",
+        "spec",
+        "steps",
+        "tool",
+        "unread",
+        "withholding",
+        "writes",
+    )
+
+    def __init__(self, call: ToolCall | Inquiry, workspace: Callable[[], object] | None = None) -> None:
+        self.steps = steps = Steps()
+        self.mark = steps.marks.append
+        """Takes a step's name and the instant in which it ended."""
+        self.name = self.tool = call.name
+        self.shapes = shape_of(call.arguments)
+        self.changes = Transaction(workspace)
+        """What it has changed on our side."""
+        self.server = ""
+        self.lane = _OPEN
+        self.raw: JsonObject | None = None
+        self.findings: tuple[str, ...] = ()
+        self.meter: Meter | None = None
+        """Where it counts as under way, from the decision on."""
+        self.agreed = False
+        """Whether a person was asked, and agreed."""
+        self.unread: DataSensitivity | None = None
+        """Set while it has been sent and nothing readable has come: the level that this alone raises to."""
+        self.withholding: Withholding | None = None
+        self.doubt: Link | None = None
+        """Set while it has been sent and not answered: by which link. Its server may be at it."""
+        self.local = _NOTHING
+        self.writes = False
+        """Whether it is about something that may change the world at its server."""
+        self.answered = False
+        """Whether its server has answered it, or a try of it."""
+        self.rule = ""
+        """The rule that refused it."""
+        self.spec: object = None
+        """What it is about, once that was found."""
+        self.prepared: Prepared | None = None
+        """What will travel, once that was checked."""
+        self.preset: Preset | None = None
+        """How much of its result is shown, where the operator limits that."""
+        self.respondent = call.respondent
+        """Who answers in its course, if that is another one than for the rest of the runtime."""
+        self.native = False
+        """Whether code of this program answers it, in the place of a server."""
+        self.noted = 0
+        """The number of its record in the audit log, once there is one."""
+        self.span: Span | None = None
+        """Its place in a trace, where there is telemetry."""
 
     def remote(self, *, ok: bool) -> Remote:
         """What it has done at its server."""

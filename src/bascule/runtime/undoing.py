@@ -43,14 +43,14 @@ class Undoing:
         """Keep or undo. The caller waits for this: what they do next must find it done."""
         if _may_be_at_it(trail):
             self._undo_later(principal, trail)
-        elif trail.changes:
+        elif trail.changes.parts:
             # Seen to even if the caller stops waiting in the middle: a part is ended once, and in one way.
             trail.changes.over = True
             await asyncio.shield(self._start(self._finish(trail, ok=ok)))
 
     def give_up(self, principal: Principal, trail: Trail) -> None:
         """Nobody waits for the call any more. What it has changed is undone without them."""
-        if not trail.changes.over and (trail.changes or _may_be_at_it(trail)):
+        if not trail.changes.over and (trail.changes.parts or _may_be_at_it(trail)):
             self._undo_later(principal, trail)
 
     async def close(self) -> None:
@@ -82,7 +82,7 @@ class Undoing:
 
 def _may_be_at_it(trail: Trail) -> bool:
     """Whether its server may still change something on our side, or what it has changed may still be in its hands."""
-    return trail.doubt is not None and (bool(trail.changes) or trail.doubt.kind in IN_PROCESS)
+    return trail.doubt is not None and (bool(trail.changes.parts) or trail.doubt.kind in IN_PROCESS)
 
 
 def settle(error: BasculeError, trail: Trail) -> None:

@@ -166,7 +166,10 @@ class MessageDispatcher:
                 self._note_garbage(data, error)
             else:
                 self._garbage_in_a_row = 0
-                self._dispatch(message, len(data))
+                if message.method is None:
+                    self._settle(message, len(data))
+                else:
+                    self._dispatch(message.method, message, len(data))
 
     def overflow(self) -> None:
         """A message over the cap came. What follows it cannot be trusted."""
@@ -268,15 +271,13 @@ class MessageDispatcher:
         if pending is not None and pending.awaited:
             pending.fail(ProtocolViolation(error.message, where=pending.request.phase, evidence=error.evidence))
 
-    def _dispatch(self, message: Message, size: int) -> None:
-        if message.method is None:
-            self._settle(message, size)
-        elif message.id is not None:
+    def _dispatch(self, method: str, message: Message, size: int) -> None:
+        if message.id is not None:
             self._answer(message)
-        elif message.method == "notifications/progress":
+        elif method == "notifications/progress":
             self._progress(as_object(message.params), size)
         else:
-            self._notice(message.method, as_object(message.params))
+            self._notice(method, as_object(message.params))
 
     def _notice(self, method: str, params: JsonObject) -> None:
         if method == "notifications/cancelled":

@@ -115,10 +115,17 @@ def write_arguments(arguments: JsonObject) -> msgspec.Raw:
         raise InvalidArguments(f"the arguments are not JSON: {error}", fix="pass plain JSON values") from None
 
 
+class _Request(msgspec.Struct, omit_defaults=True, gc=False):
+    """Written faster than a dict. Every call writes one."""
+
+    jsonrpc: str
+    id: RequestId
+    method: str
+    params: JsonObject | None = None
+
+
 def write_request(request_id: RequestId, method: str, params: JsonObject | None) -> bytes:
-    if params is None:
-        return _encode({"jsonrpc": "2.0", "id": request_id, "method": method})
-    return _encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+    return _encode(_Request("2.0", request_id, method, params))
 
 
 def write_notification(method: str, params: JsonObject | None) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array
+from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.rendering import Style
 from bascule.core.sensitivity import Lane
@@ -40,7 +40,7 @@ def take_outcome(
     kind = raw.get("resultType")
     if kind is not None and kind != "complete":
         raise other_kind(kind, server, tool)
-    if not is_array(raw.get("content", _NOTHING)):
+    if not isinstance(raw.get("content", _NOTHING), list):
         raise misshapen("content is not a list", server, tool, raw)
     failed = raw.get("isError", False)
     if failed is False:

@@ -25,7 +25,7 @@ class Part:
 
 
 def test_without_changes_there_is_nothing_to_do():
-    assert not Transaction()
+    assert not Transaction().parts
     assert Transaction().commit() == Transaction().rollback() == (Ending.NOTHING, ())
 
 
@@ -35,7 +35,7 @@ def test_a_part_begins_once():
     first = transaction.part("state", lambda: Part(told, "state"))
 
     assert transaction.part("state", lambda: Part(told, "another")) is first
-    assert transaction
+    assert transaction.parts.keys() == {"state"}
     assert transaction.commit() == (Ending.KEPT, ())
     assert told == ["state kept"]
 

@@ -33,7 +33,7 @@ TRUSTED = a_server(trust=("labels",))
 
 
 def a_trail(unread: DataSensitivity | None = None) -> Trail:
-    trail = Trail.of(ToolCall("files_read", {}))
+    trail = Trail(ToolCall("files_read", {}))
     trail.server, trail.tool, trail.unread = "files", "read", unread
     return trail
 

@@ -195,7 +195,7 @@ async def test_what_surely_was_not_sent_is_sent_again_whatever_it_is(tmp_path: P
 
 
 def a_trail(*marks: tuple[str, float]) -> Trail:
-    trail = Trail.of(ToolCall("work_act", {}))
+    trail = Trail(ToolCall("work_act", {}))
     trail.steps.marks.extend(marks)
     return trail
 

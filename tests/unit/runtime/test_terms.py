@@ -30,7 +30,7 @@ def terms_of(session: AgentSession) -> Terms:
 
 
 def a_trail(name: str = "work_act") -> Trail:
-    trail = Trail.of(ToolCall(name, {}))
+    trail = Trail(ToolCall(name, {}))
     trail.server, trail.tool = "work", name.removeprefix("work_")
     return trail
 

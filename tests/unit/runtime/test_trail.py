@@ -13,7 +13,7 @@ from bascule.runtime.withholding import Withholding
 
 
 def far_along() -> Trail:
-    trail = Trail.of(ToolCall("files_read", {"path": "/a"}))
+    trail = Trail(ToolCall("files_read", {"path": "/a"}))
     trail.server, trail.tool = "files", "read"
     trail.steps.marks.append(("resolve", 1.0))
     return trail
@@ -57,7 +57,7 @@ def test_what_cut_a_call_short_is_told_by_its_kind(end: BaseException, kind: Fai
 
 def test_arguments_are_noted_by_shape_when_the_call_begins():
     arguments = {"path": "/a"}
-    trail = Trail.of(ToolCall("files_read", arguments))
+    trail = Trail(ToolCall("files_read", arguments))
     arguments["path"] = "/other"
     assert dict(trail.shapes) == {"path": "string[2]"}
 

@@ -38,7 +38,7 @@ class Part:
 
 
 def a_trail(part: Part | None = None, line: Line | None = None) -> Trail:
-    trail = Trail.of(ToolCall("work_act", {}))
+    trail = Trail(ToolCall("work_act", {}))
     if part is not None:
         trail.changes.part("part", lambda: part)
     trail.doubt = cast("Any", line)

@@ -17,7 +17,7 @@ from bascule.runtime.wrapping import Wrapped, Wrapping, _Course, _since_sent
 from support.links import ALICE
 from support.virtual_time import in_virtual_time
 
-TRAIL = Trail.of(ToolCall("work_act", {}))
+TRAIL = Trail(ToolCall("work_act", {}))
 
 
 def a_spec(tool: str) -> ToolSpec:
