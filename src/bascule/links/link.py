@@ -31,7 +31,7 @@ from bascule.links.terms import Agreement, Era, Learned, Terms
 from bascule.links.tidings import SUBSCRIBING, Kind, Tidings
 from bascule.links.ways import neither_way
 from bascule.transports.dispatcher import Counters, Dispatcher, NoLeave, is_new_era, may_write, not_opened
-from bascule.wire.stamp import Stamp, Traces, new_stamp, old_stamp
+from bascule.wire.stamp import Stamp, new_stamp, old_stamp
 
 Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
@@ -77,7 +77,6 @@ class Link:
         self.condition = Condition(LinkState.CONFIGURED)
         self.agreement: Agreement | None = None
         self.stamp: Stamp = old_stamp("")
-        self._traces = Traces(getrandbits)
         self.listed: Any = None
         """What the link found when it was admitted, for whoever opened it to take."""
         self.first_start = True
@@ -169,7 +168,7 @@ class Link:
         return dispatcher.send(
             Request(
                 request.method,
-                stamp.params_of(request, self._traces),
+                stamp.params_of(request, getrandbits),
                 request.timeout,
                 request.phase,
                 request.permit,

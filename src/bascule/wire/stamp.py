@@ -64,16 +64,16 @@ class Stamp(msgspec.Struct, frozen=True):
         wanted = most_talkative(level, said)
         return self if wanted == said else Stamp(self.version, {**self.envelope, LOG_LEVEL_KEY: wanted})
 
-    def params_of(self, request: Request, traces: "Traces") -> JsonObject:
+    def params_of(self, request: Request, random: Callable[[int], int]) -> JsonObject:
         """The parameters to send for a request. Most say nothing about themselves, and then only the trace context is
         written anew."""
         trace = request.trace
         if trace is not None:
             return self.params(request.params, trace.traceparent, request.capabilities, trace.state)
-        own = traces.next()
+        own = traceparent(random)
         if not self.beginning or request.capabilities is not None or request.on_progress is not None:
-            return self.params(request.params, own.decode(), request.capabilities)
-        meta = msgspec.Raw(b"".join((self.beginning, own, b'"}')))
+            return self.params(request.params, own, request.capabilities)
+        meta = msgspec.Raw(self.beginning + own.encode() + b'"}')
         return {**request.params, "_meta": meta} if request.params else {"_meta": meta}
 
     def params(
@@ -125,32 +125,12 @@ def _stamp(version: str, envelope: Mapping[str, Any]) -> Stamp:
     return Stamp(version, envelope, written + (b"," if envelope else b"") + b'"traceparent":"')
 
 
-class Traces:
-    """W3C trace contexts of our own, each of another trace, for what belongs to no trace of somebody else's. Baggage
-    never travels upstream: it may carry the caller's data.
-
-    Their digits are drawn for many at once: every call needs some, and to draw them takes longer than all else here.
-    """
-
-    __slots__ = ("_at", "_digits", "_random")
-
-    def __init__(self, random: Callable[[int], int]) -> None:
-        self._random = random
-        self._digits: bytes = b""
-        self._at = 0
-
-    def next(self) -> bytes:
-        if self._at == len(self._digits):
-            self._digits, self._at = self._random(8 * _DRAWN).to_bytes(_DRAWN).hex().encode(), 0
-        digits, start = self._digits, self._at
-        middle = start + 31
-        self._at = end = start + 46
-        # The last digit of each id is ours: one of all zeros would mean none.
-        return b"".join((b"00-", digits[start:middle], b"1-", digits[middle:end], b"1-01"))
-
-
-_DRAWN = 64 * 23
-"""Bytes that are drawn at once: those of 64 contexts."""
+def traceparent(random: Callable[[int], int]) -> str:
+    """A W3C trace context of our own, for what belongs to no other trace. Baggage never travels upstream: it may carry
+    the caller's data."""
+    digits = random(184).to_bytes(23).hex()
+    # The last digit of each id is ours: one of all zeros would mean none.
+    return f"00-{digits[:31]}1-{digits[31:]}1-01"
 
 
 def header_value(value: str) -> str:

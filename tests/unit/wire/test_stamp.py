@@ -1,5 +1,4 @@
 import copy
-from random import getrandbits
 from typing import Any
 
 import mcp_types
@@ -12,9 +11,9 @@ from mcp_types import jsonrpc
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from bascule.core.request import Request
-from bascule.core.trace import TraceContext, read_trace
+from bascule.core.trace import TraceContext
 from bascule.wire import stamp
-from bascule.wire.stamp import Stamp, Traces, header_value, new_stamp, old_stamp
+from bascule.wire.stamp import Stamp, header_value, new_stamp, old_stamp, traceparent
 
 INFO = {"name": "bascule", "version": "1"}
 NEW = new_stamp("2026-07-28", INFO, {"elicitation": {}})
@@ -25,7 +24,7 @@ def fives(bits: int) -> int:
     return int.from_bytes(b"\x05" * (bits // 8))
 
 
-TRACE = Traces(fives).next().decode()
+TRACE = traceparent(fives)
 
 awkward = st.sampled_from(["", " x", "x ", "=?base64?eA==?=", "=?base64?\n?=", "é", "\x7f", "a\nb", "\u2028"])
 
@@ -118,27 +117,12 @@ def test_a_name_that_is_no_text_makes_no_header():
 
 @pytest.mark.parametrize("byte", [b"\x00", b"\xff"], ids=["zeros", "ones"])
 def test_a_trace_is_well_formed_and_never_all_zeros(byte: bytes):
-    version, trace, span, flags = Traces(lambda bits: int.from_bytes(byte * (bits // 8))).next().decode().split("-")
+    version, trace, span, flags = traceparent(lambda bits: int.from_bytes(byte * (bits // 8))).split("-")
 
     assert (version, flags) == ("00", "01")
     assert (len(trace), len(span)) == (32, 16)
     assert int(trace, 16) > 0
     assert int(span, 16) > 0
-
-
-def test_each_trace_is_another_also_when_more_are_drawn():
-    drawn: list[int] = []
-
-    def random(bits: int) -> int:
-        drawn.append(bits)
-        return getrandbits(bits)
-
-    traces = Traces(random)
-    seen = [read_trace(traces.next().decode()) for _ in range(200)]
-
-    assert None not in seen
-    assert len({trace.trace_id for trace in seen if trace}) == len({trace.span_id for trace in seen if trace}) == 200
-    assert 1 < len(drawn) < 200
 
 
 def test_remarks_are_asked_for_from_a_level_on_or_not_at_all():
@@ -175,7 +159,7 @@ async def told(*_: object) -> None:
 def test_what_is_written_in_advance_says_the_same(marked: Stamp, params: dict[str, Any] | None):
     request = Request("tools/call", params, 1.0)
 
-    written = marked.params_of(request, Traces(fives))
+    written = marked.params_of(request, fives)
 
     assert isinstance(written["_meta"], msgspec.Raw)
     assert msgspec.json.encode(written) == msgspec.json.encode(marked.params(params, TRACE))
@@ -187,7 +171,7 @@ def test_what_somebody_adds_to_is_not_written_in_advance():
         Request("tools/call", {}, 1.0, capabilities={"roots": {}}),
         Request("tools/call", {}, 1.0, trace=TraceContext(1, 2, state="a=1")),
     )
-    sent = [NEW.params_of(request, Traces(fives))["_meta"] for request in asked]
+    sent = [NEW.params_of(request, fives)["_meta"] for request in asked]
 
     assert [meta[stamp.CAPABILITIES_KEY] for meta in sent] == [{"elicitation": {}}, {"roots": {}}, {"elicitation": {}}]
     assert [meta["traceparent"] == TRACE for meta in sent] == [True, True, False]
@@ -195,6 +179,6 @@ def test_what_somebody_adds_to_is_not_written_in_advance():
 
 
 def test_one_who_hears_remarks_is_told_apart():
-    sent = NEW.heard_from("debug").params_of(Request("tools/call", {}, 1.0), Traces(fives))
+    sent = NEW.heard_from("debug").params_of(Request("tools/call", {}, 1.0), fives)
 
     assert sent["_meta"][stamp.LOG_LEVEL_KEY] == "debug"
