@@ -53,7 +53,7 @@ def _deciding(session: AgentSession) -> Callable[[], Awaitable[None]]:
     entry = standing.known(call.name)
     assert entry is not None
     prepared = TOOL_CALL.prepare(entry, call)
-    trail = Trail.of(call)
+    trail = Trail(call)
     lease = executor._lease
 
     async def decide() -> None:
