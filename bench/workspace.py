@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from bascule.core.transaction import CURRENT, Transaction
+from bascule.core.undo.transaction import CURRENT, Transaction
 from bascule.workspace import Workspace
 from bench.result import Goal, Report, Row
 

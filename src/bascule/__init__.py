@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bascule.catalog.search import search
     from bascule.catalog.typed.tool import TypedTool, typed_tool
-    from bascule.core.answer import (
+    from bascule.core.client_features import (
         Accept,
         Cancel,
         Decline,
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         Sampled,
         Sampling,
     )
+    from bascule.core.failure_action import RunStopped
     from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
     from bascule.core.principal import Principal
-    from bascule.core.reaction import RunStopped
     from bascule.core.unset import UNSET, Unset
     from bascule.kit.errors import ToolFatalError, ToolRetryError
     from bascule.runtime.native import native_server
@@ -69,25 +69,25 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Accept": "bascule.core.answer",
+    "Accept": "bascule.core.client_features",
     "AgentSession": "bascule.runtime.session",
-    "Cancel": "bascule.core.answer",
+    "Cancel": "bascule.core.client_features",
     "CompletionResult": "bascule.core.outcome",
-    "Decline": "bascule.core.answer",
-    "Elicitation": "bascule.core.answer",
+    "Decline": "bascule.core.client_features",
+    "Elicitation": "bascule.core.client_features",
     "Media": "bascule.transports.native_media",
     "Outcome": "bascule.core.outcome",
     "Principal": "bascule.core.principal",
     "Progress": "bascule.transports.native_progress",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
-    "Respondent": "bascule.core.answer",
-    "Root": "bascule.core.answer",
-    "RootsAsked": "bascule.core.answer",
-    "RunStopped": "bascule.core.reaction",
+    "Respondent": "bascule.core.client_features",
+    "Root": "bascule.core.client_features",
+    "RootsAsked": "bascule.core.client_features",
+    "RunStopped": "bascule.core.failure_action",
     "Runtime": "bascule.runtime.runtime",
-    "Sampled": "bascule.core.answer",
-    "Sampling": "bascule.core.answer",
+    "Sampled": "bascule.core.client_features",
+    "Sampling": "bascule.core.client_features",
     "ToolFailure": "bascule.core.outcome",
     "ToolFatalError": "bascule.kit.errors",
     "ToolResult": "bascule.core.outcome",

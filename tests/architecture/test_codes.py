@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from bascule.core.codes import CODES
+from bascule.core.error_codes import CODES
 
 SOURCE = Path(__file__).parents[2] / "src/bascule"
-CATALOGUE = SOURCE / "core" / "codes.py"
+CATALOGUE = SOURCE / "core" / "error_codes.py"
 
 
 @cache

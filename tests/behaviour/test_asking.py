@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bascule import Accept, Runtime
-from bascule.core.answer import Approval
+from bascule.core.client_features import Approval
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.codes import CODES
+from bascule.core.error_codes import CODES
 from behaviour.codes import command, door, program
 from behaviour.codes.table import raises
 from support.error_pages import PAGES, head, index

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.codes import CODES
+from bascule.core.error_codes import CODES
 from behaviour.codes.answers import NOT_MET, Answering, answers, section
 from behaviour.codes.command import a_file_stands_where_the_audit_log_belongs
 from support.command import bascule

@@ -12,7 +12,7 @@ import pytest
 
 from bascule import AgentSession
 from bascule.config import ServerConfig
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure
 from bascule.core.permission import UNDECLARED, Permission
 from bascule.core.tool import ToolSpec, ToolStatus

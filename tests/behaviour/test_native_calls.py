@@ -19,7 +19,7 @@ from bascule.config import PRESETS, Timeouts
 from bascule.core.events import CallUndone
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
-from bascule.core.transaction import Ending
+from bascule.core.undo.transaction import Ending
 from support.native import note, serving
 from support.runtime import Events, bad, good
 from support.waiting import until

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule import Runtime
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.permission import UNDECLARED, Permission
 from support.command import bascule
 from support.facts import noted_facts

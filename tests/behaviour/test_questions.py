@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bascule import Accept, Cancel, Decline, Elicitation, Runtime, Sampled, Sampling
-from bascule.core.answer import OnElicit, OnSample
+from bascule.core.client_features import OnElicit, OnSample
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
 from support import warm

@@ -15,7 +15,7 @@ from bascule.core.events import CallUndone
 from bascule.core.outcome import FailureKind
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
-from bascule.core.transaction import Ending, Remote
+from bascule.core.undo.transaction import Ending, Remote
 from support.runtime import Arrived, Events, at_work, bad, good, obeying
 from support.waiting import fail_after, until
 

@@ -15,7 +15,7 @@ import pytest
 from mcp.server import MCPServer
 
 from bascule.config import Sandbox, ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
-from bascule.core.masking import SHOWN
+from bascule.core.text.redaction import SHOWN
 from support.bwrap import skip_without_bubblewrap
 from support.command import BASCULE, bascule
 from support.fake_login import fake_login

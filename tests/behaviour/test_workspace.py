@@ -13,7 +13,7 @@ from bascule import Runtime
 from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig
 from bascule.core.errors import NoRoom, PathRefused, UsageError, WorkspaceError
 from bascule.core.principal import Principal
-from bascule.core.transaction import Ending, Transaction
+from bascule.core.undo.transaction import Ending, Transaction
 from bascule.workspace import Workspace, current_workspace, host_to_workspace_path, workspace_to_host_path
 from support.runtime import good
 from support.waiting import fail_after

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.transaction import Transaction
+from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
 from bascule.workspace.attic import KEPT_ASIDE
 from support.workspaces import in_call
@@ -16,7 +16,7 @@ from support.workspaces import in_call
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from bascule.core.transaction import CURRENT, Transaction
+from bascule.core.undo.transaction import CURRENT, Transaction
 from bascule.workspace import Workspace
 
 workspace = Workspace(Path(sys.argv[1]))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from bascule.core.errors import WorkspaceError
-from bascule.core.transaction import Ending, Transaction
+from bascule.core.undo.transaction import Ending, Transaction
 from bascule.workspace import Workspace
 from support.workspaces import in_call, slots, tree
 

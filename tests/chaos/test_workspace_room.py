@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import NoRoom
-from bascule.core.transaction import Ending, Transaction
+from bascule.core.undo.transaction import Ending, Transaction
 from bascule.workspace import Workspace, copying
 from support.workspaces import in_call, slots, tree
 

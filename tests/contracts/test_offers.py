@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from bascule import Accept, Decline, Elicitation, Runtime, Sampled, Sampling, ToolFailure
 from bascule.config import RuntimeConfig
-from bascule.core.answer import ElicitAnswer
+from bascule.core.client_features import ElicitAnswer
 from bascule.core.outcome import FailureKind
 from contracts.harness import SDK_CELLS, SECOND_OPINIONS, Cell, Peer, peer_of
 from support.waiting import fail_after

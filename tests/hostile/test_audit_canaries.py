@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig, StreamableHttpTransport
-from bascule.core.answer import Accept, ElicitAnswer
+from bascule.core.client_features import Accept, ElicitAnswer
 from bascule.core.errors import BasculeError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.runtime import Runtime

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Accept, Elicitation, Sampled, Sampling
+from bascule.core.client_features import Accept, Elicitation, Sampled, Sampling
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity, Lane
 from support.handed_over import HandedOver, handed_over

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bascule.config.model import MESSAGE_MAX
-from bascule.core.answer import Accept, Elicitation
+from bascule.core.client_features import Accept, Elicitation
 from bascule.core.outcome import FailureKind
 from hostile.cage import neighbour, undisturbed
 from support.memory import measured_growth

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bascule import Runtime
-from bascule.core.answer import Accept
+from bascule.core.client_features import Accept
 from bascule.core.events import RequestEnded, ToolInvoked
 from support.canaries import Canaries, told
 from support.collector import Collector, collecting

@@ -14,7 +14,7 @@ import pytest
 
 from bascule.config import Limits, ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
 from bascule.config.transport import Transport
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.session import AgentSession

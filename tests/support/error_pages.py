@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bascule.cli import exit_codes
-from bascule.core import errors, reaction
-from bascule.core.codes import CODES, Area
+from bascule.core import errors, failure_action
+from bascule.core.error_codes import CODES, Area
 from bascule.core.errors import BasculeError
 from bascule.core.outcome import FailureKind
 from bascule.gateway import allowance, intake
@@ -15,7 +15,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "errors"
 
 CLASSES = {
     kind.code: kind
-    for room in (errors, reaction, allowance, intake)
+    for room in (errors, failure_action, allowance, intake)
     for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, BasculeError)
 }

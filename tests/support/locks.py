@@ -5,7 +5,7 @@ from typing import Any
 
 from bascule.catalog.digest import tool_digest
 from bascule.catalog.lock import LOCK_NAME, Approved, read_lock, write_lock
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 
 RICH: JsonObject = {
     "name": "act",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.config import OAuthSettings
-from bascule.core.masking import Mask
+from bascule.core.text.redaction import Mask
 from bascule.identity.redirect import OnLogin
 from bascule.store.key_files import KeyFiles
 from bascule.store.vault import Vault

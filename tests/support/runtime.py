@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from bascule.compliance.ratchet import Ratchet
 from bascule.config import InProcessTransport, Restart, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
-from bascule.core.answer import OnAsk, OnElicit, OnSample
+from bascule.core.client_features import OnAsk, OnElicit, OnSample
 from bascule.core.errors import ConnectionLost
 from bascule.core.events import LevelChanged, QuestionAnswered, RequestEnded, ToolInvoked
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import FailureKind, Outcome, Result, ToolFailure, ToolResult
 from bascule.core.request import Request
 from bascule.core.sensitivity import DataSensitivity

@@ -4,9 +4,9 @@ import asyncio
 import json
 from typing import Any
 
+from bascule.core.counters__tally import Tally
 from bascule.core.errors import ConnectionLost
 from bascule.core.request import OnProgress, Permit, Request
-from bascule.core.tally import Tally
 from bascule.transports.stream import StreamDispatcher
 from support.waiting import fail_after
 

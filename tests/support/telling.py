@@ -6,7 +6,7 @@ from bascule.core.events import LinkChanged, RequestEnded, ToolInvoked
 from bascule.core.outcome import FailureKind, PromptResult, ToolFailure, ToolResult
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.core.trace import Span, TraceContext
+from bascule.core.trace_context import Span, TraceContext
 
 ALICE = Principal("alice", "s-1")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule import AgentSession, ToolFailure
-from bascule.core.reaction import Reaction, reaction, told
+from bascule.core.failure_action import Reaction, reaction, told
 from support.bridge_matrix import SCENARIOS, Call, Ran, Scenario, Signal, check, play, table
 
 

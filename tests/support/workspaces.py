@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bascule.core.errors import BasculeError
-from bascule.core.transaction import CURRENT, Transaction
+from bascule.core.undo.transaction import CURRENT, Transaction
 from bascule.workspace.engines import Engine, KernelEngine, WalkEngine
 
 ENGINES: tuple[type[Engine], ...] = (KernelEngine, WalkEngine)

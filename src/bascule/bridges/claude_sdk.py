@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from bascule import __version__
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text
-from bascule.core.missing import missing
+from bascule.core.extras import missing
+from bascule.core.failure_action import Reaction, reaction, stopped, told
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
 from bascule.core.permission import READING
-from bascule.core.reaction import Reaction, reaction, stopped, told
 from bascule.core.tool import ToolSpec
 from bascule.runtime.session import AgentSession
 

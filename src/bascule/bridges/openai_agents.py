@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject, is_object
-from bascule.core.missing import missing
+from bascule.core.extras import missing
+from bascule.core.failure_action import Reaction, RunStopped, reaction, told
+from bascule.core.json_types import JsonObject, is_object
+from bascule.core.model_parts import Picture, parts
 from bascule.core.outcome import Outcome, PromptResult, ResourceResult, ToolFailure, ToolResult
 from bascule.core.prompt import PromptSpec
-from bascule.core.reaction import Reaction, RunStopped, reaction, told
 from bascule.core.resource import ResourceSpec
-from bascule.core.showing import Picture, parts
 from bascule.core.tool import ToolSpec
 from bascule.runtime.session import AgentSession
 

@@ -18,9 +18,9 @@ from typing import Any, Self
 from bascule.config import RuntimeConfig, ServerConfig, load_agent_mcp_configs
 from bascule.core.errors import ConnectFailed, UnknownTool, UsageError
 from bascule.core.events import Sink
-from bascule.core.jsonvalue import is_object
+from bascule.core.failure_action import Reaction, reaction, stopped, told
+from bascule.core.json_types import is_object
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure
-from bascule.core.reaction import Reaction, reaction, stopped, told
 from bascule.core.request import OnProgress
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.runtime.failures import failure_of

@@ -13,11 +13,11 @@ from bascule.config import RuntimeConfig, Secret, ServerConfig, client_server_na
 from bascule.config.locate import locate
 from bascule.config.transport import RemoteTransport, Transport
 from bascule.core.errors import NotIdentified, UsageError
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text
-from bascule.core.missing import missing
+from bascule.core.extras import missing
+from bascule.core.failure_action import Reaction, reaction, stopped, told
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import ToolFailure, ToolResult
 from bascule.core.principal import Principal
-from bascule.core.reaction import Reaction, reaction, stopped, told
 from bascule.core.tool import ToolSpec
 from bascule.identity.current import CURRENT
 from bascule.runtime.runtime import Runtime

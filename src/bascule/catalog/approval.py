@@ -8,7 +8,7 @@ from bascule.catalog.definition_diff import definition_diff
 from bascule.catalog.entry import Entry
 from bascule.catalog.lock import Approved, Lock, LockedServers
 from bascule.core.finding import Finding
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.tool import ToolKey, ToolStatus
 
 Change = Literal["new", "changed", "removed"]

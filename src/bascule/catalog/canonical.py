@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _encode_text = msgspec.json.Encoder().encode

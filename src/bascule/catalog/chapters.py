@@ -22,7 +22,7 @@ from bascule.catalog.drafts import (
 from bascule.catalog.references import SchemaRefused, step_into
 from bascule.catalog.schema_parts import is_part, parts_of
 from bascule.catalog.uri_reference import is_reference, resolved, split_fragment
-from bascule.core.jsonvalue import JsonObject, as_text, is_array, is_object
+from bascule.core.json_types import JsonObject, as_text, is_array, is_object
 
 NOWHERE = "json-schema:///"
 """What references are relative to in a document without a URI."""

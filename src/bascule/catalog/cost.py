@@ -17,7 +17,7 @@ import msgspec
 
 from bascule.catalog.patterns import MAX_LENGTH, MAX_TRIES, backtracks, load_of
 from bascule.catalog.references import References, SchemaRefused, refuse_unless_flat
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, is_array, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, is_array, is_object
 
 MAX_SIZE = 512 * 1024
 """Bytes of one schema. Compiling takes some ten milliseconds a megabyte."""

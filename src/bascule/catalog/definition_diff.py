@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from bascule.catalog.folding import folded
-from bascule.core.hidden import escaped_json
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, is_array, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, is_array, is_object
+from bascule.core.text.invisible_chars import escaped_json
 
 MAX_LINES = 400
 """Lines told of one tool. What is beyond is counted: a change must not hide behind others."""

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 
 from bascule.catalog.canonical import canonical_json
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 
 
 def tool_digest(definition: JsonObject) -> str:

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 
 DRAFT7 = "Draft7Validator"
 DRAFT201909 = "Draft201909Validator"

@@ -11,7 +11,7 @@ from bascule.catalog.judgement import Judge, Judgement, accept
 from bascule.catalog.repair import mend, takes_objects
 from bascule.catalog.screening import screened_definition
 from bascule.catalog.validation import Validator, validator_of
-from bascule.core.jsonvalue import JsonObject, as_object, is_array
+from bascule.core.json_types import JsonObject, as_object, is_array
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 HeaderMap = Mapping[tuple[str, ...], str]

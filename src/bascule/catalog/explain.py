@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from bascule.catalog.references import References, SchemaRefused
 from bascule.catalog.validation import Problem, Validator, answer, compiled, draft_of, registry_of
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, is_array, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, is_array, is_object
 
 if TYPE_CHECKING:
     import jsonschema_rs

@@ -18,7 +18,7 @@ from bascule.catalog.drafts import DRAFT7, DRAFT201909, DRAFT202012, OWN_URI
 from bascule.catalog.references import SchemaRefused
 from bascule.catalog.schema_parts import with_parts
 from bascule.catalog.uri_reference import split_fragment
-from bascule.core.jsonvalue import JsonObject, as_array, is_object
+from bascule.core.json_types import JsonObject, as_array, is_object
 
 _NOT_FLAT = re.compile(rb'"\$(?:id|anchor|dynamic|recursive|vocabulary)|"\$ref":"(?!#)')
 """What is in a schema that is not flat, written without spaces. What only looks alike is flattened for nothing."""

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from bascule.core.hidden import HIDDEN
+from bascule.core.text.invisible_chars import HIDDEN
 
 _LOOKALIKES = {
     # Cyrillic

@@ -7,7 +7,7 @@ import msgspec
 
 from bascule.catalog.digest import fingerprint_of
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, as_text, is_array, is_object
+from bascule.core.json_types import JsonObject, as_text, is_array, is_object
 
 MAX_PAGES = 1000
 """Pages we ask for. A server that always has one more would keep us for ever."""

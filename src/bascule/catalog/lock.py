@@ -10,8 +10,8 @@ import msgspec
 from bascule.catalog.definition_diff import changed_fields
 from bascule.catalog.digest import tool_digest
 from bascule.core.errors import ConfigError
-from bascule.core.hidden import escaped_json
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
+from bascule.core.text.invisible_chars import escaped_json
 from bascule.core.tool import ToolKey
 
 LOCK_NAME = "bascule.lock"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bascule.catalog.schema_parts import parts_of
-from bascule.core.jsonvalue import as_object, is_object
+from bascule.core.json_types import as_object, is_object
 from bascule.core.tool import ToolSpec
 
 OPENAI, ANTHROPIC, GEMINI = "OpenAI", "Anthropic", "Gemini"

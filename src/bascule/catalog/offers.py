@@ -9,7 +9,7 @@ from bascule.catalog.listing import Pages
 from bascule.catalog.naming import exposed_names
 from bascule.catalog.screening import screened_definition
 from bascule.catalog.uri_template import UriTemplate, parse_template
-from bascule.core.jsonvalue import JsonObject, as_array, as_text, is_object
+from bascule.core.json_types import JsonObject, as_array, as_text, is_object
 from bascule.core.prompt import PromptArgument, PromptSpec
 from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolKey

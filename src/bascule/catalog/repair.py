@@ -8,7 +8,7 @@ import msgspec
 
 from bascule.catalog.schema_place import Unmendable
 from bascule.catalog.schema_repair import mended_schema
-from bascule.core.jsonvalue import JsonObject, as_array, as_text, is_object
+from bascule.core.json_types import JsonObject, as_array, as_text, is_object
 
 HINTS = frozenset({"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"})
 _FLAGS = {"true": True, "false": False}

@@ -1,7 +1,7 @@
 """Habits of older drafts and of OpenAPI that take several words of a schema to understand."""
 
 from bascule.catalog.schema_place import Place
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 
 
 def required_inside(schema: JsonObject, place: Place) -> JsonObject:

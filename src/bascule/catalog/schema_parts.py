@@ -4,7 +4,7 @@ a value and says nothing."""
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 
 _ONE = frozenset(
     {"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"}

@@ -10,7 +10,7 @@ from typing import Any
 from bascule.catalog.canonical import canonical_json
 from bascule.catalog.schema_habits import HABITS, OF_HABITS, without_flag
 from bascule.catalog.schema_place import Place, Unmendable
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 
 MAX_NOTES = 12
 """Notes of one schema. Generated schemas repeat one habit a hundred times."""

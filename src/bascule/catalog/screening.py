@@ -12,8 +12,8 @@ from bascule.catalog.folding import folded, is_disguised
 from bascule.catalog.phrases import PHRASES, blob_in, may_speak
 from bascule.catalog.texts import NAME_OF, Text, texts_of
 from bascule.core.finding import Finding, FindingKind, Severity
-from bascule.core.hidden import BIDI, CONTROL, HIDDEN, ORDINARY, escaped
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
+from bascule.core.text.invisible_chars import BIDI, CONTROL, HIDDEN, ORDINARY, escaped
 
 MAX_FINDINGS = 20
 """Findings told of one tool. Texts that hide something beyond those are counted, which is cheaper."""

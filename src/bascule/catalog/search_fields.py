@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from bascule.catalog.search_words import STOP, terms_of
-from bascule.core.jsonvalue import as_array, as_object, as_text
+from bascule.core.json_types import as_array, as_object, as_text
 from bascule.core.tool import ToolSpec
 
 MOST_TEXT = 4000

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from bascule.catalog.entry import Entry, make_entry
 from bascule.catalog.judgement import Judgement, accept
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.permission import READING
 from bascule.core.tool import ToolKey
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bascule.catalog.search import Found
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, is_array, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, is_array, is_object
 from bascule.core.tool import ToolSpec
 
 MOST_SHOWN = 16_000

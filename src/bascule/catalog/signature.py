@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bascule.core.jsonvalue import as_array, as_object, as_text
+from bascule.core.json_types import as_array, as_object, as_text
 
 MAX_PARAMETERS = 12
 """Parameters shown. Whoever needs more needs the schema."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 
 Text = tuple[str, str]
 """A place, such as `inputSchema.properties.path.description`, and the text that stands there."""

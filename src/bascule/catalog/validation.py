@@ -13,7 +13,7 @@ from bascule.catalog.flattening import flattened, is_flat
 from bascule.catalog.patterns import MAX_TRIES
 from bascule.catalog.references import SchemaRefused
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, as_object, is_array, is_object
+from bascule.core.json_types import JsonObject, as_object, is_array, is_object
 from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
 
 if TYPE_CHECKING:

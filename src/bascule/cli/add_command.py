@@ -18,7 +18,7 @@ from bascule.config.credentials import ADVICE, credentials_in, names_credential
 from bascule.config.locate import CANDIDATES, VARIABLE, find
 from bascule.config.names import NAME_RULE, is_name
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 
 STDIN = "-"
 MAX_FILE = 1024 * 1024

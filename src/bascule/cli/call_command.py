@@ -13,7 +13,7 @@ from bascule.cli.outcomes import failure_shape, show, taken
 from bascule.cli.progress import doing, done, tool_progress
 from bascule.cli.shapes.answers import CallShape, FailureShape
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import as_object, is_object
+from bascule.core.json_types import as_object, is_object
 from bascule.core.outcome import Outcome, ToolFailure
 
 

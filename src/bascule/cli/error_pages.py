@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from bascule.core.codes import CODES
+from bascule.core.error_codes import CODES
 from bascule.core.errors import ConfigError, UsageError
 
 PLACES = (Path(__file__).with_name("error_pages"), Path(__file__).parents[3] / "docs" / "errors")

@@ -9,8 +9,8 @@ import msgspec
 from bascule.cli.shapes.answers import ErrorShape, FindingShape
 from bascule.core.errors import BasculeError, ConfigError, PeerRefused
 from bascule.core.finding import Finding
-from bascule.core.hidden import escaped, escaped_json
 from bascule.core.outcome import ToolFailure
+from bascule.core.text.invisible_chars import escaped, escaped_json
 
 
 def _says(message: str, where: str) -> bool:

@@ -7,7 +7,7 @@ from bascule.cli.exit_codes import OK
 from bascule.cli.explain import json_line
 from bascule.cli.shapes.beginning import CodeShape, CodesShape, ExplainedShape
 from bascule.cli.tables import fitting
-from bascule.core.codes import CODES, Area
+from bascule.core.error_codes import CODES, Area
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -19,8 +19,8 @@ from bascule.config.model import ServerConfig
 from bascule.config.transport import RemoteTransport, StdioTransport, Transport
 from bascule.config.urls import shown_url
 from bascule.core.errors import Refused, UnknownTool
-from bascule.core.hidden import escaped
 from bascule.core.rendering import render_structured
+from bascule.core.text.invisible_chars import escaped
 from bascule.core.tool import ToolSpec
 from bascule.runtime.lanes import footing
 from bascule.runtime.report import ServerReport

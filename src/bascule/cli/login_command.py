@@ -14,7 +14,7 @@ from bascule.cli.progress import settled
 from bascule.cli.receiver import Receiver, receiver
 from bascule.cli.shapes.running import LoginShape
 from bascule.core.errors import LoginFailed
-from bascule.core.jsonvalue import as_text
+from bascule.core.json_types import as_text
 from bascule.runtime.report import LoginReport
 
 

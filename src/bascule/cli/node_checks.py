@@ -14,7 +14,7 @@ from bascule.config.model import ServerConfig
 from bascule.config.secret import reveal_all
 from bascule.config.transport import StdioTransport
 from bascule.core.errors import SandboxError
-from bascule.core.jsonvalue import as_object, as_text
+from bascule.core.json_types import as_object, as_text
 from bascule.sandbox.child import Command, find_program
 from bascule.sandbox.environment import child_environment
 from bascule.sandbox.prepare.package import Package

@@ -4,8 +4,8 @@ import sys
 
 from bascule.cli.explain import explain_failure, json_line
 from bascule.cli.shapes.answers import FailureShape, TakenShape
-from bascule.core.hidden import escaped
 from bascule.core.outcome import PromptResult, ResourceResult, ToolFailure, ToolResult
+from bascule.core.text.invisible_chars import escaped
 
 Shown = ToolResult | ResourceResult | PromptResult
 

@@ -27,8 +27,8 @@ from bascule.config.state import state_folder
 from bascule.config.urls import url_flaw
 from bascule.core.errors import BasculeError, ConfigError, UsageError
 from bascule.core.events import Sink
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.core.text.redaction import Mask
 from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import listen_within
 from bascule.gateway.inner_tls import InnerTls, TlsFiles, tls_for

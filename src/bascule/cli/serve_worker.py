@@ -21,7 +21,7 @@ from bascule.config.locate import locate
 from bascule.config.secrets_in import secrets_in
 from bascule.config.state import state_folder
 from bascule.core.errors import BasculeError
-from bascule.core.masking import Mask
+from bascule.core.text.redaction import Mask
 from bascule.gateway.app import Gateway
 from bascule.gateway.neighbours import Neighbours
 from bascule.gateway.serving import Door, check_door

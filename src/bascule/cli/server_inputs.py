@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bascule.core.jsonvalue import JsonObject, as_object, as_text
+from bascule.core.json_types import JsonObject, as_object, as_text
 
 _BLANK = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 

@@ -14,7 +14,7 @@ import msgspec
 from bascule.cli.server_inputs import Input, Need, Unmet, read_input, told
 from bascule.config.names import fold_name
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text, is_array, is_object
 
 _NPM = re.compile(r"(@[a-z0-9~][\w.~-]*/)?[a-zA-Z0-9~][\w.~-]*")
 _PYPI = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")

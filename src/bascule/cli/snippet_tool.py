@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bascule.core.jsonvalue import as_array, as_object
+from bascule.core.json_types import as_array, as_object
 from bascule.core.permission import Permission
 from bascule.core.tool import ToolSpec
 

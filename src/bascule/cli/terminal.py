@@ -8,8 +8,8 @@ import msgspec
 from bascule.catalog.signature import type_name
 from bascule.cli.explain import legible
 from bascule.cli.progress import asking
-from bascule.core.answer import Accept, Cancel, Decline, ElicitAnswer, Elicitation, OnElicit
-from bascule.core.jsonvalue import as_array, as_object, as_text
+from bascule.core.client_features import Accept, Cancel, Decline, ElicitAnswer, Elicitation, OnElicit
+from bascule.core.json_types import as_array, as_object, as_text
 
 YES = frozenset({"y", "yes"})
 

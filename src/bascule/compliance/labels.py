@@ -1,6 +1,6 @@
 """What a result says of itself: labels of private data that a server put into its `_meta`."""
 
-from bascule.core.jsonvalue import JsonObject, as_array, is_object
+from bascule.core.json_types import JsonObject, as_array, is_object
 from bascule.core.sensitivity import DataSensitivity
 
 LABELS_KEY = "dev.bascule/labels"

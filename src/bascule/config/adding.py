@@ -16,7 +16,7 @@ from bascule.config.load import load_text
 from bascule.config.shapes import SHAPES, Shape, shape_of
 from bascule.config.writing import replace_file
 from bascule.core.errors import ConfigError, UsageError
-from bascule.core.jsonvalue import JsonObject, as_object, is_array, is_object
+from bascule.core.json_types import JsonObject, as_object, is_array, is_object
 
 _VARIABLE = re.compile(r"\$\$|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
 _CORRECT = "write what is listed in another way, and add it again"

@@ -16,7 +16,7 @@ from bascule.config.model import ServerConfig, Timeouts
 from bascule.config.problems import config_error, did_you_mean
 from bascule.config.transport import StdioTransport
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 
 _FIELDS = ("CMD", "ARGS", "CWD", "ENV_JSON", "ALLOW", "BLOCK", "INIT_TIMEOUT_SECONDS", "NAME")
 

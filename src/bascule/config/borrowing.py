@@ -15,7 +15,7 @@ from bascule.config.problems import Problems
 from bascule.config.programs import ForeignFile
 from bascule.config.shapes import BARE, is_server, shape_of
 from bascule.core.errors import ConfigError
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text, is_object
 
 _KEYS = {"vscode": "servers", "zed": "context_servers", "codex": "mcp_servers"}
 """Where a program keeps servers, if not under `mcpServers`."""

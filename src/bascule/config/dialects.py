@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.config.dotenv import read_dotenv
 from bascule.config.foreign import OURS
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text, is_array, is_object
 
 _APPROVALS = ("autoApprove", "alwaysAllow", "trust")
 _APPROVED_HERE = "here `permissions` and `ask` decide which calls wait for a person"

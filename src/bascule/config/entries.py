@@ -9,7 +9,7 @@ from bascule.config.kinds import Report, read_value
 from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.urls import NOT_AVAILABLE
 from bascule.config.variables import Missing, fill
-from bascule.core.jsonvalue import is_object
+from bascule.core.json_types import is_object
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from bascule.config.entries import Given, sort_keys
 from bascule.config.keys import SERVER_KEYS, siblings
 from bascule.config.names import fold_name
 from bascule.config.problems import KeyPath, Problems
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 
 OURS = "x-bascule"
 """The key under which our own keys stand in a file of another program, which passes over it."""

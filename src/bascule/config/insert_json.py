@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bascule.config.insertion import Unsafe
 from bascule.config.jsontext import plain_json
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 
 _SPACE = re.compile(r"\s*")
 _INDENT = "  "

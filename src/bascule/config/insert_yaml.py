@@ -6,7 +6,7 @@ from typing import Any
 
 from bascule.config.insertion import Unsafe
 from bascule.config.yamltext import plain_scalar
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 
 KEY = "mcp_servers"
 

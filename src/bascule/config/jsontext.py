@@ -5,7 +5,7 @@ import re
 from typing import Any, NoReturn
 
 from bascule.config.problems import KeyPath, Problems
-from bascule.core.jsonvalue import is_array
+from bascule.core.json_types import is_array
 
 MAX_DEPTH = 100
 """Deepest nesting read. Files of other programs hold much besides servers."""

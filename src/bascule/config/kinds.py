@@ -10,7 +10,7 @@ from bascule.config.keys import Key, Kind
 from bascule.config.problems import KeyPath
 from bascule.config.variables import FromVariable, Hole
 from bascule.config.yamltext import plain_scalar
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 
 Report = Callable[[KeyPath, str], None]
 """Takes where inside the value, and what is wrong there."""

@@ -11,7 +11,7 @@ from bascule.config.keys import SERVER_KEYS
 from bascule.config.names import NAME_RULE, fold_name, is_name
 from bascule.config.problems import KeyPath, Problems
 from bascule.config.shapes import BARE, Shape, is_server
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 
 _PASSED_OVER = {OURS, "inputs", "$schema"}
 """Keys beside other programs' servers that need no word: ours, and what editors keep there."""

@@ -23,7 +23,7 @@ from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.secret import Secret
 from bascule.config.shapes import SHAPES, Shape, shape_of
 from bascule.config.telemetry import TelemetrySettings, telemetry_flaws
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 
 _FIELDS = {
     "links.max": "links_max",

@@ -10,7 +10,7 @@ from bascule.config.adding import variables_in, why_unusable
 from bascule.config.borrowing import Find
 from bascule.config.names import MAX_NAME
 from bascule.config.references import Variables, without_credentials
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.config.credentials import credentials_in, names_credential
 from bascule.config.keys import SERVER_KEYS
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 
 _SCHEME = re.compile(r"(?P<scheme>(?:bearer|basic|token|apikey|digest)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
 _ENDS = re.compile(

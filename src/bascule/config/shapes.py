@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bascule.config.problems import KeyPath
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 
 _REACH = {"command", "url", "httpUrl", "serverUrl"}
 """Keys that only an entry of a server has."""

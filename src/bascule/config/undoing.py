@@ -9,7 +9,7 @@ from typing import Any
 from bascule.config.document import read_text
 from bascule.config.writing import replace_file
 from bascule.core.errors import ConfigError, UsageError
-from bascule.core.jsonvalue import as_array, as_object, as_text
+from bascule.core.json_types import as_array, as_object, as_text
 
 MOST = 20
 """Changes of one file that are remembered."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self, final
 
 from bascule.config.problems import KeyPath
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 
 _REFERENCE = re.compile(r"\$(?:\$|\{(?P<body>[^}]*)(?P<end>\}?))")
 _BODY = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.answer import Respondent
+from bascule.core.client_features import Respondent
 from bascule.core.request import OnProgress
 
 

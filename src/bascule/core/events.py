@@ -6,13 +6,13 @@ from typing import Any, Literal
 import msgspec
 
 from bascule.core.errors import BasculeError
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 from bascule.core.outcome import Outcome, Result, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.core.trace import Span
-from bascule.core.transaction import Ending, Remote
+from bascule.core.trace_context import Span
+from bascule.core.undo.transaction import Ending, Remote
 
 
 class ToolInvoked(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import InputWanted
-from bascule.core.jsonvalue import as_text
+from bascule.core.json_types import as_text
 from bascule.core.rendering import Style, render, render_block, render_contents
 from bascule.core.sensitivity import Lane
 

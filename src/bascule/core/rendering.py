@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bascule.core.jsonvalue import as_array, as_object, as_text, is_object
+from bascule.core.json_types import as_array, as_object, as_text, is_object
 
 Style = Literal["yaml", "json"]
 

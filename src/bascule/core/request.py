@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.ear import Ear
-from bascule.core.tally import Tally
-from bascule.core.trace import TraceContext
+from bascule.core.counters__tally import Tally
+from bascule.core.log_listener import Ear
+from bascule.core.trace_context import TraceContext
 
 
 class Permit(Protocol):

@@ -11,10 +11,10 @@ import msgspec
 
 from bascule import __version__
 from bascule.core.errors import StoreError
-from bascule.core.hidden import escaped_json
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
 from bascule.core.sensitivity import DataSensitivity, lane_for
+from bascule.core.text.invisible_chars import escaped_json
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.dashboard.call_views import call_detail, call_row, place_of, under_way_row
 from bascule.dashboard.searching import found, query_of

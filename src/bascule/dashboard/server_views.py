@@ -11,9 +11,9 @@ from bascule.catalog.server_listing import ServerListing
 from bascule.config.model import ServerConfig
 from bascule.config.transport import StdioTransport
 from bascule.core.errors import BasculeError
-from bascule.core.hidden import escaped, escaped_json
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import DataSensitivity
+from bascule.core.text.invisible_chars import escaped, escaped_json
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.dashboard.server_shapes import (
     Drift,

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bascule.core.hidden import escaped
+from bascule.core.text.invisible_chars import escaped
 from bascule.dashboard.server_shapes import Drift
 
 NONE = "–"

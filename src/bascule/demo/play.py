@@ -4,7 +4,7 @@ looks for itself whether it went as told."""
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from bascule.core.jsonvalue import as_array, as_object
+from bascule.core.json_types import as_array, as_object
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.demo.receiver import Receiver, receiving

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from bascule.config.boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import BasculeError, ConfigError, UsageError
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.sensitivity import Lane
 from bascule.demo.protocol import Server, answer, succeeded
 from bascule.demo.sandbox_tools import Act, SandboxTools

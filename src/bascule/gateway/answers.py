@@ -3,9 +3,9 @@
 from typing import Any
 
 from bascule.core.errors import PeerRefused, UnknownResource
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.failure_action import told
+from bascule.core.json_types import JsonObject, is_object
 from bascule.core.outcome import FailureKind, Result, ToolFailure
-from bascule.core.reaction import told
 from bascule.gateway.rejection import Rejected
 from bascule.wire.fatal import FATAL_KEY, PREFIX
 from bascule.wire.stamp import INTERNAL_ERROR, INVALID_PARAMS

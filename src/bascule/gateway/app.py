@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from bascule.core.errors import NotIdentified
-from bascule.core.jsonvalue import as_object
+from bascule.core.json_types import as_object
 from bascule.core.principal import Principal
 from bascule.gateway.allowance import TooMuch
 from bascule.gateway.attention import Attention, Receive

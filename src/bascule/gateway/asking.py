@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.answer import (
+from bascule.core.client_features import (
     Accept,
     Cancel,
     Continued,
@@ -20,7 +20,7 @@ from bascule.core.answer import (
     Sampled,
     Sampling,
 )
-from bascule.core.jsonvalue import JsonObject, as_object, as_text, is_array, is_object
+from bascule.core.json_types import JsonObject, as_object, as_text, is_array, is_object
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
 from bascule.wire.jsonrpc import Message
 from bascule.wire.task import speaks_tasks

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.gateway.asking import Ask
 from bascule.gateway.client import Client
 from bascule.gateway.desk import Desk

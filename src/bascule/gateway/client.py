@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 

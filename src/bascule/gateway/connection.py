@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway.asking import Ask, answered, taken_back
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked, check_new, check_shape, read_body

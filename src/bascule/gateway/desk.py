@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from bascule import __version__
-from bascule.core.answer import TASKS, Respondent
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.client_features import TASKS, Respondent
+from bascule.core.json_types import JsonObject, is_object
 from bascule.core.outcome import TaskResult, ToolFailure
 from bascule.core.resource import ResourceSpec
 from bascule.gateway import listings

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway.bulk import Bulk
 from bascule.gateway.head import Head
 from bascule.gateway.rejection import INVALID_REQUEST, PARSE_ERROR, Rejected

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.attention import Attention
 from bascule.gateway.client import Client

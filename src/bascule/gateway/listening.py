@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.gateway.attention import Attention, Receive
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.gateway.asking import answered, taken_back
 from bascule.gateway.attention import Attention

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
-from bascule.core.ear import reaches
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
+from bascule.core.log_listener import reaches
 from bascule.gateway.asking import Ask, NotAnswered
 from bascule.links.tidings import FINISHED, KINDS, REMARK, UPDATED, Kind
 from bascule.wire.stamp import SUBSCRIPTION_KEY

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from bascule.core.ear import LEVELS
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
+from bascule.core.log_listener import LEVELS
 from bascule.gateway.client import Hearer
 from bascule.gateway.envelope import Asked
 from bascule.gateway.outlet import left_out

@@ -11,9 +11,9 @@ from functools import partial
 
 import msgspec
 
-from bascule.core.answer import Continued, Respondent
+from bascule.core.client_features import Continued, Respondent
 from bascule.core.errors import StoreError
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.outcome import ToolFailure
 from bascule.core.principal import Principal
 from bascule.gateway.asking import given, respondent_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 
 LONGEST = 24 * 3600.0

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bascule.core.answer import TASKS
+from bascule.core.client_features import TASKS
 from bascule.core.errors import StoreError
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.outcome import TaskResult, ToolFailure
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolKey

@@ -4,8 +4,8 @@ import asyncio
 import time
 from typing import Any
 
-from bascule.core.jsonvalue import as_object, as_text
-from bascule.core.trace import Span, TraceContext, read_trace
+from bascule.core.json_types import as_object, as_text
+from bascule.core.trace_context import Span, TraceContext, read_trace
 from bascule.gateway.answers import FAILURE_KEY
 from bascule.gateway.client import Client
 from bascule.gateway.desk import Desk, Served

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.envelope import Asked
 from bascule.wire.stamp import CAPABILITIES_KEY

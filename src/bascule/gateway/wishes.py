@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-from bascule.core.answer import Respondent
-from bascule.core.ear import LEVELS
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.client_features import Respondent
+from bascule.core.json_types import JsonObject, is_object
+from bascule.core.log_listener import LEVELS
 from bascule.gateway.answers import failed_request
 from bascule.gateway.asking import Asker
 from bascule.gateway.client import Client

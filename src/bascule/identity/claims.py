@@ -8,7 +8,7 @@ import msgspec
 
 from bascule.config.auth import Claims
 from bascule.core.errors import ConfigError, NotIdentified, UsageError
-from bascule.core.jsonvalue import JsonObject, is_array
+from bascule.core.json_types import JsonObject, is_array
 from bascule.core.principal import Principal
 from bascule.identity.refusal import not_believed
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from bascule.config.auth import LONGEST_ID
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 from bascule.identity.refusal import not_believed
 
 LONGEST = 16 * 1024

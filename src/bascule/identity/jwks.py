@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ConfigError
-from bascule.core.jsonvalue import JsonObject, as_array, is_object
+from bascule.core.json_types import JsonObject, as_array, is_object
 from bascule.identity.keys import Key, asymmetric_key
 
 MOST_KEYS = 64

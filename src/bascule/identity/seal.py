@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 from bascule.store.key_files import FOLDER, KeyFiles
 from bascule.store.minting_key import minting_key
 

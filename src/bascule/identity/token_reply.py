@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from bascule.core.errors import LoginFailed
-from bascule.core.jsonvalue import JsonObject, as_text, is_object
+from bascule.core.json_types import JsonObject, as_text, is_object
 from bascule.identity.login import Client, Login, Tokens
 
 LONGEST_TOKEN = 64 * 1024

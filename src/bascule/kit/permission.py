@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import is_array
+from bascule.core.json_types import is_array
 from bascule.core.permission import Permission
 
 PERMISSIONS_KEY = "dev.bascule/permissions"

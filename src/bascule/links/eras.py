@@ -3,7 +3,7 @@
 from typing import Any
 
 from bascule.core.errors import ConnectFailed, PeerRefused, ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.links.terms import Agreement
 from bascule.wire.stamp import HEADER_MISMATCH, MISSING_CAPABILITY, NEW_VERSIONS, OLD_VERSIONS, UNSUPPORTED_VERSION
 

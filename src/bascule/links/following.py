@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from bascule.core.errors import BasculeError, ConnectionLost, PeerError, PeerRefused, PermitLost, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject, as_object, is_array
+from bascule.core.json_types import JsonObject, as_object, is_array
 from bascule.core.request import Permit, Request
 from bascule.wire.stamp import INVALID_PARAMS
 

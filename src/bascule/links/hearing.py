@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from bascule.core.ear import Ear
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
+from bascule.core.log_listener import Ear
 from bascule.links.key import LinkKey
 
 

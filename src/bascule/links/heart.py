@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from bascule.core.errors import BasculeError, ConnectionLost, PermitLost
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
 from bascule.links.pulse import Finding, Pulse
 from bascule.transports.dispatcher import Dispatcher

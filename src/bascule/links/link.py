@@ -17,9 +17,9 @@ from bascule.core.errors import (
     PermitLost,
     SandboxError,
 )
-from bascule.core.jsonvalue import JsonObject
-from bascule.core.masking import Mask
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Leave, Permit, Request
+from bascule.core.text.redaction import Mask
 from bascule.links.gate import StartGate
 from bascule.links.hearing import UNHEARD, Hears
 from bascule.links.heart import Heart

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from bascule.core.errors import ConnectFailed, PeerRefused, PermitLost, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
 from bascule.links.link import Link
 from bascule.wire.stamp import METHOD_NOT_FOUND

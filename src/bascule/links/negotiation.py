@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, PeerError, PeerRefused, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
 from bascule.links.eras import (
     is_new_era_refusal,

@@ -6,10 +6,10 @@ from functools import partial
 
 from bascule.compliance.ratchet import Ratchet, Ratchets
 from bascule.core.errors import BasculeError, PermitLost, Refused, UsageError
-from bascule.core.masking import Mask
 from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Leave
 from bascule.core.sensitivity import Lane
+from bascule.core.text.redaction import Mask
 from bascule.links.hearing import UNHEARD, Hears
 from bascule.links.key import LinkKey
 from bascule.links.link import Admit, LinkPlan, OnChange

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Permit
 from bascule.links.key import LinkKey
 from bascule.transports.dispatcher import Response

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from bascule.compliance.written_first import WrittenFirst
-from bascule.core.ear import Ear
 from bascule.core.errors import PeerError, PeerRefused, PermitLost
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
+from bascule.core.log_listener import Ear
 from bascule.core.request import OnNotice, Permit, Request
 from bascule.links.following import ACKNOWLEDGED, FIRST_WAIT, LISTEN, LONGEST_WAIT, RENEWED, UPDATED, Following
 from bascule.links.hearing import Hears

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.permission import UNDECLARED, Permission
-from bascule.core.subject import ASKING
+from bascule.core.tool__subject import ASKING
 
 DECLARED_IN = "dev.bascule/permissions"
 """The key of a definition's `_meta` under which a server says what its tool may do."""

@@ -4,7 +4,7 @@ import hmac
 import re
 from collections.abc import Collection, Mapping
 
-from bascule.core.jsonvalue import is_object
+from bascule.core.json_types import is_object
 from bascule.core.tool import ToolSpec
 
 _SUBKEY = b"bascule audit aliases"

@@ -19,7 +19,7 @@ from bascule.core.events import (
     ToolsQuarantined,
 )
 from bascule.core.outcome import FailureKind, PromptResult, ToolFailure
-from bascule.core.transaction import Ending, Remote
+from bascule.core.undo.transaction import Ending, Remote
 from bascule.records.audit_alias import LONGEST_NAME, Aliases, short_code
 from bascule.records.audit_record import (
     AnswerRecord,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from bascule.core.trace import CURRENT_SPAN
+from bascule.core.trace_context import CURRENT_SPAN
 
 LONGEST = 16 * 1024
 """Characters of a message, and of a traceback. A line that never ends helps nobody."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bascule.core.events import Event, LinkChanged, Sink
-from bascule.core.jsonvalue import JsonObject
-from bascule.core.masking import Mask
+from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
+from bascule.core.text.redaction import Mask
 from bascule.records.audit import Audit
 from bascule.records.failing import Failing
 from bascule.records.remarks import Remarks

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.jsonvalue import JsonObject, as_text, is_object
-from bascule.core.masking import Mask
+from bascule.core.counters import Window
+from bascule.core.json_types import JsonObject, as_text, is_object
 from bascule.core.principal import Principal
-from bascule.core.window import Window
+from bascule.core.text.redaction import Mask
 
 LOGGER = "bascule.server"
 """Each server has a logger below this one, by its name in the config."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bascule.config.presets import Preset
-from bascule.core.jsonvalue import as_object
+from bascule.core.json_types import as_object
 from bascule.results.limiter import Saver, limited
 
 WRAPPED = "result"

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from bascule.core.answer import Respondent
+from bascule.core.client_features import Respondent
 from bascule.core.errors import BasculeError, PeerRefused, PermitLost, ProtocolViolation
 from bascule.core.events import QuestionAnswered
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane

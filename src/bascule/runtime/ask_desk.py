@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bascule.core.answer import Approval
+from bascule.core.client_features import Approval
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from bascule.core.answer import Approval, OnAsk
+from bascule.core.client_features import Approval, OnAsk
 from bascule.core.errors import Refused
 from bascule.core.events import PersonAnswered, PersonAsked
 from bascule.core.principal import Principal

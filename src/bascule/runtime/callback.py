@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bascule.core.answer import Approval, Elicitation, RootsAsked, Sampling
+from bascule.core.client_features import Approval, Elicitation, RootsAsked, Sampling
 from bascule.core.errors import Refused
 from bascule.transports.own_thread import in_a_thread
 

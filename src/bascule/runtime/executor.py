@@ -20,13 +20,13 @@ from bascule.core.errors import (
     UsageError,
 )
 from bascule.core.events import ToolInvoked
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import Result, ToolFailure
 from bascule.core.permission import READING
 from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
-from bascule.core.transaction import CURRENT, Ending, Remote
+from bascule.core.undo.transaction import CURRENT, Ending, Remote
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.pool import Pool

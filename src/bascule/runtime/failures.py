@@ -33,7 +33,7 @@ from bascule.core.errors import (
     UsageError,
     WorkspaceError,
 )
-from bascule.core.jsonvalue import JsonObject, as_array, as_object
+from bascule.core.json_types import JsonObject, as_array, as_object
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import Lane
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.answer import Continued, Respondent
+from bascule.core.client_features import Continued, Respondent
 from bascule.core.errors import InputWanted, InvalidArguments, ProtocolViolation, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.runtime.answering import Answering
 from bascule.runtime.operation import AnyOperation
 from bascule.runtime.prepared import Prepared, Rounds

@@ -11,10 +11,10 @@ from bascule.catalog.suggest import nearest_names
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments
 from bascule.core.events import RequestEnded
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import CompletionResult, PageResult, PromptResult, ResourceResult
 from bascule.core.prompt import PromptSpec
-from bascule.core.subject import Subject
+from bascule.core.tool__subject import Subject
 from bascule.runtime.operation import AnyResult, Operation
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Standing

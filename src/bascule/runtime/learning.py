@@ -6,7 +6,7 @@ from typing import TypeGuard
 from bascule.compliance.labels import labelled_level
 from bascule.config.model import ServerConfig
 from bascule.core.errors import BasculeError, PeerError, PeerRefused
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.trail import Trail

@@ -8,10 +8,10 @@ from bascule.catalog.listing import Pages
 from bascule.config.model import ServerConfig
 from bascule.config.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError, SandboxError
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.request import Leave
 from bascule.core.sensitivity import Lane
+from bascule.core.text.redaction import Mask
 from bascule.links.hearing import UNHEARD, Hears
 from bascule.links.link import OnChange
 from bascule.links.listing import admit_by_listing

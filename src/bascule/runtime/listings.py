@@ -15,7 +15,7 @@ from bascule.catalog.server_listing import ServerListing, catalog_listing, expos
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import RuntimeConfig, ServerConfig
 from bascule.core.events import CatalogChanged, ToolsQuarantined
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.links.key import SHARED
 from bascule.links.link import Link

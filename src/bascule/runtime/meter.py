@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from bascule.config.upkeep import Limits
+from bascule.core.counters import Window
+from bascule.core.counters__tally import Tally
 from bascule.core.errors import LimitReached
-from bascule.core.tally import Tally
-from bascule.core.window import Window
 from bascule.policy.limits import Load, within_limits
 
 

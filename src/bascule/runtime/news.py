@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.ear import LEVELS, Ear, most_talkative, reaches
-from bascule.core.jsonvalue import JsonObject, as_text
-from bascule.core.masking import Mask
+from bascule.core.json_types import JsonObject, as_text
+from bascule.core.log_listener import LEVELS, Ear, most_talkative, reaches
 from bascule.core.principal import Nobody, Principal
+from bascule.core.text.redaction import Mask
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.pool import DEAD, Pool

@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.events import Event
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import Result, ToolFailure
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Governed, Standing

@@ -7,7 +7,7 @@ import msgspec
 
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import InvalidArguments
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import OnProgress
 from bascule.core.sensitivity import Lane
 from bascule.wire.input_required import without_round

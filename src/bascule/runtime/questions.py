@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bascule.catalog.validation import Validator, compile_schema
-from bascule.core.answer import Elicitation, Respondent, RootsAsked, Sampling
+from bascule.core.client_features import Elicitation, Respondent, RootsAsked, Sampling
 from bascule.core.errors import ProtocolViolation, Refused
-from bascule.core.jsonvalue import JsonObject, as_text, is_array, is_object
+from bascule.core.json_types import JsonObject, as_text, is_array, is_object
 from bascule.core.principal import Principal
 from bascule.wire.input_required import Question
 

@@ -10,8 +10,8 @@ from bascule.catalog.listing import Pages
 from bascule.config.model import ServerConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import RefreshFailed
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.core.text.redaction import Mask
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.listing import list_tools

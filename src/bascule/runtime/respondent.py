@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from bascule.catalog.validation import NOT_JSON, Validator
-from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Respondent, Root, Sampled
+from bascule.core.client_features import Accept, Cancel, Decline, Elicitation, Respondent, Root, Sampled
 from bascule.core.errors import Refused
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.principal import Principal
 from bascule.runtime.callback import put_to
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE, Read, check_offered, read_question

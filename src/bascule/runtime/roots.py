@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
-from bascule.core.answer import Respondent
+from bascule.core.client_features import Respondent
 from bascule.core.errors import PeerError, PermitLost
 from bascule.core.principal import Principal
 from bascule.links.reception import AskedOn

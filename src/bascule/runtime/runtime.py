@@ -12,12 +12,12 @@ from bascule.compliance.ratchet import Ratchets
 from bascule.config import RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
 from bascule.config.secrets_in import secrets_in
 from bascule.config.state import state_folder, surroundings
-from bascule.core.answer import OnAsk, OnElicit, OnSample, Respondent
+from bascule.core.client_features import OnAsk, OnElicit, OnSample, Respondent
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
+from bascule.core.text.redaction import Mask
 from bascule.identity.redirect import OnLogin
 from bascule.identity.seal import Seal
 from bascule.links.key import LinkKey

@@ -20,7 +20,7 @@ from bascule.catalog.search_shown import shown
 from bascule.catalog.toolbox import Toolbox
 from bascule.core.call import ToolCall
 from bascule.core.errors import BasculeError, InvalidArguments, ReplyTimeout, UsageError
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
 from bascule.core.rendering import render_structured
 from bascule.core.tool import ToolSpec

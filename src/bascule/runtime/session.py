@@ -13,10 +13,10 @@ from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.compliance.dataset import check_dataset
 from bascule.config.model import ServerConfig
-from bascule.core.answer import Respondent
 from bascule.core.call import Inquiry, ToolCall
-from bascule.core.ear import EAR, Ear
+from bascule.core.client_features import Respondent
 from bascule.core.errors import BasculeError
+from bascule.core.log_listener import EAR, Ear
 from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, TaskResult, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.prompt import PromptSpec
@@ -25,7 +25,7 @@ from bascule.core.request import OnProgress
 from bascule.core.resource import ResourceSpec
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.core.transaction import Participant
+from bascule.core.undo.transaction import Participant
 from bascule.identity.redirect import OnLogin
 from bascule.runtime.executor import Executor
 from bascule.runtime.limiting import without_promise

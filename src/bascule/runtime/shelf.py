@@ -13,12 +13,12 @@ from bascule.catalog.listing import PROMPTS, RESOURCES, TEMPLATES, Listed, Pages
 from bascule.catalog.offers import ServerOffers, catalog_offers
 from bascule.core.call import Inquiry
 from bascule.core.errors import ProtocolViolation, UnknownPrompt, UnknownResource, UsageError
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.core.outcome import ToolFailure
 from bascule.core.prompt import PromptSpec
 from bascule.core.sensitivity import Lane
-from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey
+from bascule.core.tool__subject import Subject
 from bascule.links.link import Link
 from bascule.runtime.executor import Executor
 from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading, subscribing, unsubscribing

@@ -12,7 +12,6 @@ from weakref import ref
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model import ServerConfig
-from bascule.core.ear import EAR
 from bascule.core.errors import (
     BasculeError,
     ConfigError,
@@ -25,15 +24,16 @@ from bascule.core.errors import (
     StartFailed,
     UnknownTool,
 )
-from bascule.core.masking import Mask
+from bascule.core.log_listener import EAR
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
 from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
-from bascule.core.subject import Subject
+from bascule.core.text.redaction import Mask
 from bascule.core.tool import ToolKey, ToolStatus
-from bascule.core.trace import TraceContext
-from bascule.core.transaction import Participant
+from bascule.core.tool__subject import Subject
+from bascule.core.trace_context import TraceContext
+from bascule.core.undo.transaction import Participant
 from bascule.links.key import LinkKey
 from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import UsageError
-from bascule.core.layers import Layers
-from bascule.core.transaction import current_transaction
+from bascule.core.undo.stack import Layers
+from bascule.core.undo.transaction import current_transaction
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.decode

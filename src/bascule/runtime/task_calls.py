@@ -9,7 +9,7 @@ from bascule.catalog.entry import Entry
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments
 from bascule.core.events import RequestEnded
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.core.outcome import TaskResult, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolKey

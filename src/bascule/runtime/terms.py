@@ -5,7 +5,7 @@ from time import perf_counter as now
 import msgspec
 
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.policy.decide import decide
 from bascule.policy.facts import Facts

@@ -9,7 +9,7 @@ from bascule.catalog.entry import Entry
 from bascule.config.model import ServerConfig
 from bascule.core.call import ToolCall
 from bascule.core.events import ToolInvoked
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import TaskResult, ToolFailure, ToolResult
 from bascule.runtime.operation import Operation
 from bascule.runtime.prepared import Prepared

@@ -8,11 +8,11 @@ from bascule.config.presets import Preset
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused, UnknownTool
 from bascule.core.events import shape_of
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.core.trace import Span
-from bascule.core.transaction import Ending, Remote, Transaction
+from bascule.core.trace_context import Span
+from bascule.core.undo.transaction import Ending, Remote, Transaction
 from bascule.links.link import Link
 from bascule.runtime.failures import aborted, broken, failure_of
 from bascule.runtime.meter import Meter

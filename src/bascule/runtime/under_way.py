@@ -5,9 +5,9 @@ from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from bascule.core.answer import Respondent
+from bascule.core.client_features import Respondent
 from bascule.core.errors import ProtocolViolation, Refused
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.links.reception import AskedOn
 from bascule.runtime.questions import answers
 from bascule.wire.input_required import MAX_QUESTIONS, Question

@@ -10,7 +10,7 @@ from bascule.core.errors import BasculeError, UsageError
 from bascule.core.events import CallUndone
 from bascule.core.permission import WRITING
 from bascule.core.principal import Principal
-from bascule.core.transaction import Ending, Participant, Undo
+from bascule.core.undo.transaction import Ending, Participant, Undo
 from bascule.links.link import Link
 from bascule.runtime.learning import is_answer, never_looked_at
 from bascule.runtime.standing import Governed, Standing

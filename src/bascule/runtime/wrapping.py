@@ -11,7 +11,7 @@ from bascule.catalog.checks import check_result
 from bascule.catalog.entry import Entry
 from bascule.core.call import ToolCall
 from bascule.core.errors import ReplyTimeout, UsageError
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
 from bascule.core.principal import Principal
 from bascule.core.tool import ToolKey, ToolSpec

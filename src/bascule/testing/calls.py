@@ -7,7 +7,7 @@ from typing import Any, overload
 from weakref import WeakSet
 
 from bascule.catalog.typed.dumping import Instance, own_arguments
-from bascule.core.answer import Respondent
+from bascule.core.client_features import Respondent
 from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal
 from bascule.core.request import OnProgress

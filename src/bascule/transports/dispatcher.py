@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from bascule.core.errors import ConnectFailed, PeerError, PermitLost
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import OnNotice, Permit, Request
 from bascule.transports.vitals import Vitals
 

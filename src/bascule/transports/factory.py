@@ -17,9 +17,9 @@ from bascule.config import (
 )
 from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
+from bascule.core.text.redaction import Mask
 from bascule.sandbox.boxing import UNBOXED, Boxing, Ordering
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 
 from bascule.config.boxed import LANE_VARIABLE, RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import LoginNeeded
-from bascule.core.masking import Mask
 from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Permit
 from bascule.core.sensitivity import Lane
+from bascule.core.text.redaction import Mask
 from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.challenge import Challenge
 from bascule.identity.claims import RESERVED

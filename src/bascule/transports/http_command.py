@@ -16,10 +16,10 @@ import msgspec
 from bascule.config.flaws import header_flaws
 from bascule.config.model import ServerConfig
 from bascule.core.errors import ConnectFailed, LoginNeeded, SandboxError
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
-from bascule.core.masking import Mask
+from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.principal import Principal
 from bascule.core.request import Permit
+from bascule.core.text.redaction import Mask
 from bascule.identity.challenge import Challenge
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import child_environment

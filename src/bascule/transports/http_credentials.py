@@ -17,8 +17,8 @@ import msgspec
 
 from bascule.config.oauth import OAuthSettings
 from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, StoreError
-from bascule.core.masking import Mask
 from bascule.core.request import Permit
+from bascule.core.text.redaction import Mask
 from bascule.identity.challenge import Challenge
 from bascule.identity.login import Login, Tokens
 from bascule.identity.redirect import OnLogin

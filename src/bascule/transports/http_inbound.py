@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from bascule.core.errors import BasculeError, PeerRefused, PermitLost
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.core.request import Permit
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.progress import ProgressRelay

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from bascule.config import ServerConfig, SseTransport, StreamableHttpTransport
 from bascule.config.secret import reveal_all
 from bascule.core.errors import UsageError
-from bascule.core.masking import Mask
+from bascule.core.text.redaction import Mask
 from bascule.identity.redirect import OnLogin
 from bascule.store.vault import Vault
 from bascule.transports.http_credentials import Credentials, Target

@@ -7,7 +7,7 @@ from aiohttp import ClientError
 from aiohttp.hdrs import CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE
 
 from bascule.core.errors import PeerError, PeerRefused, ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 from bascule.transports.http_familiar import WholeReply
 from bascule.transports.http_response import Received, Response
 from bascule.transports.http_turned_away import turned_away

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.config.model import ServerConfig
-from bascule.core.masking import Mask
 from bascule.core.principal import Nobody, Principal
+from bascule.core.text.redaction import Mask
 from bascule.transports.http_command import HeaderCommands
 from bascule.transports.http_logins import Logins
 from bascule.transports.says_who import SaysWho

@@ -20,7 +20,7 @@ from bascule.core.errors import (
     ProtocolViolation,
     ReplyTimeout,
 )
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.core.request import Permit, Request
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, no_leave

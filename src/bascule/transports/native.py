@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ConnectionLost, PeerError, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.core.principal import Principal
 from bascule.core.request import Request
 from bascule.identity.current import CURRENT as WHO

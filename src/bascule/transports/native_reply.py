@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from bascule.core.errors import BasculeError, Refused, UsageError, WorkspaceError
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.transports.native_media import Media

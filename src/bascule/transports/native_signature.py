@@ -12,7 +12,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 import msgspec
 
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.outcome import ToolFailure, ToolResult
 from bascule.core.principal import Principal
 from bascule.transports.native_media import Media

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bascule.core.errors import NotIdentified, UsageError
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal
 from bascule.kit.permission import marked_permissions

@@ -4,7 +4,7 @@ import asyncio
 from contextvars import copy_context
 from inspect import isawaitable
 
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.core.request import OnProgress
 from bascule.transports.dispatcher import progress_of
 

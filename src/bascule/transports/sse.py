@@ -19,7 +19,7 @@ from bascule.core.errors import (
     PermitLost,
     ProtocolViolation,
 )
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Permit, Request
 from bascule.transports.dispatcher import not_opened
 from bascule.transports.http_chunks import Chunks

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.core.outcome import FailureKind, ToolFailure
 
 FATAL_KEY = "dev.bascule/fatal"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, as_object, is_object
+from bascule.core.json_types import JsonObject, as_object, is_object
 
 INPUT_REQUIRED = "input_required"
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import InvalidArguments, PeerRefused, ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 from bascule.wire.density import refuse_dense
 from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bascule.core.jsonvalue import JsonObject, as_object, is_array, is_object
+from bascule.core.json_types import JsonObject, as_object, is_array, is_object
 from bascule.core.outcome import CompletionResult, PageResult, PromptResult, ResourceResult
 from bascule.core.sensitivity import Lane
 from bascule.wire.reply import misshapen, other_kind

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import is_object
+from bascule.core.json_types import is_object
 from bascule.core.sensitivity import DataSensitivity
 
 LONGEST = 4096

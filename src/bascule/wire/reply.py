@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.rendering import Style
 from bascule.core.sensitivity import Lane

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.ear import most_talkative
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
+from bascule.core.log_listener import most_talkative
 from bascule.core.request import Request
 
 NEW_VERSIONS = ("2026-07-28",)

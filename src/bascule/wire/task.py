@@ -1,8 +1,8 @@
 """A result that is not one yet: the server works on it, and is asked for it later. The tasks extension's shapes."""
 
-from bascule.core.answer import TASKS
+from bascule.core.client_features import TASKS
 from bascule.core.errors import ProtocolViolation
-from bascule.core.jsonvalue import JsonObject, is_object
+from bascule.core.json_types import JsonObject, is_object
 
 TASK = "task"
 """The kind of a result that only says that there is a task."""

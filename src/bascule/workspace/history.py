@@ -9,7 +9,7 @@ import stat
 from threading import RLock
 
 from bascule.core.errors import WorkspaceError
-from bascule.core.transaction import Undo, current_transaction
+from bascule.core.undo.transaction import Undo, current_transaction
 from bascule.workspace.attic import Attic
 from bascule.workspace.confined import ConfinedRoot
 from bascule.workspace.layers import Folder, Layers, Original, Owner, State

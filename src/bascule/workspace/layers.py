@@ -5,7 +5,7 @@ Nothing is touched here.
 
 from collections.abc import Callable, Iterable
 
-from bascule.core.layers import Layers as Piles
+from bascule.core.undo.stack import Layers as Piles
 
 
 class Original:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import cast
 
 from bascule.core.errors import UsageError
-from bascule.core.transaction import CURRENT as TRANSACTION
+from bascule.core.undo.transaction import CURRENT as TRANSACTION
 from bascule.workspace.workspace import AnyPath, Workspace
 
 CURRENT: ContextVar[Callable[[], Workspace] | None] = ContextVar("bascule_workspace", default=None)

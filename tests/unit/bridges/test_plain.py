@@ -10,8 +10,8 @@ import pytest
 from bascule.bridges.plain import MOST_NAMES, MCPToolGateway, Names, Reply, ToolInfo, own_session
 from bascule.config import ServerConfig
 from bascule.core.errors import ConnectFailed, UsageError
+from bascule.core.failure_action import RunStopped
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
-from bascule.core.reaction import RunStopped
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.runtime.runtime import Runtime

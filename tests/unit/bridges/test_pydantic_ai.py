@@ -14,9 +14,9 @@ from bascule.bridges.pydantic_ai import ANY_OBJECT, SIGNALS, definition, shown, 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport, UnixSocketTransport
 from bascule.config.secret import reveal_all
 from bascule.core.errors import UsageError
+from bascule.core.failure_action import Reaction, RunStopped
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.permission import Permission
-from bascule.core.reaction import Reaction, RunStopped
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from servers.actor import PIXEL

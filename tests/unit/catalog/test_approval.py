@@ -4,7 +4,7 @@ from bascule.catalog.approval import Proposal, overtaken, proposals, with_approv
 from bascule.catalog.entry import Entry, make_entry
 from bascule.catalog.judgement import Judgement
 from bascule.catalog.lock import Lock
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.tool import ToolKey
 from support.locks import RICH, approved
 

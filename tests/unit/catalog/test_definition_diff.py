@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.catalog.definition_diff import MAX_LINES, MAX_PIECES, MAX_TEXT_LINES, changed_fields, definition_diff
-from bascule.core.hidden import HIDDEN
+from bascule.core.text.invisible_chars import HIDDEN
 from support.locks import RICH
 
 LONG = "This is the first sentence of a text. This is the second one, which says more. And this is the third of them."

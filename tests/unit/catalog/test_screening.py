@@ -7,7 +7,7 @@ import pytest
 
 from bascule.catalog.screening import MAX_FINDINGS, MAX_READ, screened, screened_definition
 from bascule.core.finding import FindingKind, Severity
-from bascule.core.hidden import HIDDEN
+from bascule.core.text.invisible_chars import HIDDEN
 
 CLEAN: dict[str, Any] = {
     "name": "read",

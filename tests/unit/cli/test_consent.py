@@ -10,7 +10,7 @@ from typing import TextIO
 import pytest
 
 from bascule.cli.consent import MOST_SHOWN, Consent, consent_at_the_terminal, in_full
-from bascule.core.answer import Approval
+from bascule.core.client_features import Approval
 from bascule.core.errors import Refused
 from bascule.policy.verdict import Ask
 from bascule.runtime.asking import Asking

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.error_pages import PLACES, known_code, page_of
-from bascule.core.codes import CODES
+from bascule.core.error_codes import CODES
 from bascule.core.errors import ConfigError, UsageError
 
 

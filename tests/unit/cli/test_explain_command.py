@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.cli.explain_command import run
-from bascule.core.codes import CODES, Area
+from bascule.core.error_codes import CODES, Area
 from bascule.core.errors import UsageError
 
 Printed = pytest.CaptureFixture[str]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.cli.terminal import Person, person_at_the_terminal
-from bascule.core.answer import Accept, Cancel, Decline, Elicitation
+from bascule.core.client_features import Accept, Cancel, Decline, Elicitation
 from support.links import ALICE
 
 SCHEMA: dict[str, Any] = {

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Root, RootsAsked, Sampled, Sampling
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.client_features import Accept, Cancel, Decline, Elicitation, Root, RootsAsked, Sampled, Sampling
+from bascule.core.json_types import JsonObject
 from bascule.gateway.asking import Asker, NotAnswered, accepted, given, listed, respondent_of, sampled
 from bascule.gateway.outlet import Outlet
 from support.links import ALICE

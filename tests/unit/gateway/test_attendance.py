@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway.attendance import Attendance
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked

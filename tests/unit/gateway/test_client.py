@@ -1,6 +1,6 @@
 """How progress is put into words for a client."""
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway.client import progress_to
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway import connection as module
 from bascule.gateway.asking import Ask
 from bascule.gateway.client import Client

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway import parking
 from bascule.gateway.allowance import Allowance
 from bascule.gateway.asking import NotAnswered

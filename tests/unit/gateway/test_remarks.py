@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway import remarks
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected

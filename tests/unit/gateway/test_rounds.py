@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from bascule.core.answer import Elicitation, Respondent
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.client_features import Elicitation, Respondent
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.principal import Principal
 from bascule.gateway import rounds as module

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import TASKS
+from bascule.core.client_features import TASKS
 from bascule.core.outcome import TaskResult
 from bascule.core.sensitivity import Lane
 from bascule.gateway.envelope import Asked

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.envelope import Asked
 from bascule.gateway.turn import Turn

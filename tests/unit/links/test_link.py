@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, LoginNeeded, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
 from bascule.links.gate import StartGate
 from bascule.links.link import Link

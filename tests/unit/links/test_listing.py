@@ -10,7 +10,7 @@ import pytest
 
 from bascule.catalog.listing import Pages
 from bascule.core.errors import ConnectFailed, PeerRefused
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
 from bascule.links.link import Link
 from bascule.links.listing import Collector, admit_by_listing

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import PeerRefused
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.links.key import LinkKey
 from bascule.links.link import Link
 from bascule.links.reception import AskedOn, OnQuestion, Reception

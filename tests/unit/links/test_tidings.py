@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bascule.core.ear import Ear
 from bascule.core.errors import ConnectionLost
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
+from bascule.core.log_listener import Ear
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
 from bascule.links import tidings

@@ -24,7 +24,7 @@ from bascule.core.outcome import FailureKind, PromptResult, ResourceResult, Tool
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
-from bascule.core.transaction import Ending, Remote
+from bascule.core.undo.transaction import Ending, Remote
 from bascule.records.audit_alias import Aliases
 from bascule.records.audit_events import MOST_NAMED, RECORDS, Recorded
 from support.links import ALICE

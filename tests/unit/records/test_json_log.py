@@ -3,7 +3,7 @@ import logging
 import sys
 from typing import Any
 
-from bascule.core.trace import CURRENT_SPAN, Span, TraceContext
+from bascule.core.trace_context import CURRENT_SPAN, Span, TraceContext
 from bascule.records.json_log import LONGEST, JsonLines
 
 

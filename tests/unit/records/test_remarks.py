@@ -5,8 +5,8 @@ from collections.abc import Generator
 
 import pytest
 
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.core.text.redaction import Mask
 from bascule.records.remarks import LONGEST, MOST, Remarks, wanted_level
 
 WHO = Principal("alice", "s-1")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bascule.core.answer import Accept, Decline, Elicitation, Respondent, Root
+from bascule.core.client_features import Accept, Decline, Elicitation, Respondent, Root
 from bascule.core.errors import PeerRefused, PermitLost
 from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane

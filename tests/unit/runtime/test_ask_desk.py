@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.core.answer import Approval
+from bascule.core.client_features import Approval
 from bascule.runtime.ask_desk import AskDesk
 from support.links import ALICE
 

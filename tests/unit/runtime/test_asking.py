@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Approval
+from bascule.core.client_features import Approval
 from bascule.core.errors import Refused
 from bascule.policy.verdict import Ask
 from bascule.runtime.asking import Asking

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Approval, Elicitation, Sampling
+from bascule.core.client_features import Approval, Elicitation, Sampling
 from bascule.core.errors import Refused
 from bascule.runtime.callback import put_to
 from support.links import ALICE

@@ -12,7 +12,7 @@ import pytest
 
 from bascule.core.call import ToolCall
 from bascule.core.errors import ConnectionLost, PermitLost
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.outcome import FailureKind
 from bascule.core.request import Request
 from bascule.core.sensitivity import DataSensitivity, Lane

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bascule.config import RuntimeConfig, ServerConfig
-from bascule.core.answer import Accept, Continued, Decline, Elicitation, Respondent, Sampled
+from bascule.core.client_features import Accept, Continued, Decline, Elicitation, Respondent, Sampled
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.input_rounds import MOST_ROUNDS

@@ -8,8 +8,8 @@ from bascule.catalog.listing import RESOURCES
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments
 from bascule.core.prompt import PromptArgument, PromptSpec
-from bascule.core.subject import Subject
 from bascule.core.tool import ToolKey
+from bascule.core.tool__subject import Subject
 from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading
 from bascule.runtime.standing import Standing
 

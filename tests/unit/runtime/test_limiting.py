@@ -12,7 +12,7 @@ from bascule.config.presets import Preset
 from bascule.core.errors import NoRoom, WorkspaceError
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
-from bascule.core.transaction import Ending
+from bascule.core.undo.transaction import Ending
 from bascule.results.limiter import META
 from bascule.runtime.limiting import limited_outcome
 from bascule.runtime.session import AgentSession

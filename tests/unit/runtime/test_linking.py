@@ -11,8 +11,8 @@ import bascule
 from bascule.config import ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport, Timeouts
 from bascule.config.transport import NoTransport, Transport
 from bascule.core.errors import BasculeError, ConfigError
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
+from bascule.core.text.redaction import Mask
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.runtime.linking import mask_of, plan_of

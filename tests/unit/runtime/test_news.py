@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bascule.config.diff import ConfigDiff
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.sensitivity import Lane
 from bascule.links.key import SHARED, LinkKey
 from bascule.runtime.news import LONGEST, News

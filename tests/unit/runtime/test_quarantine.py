@@ -6,7 +6,7 @@ from bascule.catalog.judgement import Judgement
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.core.events import ToolsQuarantined
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.runtime.quarantine import Quarantine
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Respondent
+from bascule.core.client_features import Respondent
 from bascule.core.errors import ProtocolViolation, Refused
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE, answers, check_offered
 from bascule.wire.input_required import Question

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Accept, Cancel, Decline, Elicitation, Respondent, Root, RootsAsked, Sampled, Sampling
+from bascule.core.client_features import (
+    Accept,
+    Cancel,
+    Decline,
+    Elicitation,
+    Respondent,
+    Root,
+    RootsAsked,
+    Sampled,
+    Sampling,
+)
 from bascule.core.errors import ProtocolViolation, Refused
 from bascule.runtime import respondent as answering
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-from bascule.core.answer import Respondent, Root
+from bascule.core.client_features import Respondent, Root
 from bascule.core.errors import ConnectionLost
 from bascule.core.principal import Principal
 from bascule.core.request import Permit

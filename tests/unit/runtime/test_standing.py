@@ -19,8 +19,8 @@ from bascule.core.call import ToolCall
 from bascule.core.errors import ConnectFailed, ConnectionLost, LimitReached, LoginNeeded, UnknownTool
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.core.subject import ASKING
 from bascule.core.tool import ToolKey, ToolStatus
+from bascule.core.tool__subject import ASKING
 from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
 from bascule.runtime.prepared import Prepared, Rounds

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.core.transaction import CURRENT, Ending, Transaction
+from bascule.core.undo.transaction import CURRENT, Ending, Transaction
 from bascule.runtime.state import SessionState
 
 

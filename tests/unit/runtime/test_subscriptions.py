@@ -14,7 +14,7 @@ from bascule.core.call import Inquiry
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind
 from bascule.core.permission import Permission
-from bascule.core.subject import ASKING
+from bascule.core.tool__subject import ASKING
 from bascule.runtime import subscriptions
 from bascule.runtime.news import Listener
 from bascule.runtime.session import AgentSession

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Approval, Respondent
+from bascule.core.client_features import Approval, Respondent
 from bascule.core.outcome import FailureKind, TaskResult
 from bascule.core.sensitivity import DataSensitivity
 from bascule.core.tool import ToolKey

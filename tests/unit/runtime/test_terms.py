@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bascule.compliance.labels import LABELS_KEY
-from bascule.core.answer import Approval
 from bascule.core.call import ToolCall
+from bascule.core.client_features import Approval
 from bascule.core.errors import ConnectionLost, OutcomeWithheld, Refused, StoreError, UnknownTool
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane

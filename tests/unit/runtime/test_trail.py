@@ -7,7 +7,7 @@ import pytest
 from bascule.core.call import ToolCall
 from bascule.core.errors import OutcomeWithheld, ProtocolViolation, Refused, UnknownTool
 from bascule.core.outcome import FailureKind
-from bascule.core.transaction import Remote
+from bascule.core.undo.transaction import Remote
 from bascule.runtime.trail import Trail
 from bascule.runtime.withholding import Withholding
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bascule.core.answer import Decline, Respondent
+from bascule.core.client_features import Decline, Respondent
 from bascule.core.errors import ProtocolViolation, Refused
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Permit
 from bascule.core.sensitivity import Lane
 from bascule.links.key import LinkKey

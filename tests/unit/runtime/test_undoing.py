@@ -9,7 +9,7 @@ import pytest
 from bascule.core.call import ToolCall
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PeerRefused, ReplyTimeout
 from bascule.core.events import CallUndone
-from bascule.core.transaction import Ending, Remote
+from bascule.core.undo.transaction import Ending, Remote
 from bascule.runtime.trail import Trail
 from bascule.runtime.undoing import Undoing, settle
 from support.links import ALICE

@@ -4,7 +4,7 @@ import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from bascule.core.errors import PermitLost
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.transports.dispatcher import Response, is_new_era, progress_of
 from support.runtime import settled
 from support.streams import Leave, Loopback

@@ -5,9 +5,9 @@ import hashlib
 import pytest
 
 from bascule.core.errors import LoginNeeded, NotIdentified
-from bascule.core.masking import Mask
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
+from bascule.core.text.redaction import Mask
 from bascule.identity.audience import AT_SPAWN
 from bascule.identity.challenge import Challenge
 from bascule.identity.mint_mark import LIFE, MintMark

@@ -10,7 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerRefused, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.http import HttpDispatcher
 from support.http_links import LONG, OLD, ask, ask_new, http_link, new_link, old_link

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from bascule.core.errors import ConnectFailed, LoginFailed, LoginNeeded, PermitLost, StoreError
-from bascule.core.masking import Mask
+from bascule.core.text.redaction import Mask
 from bascule.identity.challenge import Challenge
 from support.login_place import BACK, place
 from support.streams import Leave

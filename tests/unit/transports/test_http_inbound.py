@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import PeerRefused, PermitLost, Refused
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.request import Permit
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, Response
 from bascule.transports.http_inbound import MAX_ANSWERS, Inbound

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.config import OAuthSettings, ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport
-from bascule.core.masking import Mask
+from bascule.core.text.redaction import Mask
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins, no_login, target_of
 

@@ -4,9 +4,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bascule.core.counters__tally import Tally
 from bascule.core.errors import ConnectionLost, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.core.request import Request
-from bascule.core.tally import Tally
 from bascule.transports.deadlines import Deadlines
 from bascule.transports.http_endpoint import Endpoint
 from bascule.transports.http_exchange import Exchange

@@ -6,9 +6,9 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.streamable_http import EventMessage, EventStore
 
+from bascule.core.counters__tally import Tally
 from bascule.core.errors import ConnectionLost, PeerRefused, ProtocolViolation, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject
-from bascule.core.tally import Tally
+from bascule.core.json_types import JsonObject
 from bascule.transports.dispatcher import Response
 from support.http_links import LONG, ask, new_link, old_link
 from support.http_servers import Answer, Asked, event, http_reply, raw_server, result_body, sdk_server, stream_head

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from bascule.core.errors import ConnectionLost
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.transports.dispatcher import Response
 from bascule.transports.http import HttpDispatcher
 from bascule.transports.http_stream import LONGEST_WAIT, SHORTEST_WAIT, message_of, wait_before

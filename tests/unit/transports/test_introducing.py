@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bascule.config import ServerConfig, StreamableHttpTransport
-from bascule.core.masking import Mask
 from bascule.core.principal import Nobody, Principal
+from bascule.core.text.redaction import Mask
 from bascule.identity.audience import audience_of_url
 from bascule.identity.claims import RESERVED
 from bascule.identity.minting import Mint

@@ -15,7 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerRefused, ProtocolViolation
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.links.negotiation import negotiate
 from bascule.links.terms import Agreement, Era
 from bascule.transports.dispatcher import is_new_era

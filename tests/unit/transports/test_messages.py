@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from bascule.core.counters__tally import Tally
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
-from bascule.core.tally import Tally
 from bascule.transports.dispatcher import Response
 from bascule.transports.messages import GARBAGE_LIMIT
 from bascule.wire.depth import MAX_DEPTH

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from bascule.core.counters__tally import Tally
 from bascule.core.errors import ConnectionLost, LaneClosed, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.request import Request
-from bascule.core.tally import Tally
 from bascule.identity.current import get_user_id
 from bascule.links.negotiation import negotiate
 from bascule.links.terms import Era

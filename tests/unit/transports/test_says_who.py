@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bascule.config.oauth import OAuthSettings
-from bascule.core.masking import Mask
+from bascule.core.text.redaction import Mask
 from bascule.store.vault import Vault
 from bascule.transports.for_kit import MintedHeader
 from bascule.transports.http_credentials import Credentials, Target

@@ -11,7 +11,7 @@ from mcp_types import jsonrpc
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from bascule.core.request import Request
-from bascule.core.trace import TraceContext
+from bascule.core.trace_context import TraceContext
 from bascule.wire import stamp
 from bascule.wire.stamp import Stamp, header_value, new_stamp, old_stamp, traceparent
 

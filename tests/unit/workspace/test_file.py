@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import NoRoom
-from bascule.core.transaction import Transaction
+from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
 from bascule.workspace import file as module
 from support.workspaces import in_call, texts

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import NoRoom, PathRefused, WorkspaceError
-from bascule.core.transaction import Transaction
+from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
 from bascule.workspace import files as module
 from bascule.workspace.confined import ConfinedRoot

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import WorkspaceError
-from bascule.core.transaction import Ending, Transaction
+from bascule.core.undo.transaction import Ending, Transaction
 from bascule.workspace import Workspace, history
 from bascule.workspace.confined import ConfinedRoot
 from support.workspaces import in_call, slots, tree

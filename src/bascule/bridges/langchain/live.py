@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bascule.bridges.langchain.tool import GovernedTool, governed
-from bascule.core.missing import missing
+from bascule.core.extras import missing
 from bascule.core.tool import ToolSpec
 from bascule.runtime.session import AgentSession
 

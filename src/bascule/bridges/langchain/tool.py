@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal, NoReturn
 import msgspec
 
 from bascule.core.errors import UsageError
-from bascule.core.jsonvalue import JsonObject
-from bascule.core.missing import missing
+from bascule.core.extras import missing
+from bascule.core.failure_action import Reaction, RunStopped, reaction, told
+from bascule.core.json_types import JsonObject
+from bascule.core.model_parts import Picture, parts
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
-from bascule.core.reaction import Reaction, RunStopped, reaction, told
 from bascule.core.request import OnProgress
-from bascule.core.showing import Picture, parts
 from bascule.core.tool import ToolSpec
 from bascule.runtime.session import AgentSession
 

@@ -15,8 +15,8 @@ from weakincentives.prompt import VisibilityExpansionRequired
 from bascule.config.model import ServerConfig
 from bascule.config.transport import Transport
 from bascule.core.errors import BasculeError
+from bascule.core.failure_action import Reaction, reaction, stopped, told
 from bascule.core.outcome import FailureKind, ToolFailure
-from bascule.core.reaction import Reaction, reaction, stopped, told
 
 
 class McpError(BasculeError):

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn
 
 from bascule.catalog.typed.shape import Either, ListOf, MapOf, Options, Plain, Shape, Struct
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 from bascule.core.unset import UNSET
 
 ALIAS = "alias"

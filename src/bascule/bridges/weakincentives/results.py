@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from weakincentives.prompt import ToolResult
 
+from bascule.core.failure_action import told
 from bascule.core.outcome import ToolFailure
 from bascule.core.outcome import ToolResult as Answer
-from bascule.core.reaction import told
 
 Source = Literal["mcp", "native"]
 

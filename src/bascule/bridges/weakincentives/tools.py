@@ -19,9 +19,9 @@ from bascule.catalog.typed.names import class_name
 from bascule.catalog.typed.reading import read, read_object
 from bascule.catalog.typed.shape import Struct
 from bascule.catalog.validation import validator_of
+from bascule.core.failure_action import Reaction, reaction
 from bascule.core.outcome import Outcome, ToolFailure
 from bascule.core.outcome import ToolResult as Answer
-from bascule.core.reaction import Reaction, reaction
 from bascule.core.request import OnProgress
 from bascule.core.tool import ToolSpec
 from bascule.core.unset import UNSET

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 
 from bascule.catalog.typed.classes import KEY, REST
 from bascule.core.errors import InvalidArguments
-from bascule.core.jsonvalue import JsonObject, is_array, is_object
+from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.unset import UNSET
 
 MAX_PLANS = 4096

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Never, Union, get_args, get_origin,
 from bascule.catalog.typed.classes import REST
 from bascule.catalog.typed.dumping import key_of
 from bascule.catalog.typed.shape import kind_of
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 from bascule.core.unset import UNSET, Unset
 
 MAX_LOADERS = 4096

@@ -26,7 +26,7 @@ from bascule.catalog.typed.shape import (
     Struct,
 )
 from bascule.catalog.typed.tool import read_params, read_result, usable
-from bascule.core.hidden import escaped
+from bascule.core.text.invisible_chars import escaped
 from bascule.core.tool import ToolSpec
 
 TITLE = '"""Tools as typed functions, written by `bascule stubs`.'

@@ -32,8 +32,8 @@ from bascule.catalog.typed.shape import (
     size_of,
 )
 from bascule.catalog.validation import draft_of
-from bascule.core.hidden import escaped
-from bascule.core.jsonvalue import JsonObject, as_array, as_object, as_text, is_array, is_object
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text, is_array, is_object
+from bascule.core.text.invisible_chars import escaped
 
 MAX_STRUCTS = 100
 """Dataclasses made of one schema: each takes half a millisecond. Objects beyond are maps."""

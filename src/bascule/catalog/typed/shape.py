@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 
 KINDS = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
 """Every kind of JSON value. Who takes a number takes an integer."""

@@ -15,7 +15,7 @@ from bascule.catalog.typed.names import class_name
 from bascule.catalog.typed.reading import Read, read, read_object
 from bascule.catalog.validation import Validator, validator_of
 from bascule.core.errors import InvalidArguments, ProtocolViolation
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.tool import ToolSpec
 
 MAX_KEPT = 1024

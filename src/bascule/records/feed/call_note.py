@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.events import RequestEnded, ToolInvoked
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 from bascule.core.outcome import ToolFailure
 from bascule.core.principal import Principal
 

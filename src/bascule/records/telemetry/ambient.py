@@ -2,7 +2,7 @@
 
 from opentelemetry.trace import get_current_span
 
-from bascule.core.trace import TraceContext
+from bascule.core.trace_context import TraceContext
 
 
 def ambient() -> TraceContext | None:

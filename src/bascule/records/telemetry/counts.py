@@ -13,7 +13,7 @@ from bascule.core.events import (
 )
 from bascule.core.outcome import ToolFailure
 from bascule.core.principal import Principal
-from bascule.core.trace import Span
+from bascule.core.trace_context import Span
 from bascule.records.telemetry.durations import MOST_SERIES, Histograms
 from bascule.records.telemetry.labels import (
     NETWORKS,

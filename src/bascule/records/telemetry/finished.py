@@ -8,7 +8,7 @@ import msgspec
 
 from bascule.core.events import RequestEnded, ToolInvoked
 from bascule.core.outcome import ToolFailure
-from bascule.core.trace import Span, TraceContext
+from bascule.core.trace_context import Span, TraceContext
 from bascule.records.telemetry.labels import PEER_ERROR, error_type
 
 NO_STEPS: Mapping[str, float] = {}

@@ -7,7 +7,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
-from bascule.core.trace import TraceContext
+from bascule.core.trace_context import TraceContext
 from bascule.records.telemetry.finished import Finished
 from bascule.records.telemetry.labels import NETWORKS, PROTOCOLS
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.config.telemetry import TelemetrySettings
 from bascule.core.errors import ConfigError
 from bascule.core.events import Event, RequestEnded, ToolInvoked
-from bascule.core.trace import CURRENT_SPAN, Span, TraceContext
+from bascule.core.trace_context import CURRENT_SPAN, Span, TraceContext
 from bascule.records.telemetry.counts import Counts
 from bascule.records.telemetry.families import sent_families
 from bascule.records.telemetry.finished import Finished, finished_call

@@ -3,7 +3,7 @@
 import asyncio
 
 from bascule.core.errors import ConnectFailed, SandboxError
-from bascule.core.jsonvalue import as_object
+from bascule.core.json_types import as_object
 from bascule.sandbox.boxes.box import Box
 from bascule.sandbox.docker.container import NO_NETWORK
 from bascule.sandbox.docker.engine import Engine, EngineRefused

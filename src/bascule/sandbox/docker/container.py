@@ -7,7 +7,7 @@ is in it, go with each run into it. Whoever may look at containers sees none of 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.sandbox.boxes.box import HOME, Box, Mount
 from bascule.sandbox.docker.labels import LANE, SERVER
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.core.errors import ConnectFailed
-from bascule.core.jsonvalue import JsonObject, as_array, as_object
+from bascule.core.json_types import JsonObject, as_array, as_object
 from bascule.sandbox.run import Run
 
 DEFAULT_SOCKET = "/var/run/docker.sock"

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bascule.core.errors import SandboxError
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
 from bascule.sandbox.boxes.first import Forwarding, Mode, entry_argv

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import PurePosixPath
 
 from bascule.core.errors import SandboxError
-from bascule.core.jsonvalue import as_object
+from bascule.core.json_types import as_object
 from bascule.sandbox.boxes.box import Box
 from bascule.sandbox.docker.container import TMP
 from bascule.sandbox.docker.engine import Engine, EngineRefused

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bascule.core.errors import SandboxError
-from bascule.core.jsonvalue import JsonObject, as_array, as_object
+from bascule.core.json_types import JsonObject, as_array, as_object
 from bascule.sandbox.docker.engine import Engine
 from bascule.sandbox.docker.labels import LANE, OWNER, PRINCIPAL, SERVER, STATE, state_name
 from bascule.sandbox.docker.network import remove_network

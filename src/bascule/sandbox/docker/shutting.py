@@ -13,7 +13,7 @@ from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 
 from bascule.core.errors import SandboxError
-from bascule.core.jsonvalue import JsonObject, as_object
+from bascule.core.json_types import JsonObject, as_object
 from bascule.sandbox.boxes.box import INSIDE, Mount
 from bascule.sandbox.docker.container import bind
 from bascule.sandbox.docker.engine import Engine

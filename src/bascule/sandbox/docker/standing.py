@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from bascule.core.errors import ConnectFailed
-from bascule.core.jsonvalue import JsonObject, as_array
+from bascule.core.json_types import JsonObject, as_array
 from bascule.sandbox.docker.engine import Engine
 
 OLDEST = (1, 40)

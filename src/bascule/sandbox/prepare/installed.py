@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.core.errors import SandboxError
-from bascule.core.jsonvalue import as_object
+from bascule.core.json_types import as_object
 from bascule.sandbox.prepare.fetching import ENVIRONMENT
 from bascule.sandbox.prepare.package import Package
 

@@ -13,8 +13,8 @@ from bascule.bridges.weakincentives.errors import (
 )
 from bascule.config import ServerConfig, StdioTransport, Timeouts
 from bascule.core.errors import BasculeError
+from bascule.core.failure_action import RunStopped
 from bascule.core.outcome import FailureKind, ToolFailure
-from bascule.core.reaction import RunStopped
 
 CONFIG = ServerConfig("work", StdioTransport(command="x"), timeouts=Timeouts(call=7))
 

@@ -1,6 +1,6 @@
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, TraceState, use_span
 
-from bascule.core.trace import TraceContext
+from bascule.core.trace_context import TraceContext
 from bascule.records.telemetry.ambient import ambient
 
 

@@ -8,7 +8,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_s
 
 from bascule.config import TelemetrySettings
 from bascule.core.errors import ConfigError
-from bascule.core.trace import CURRENT_SPAN, Span, TraceContext
+from bascule.core.trace_context import CURRENT_SPAN, Span, TraceContext
 from bascule.records.telemetry.finished import Finished
 from bascule.records.telemetry.labels import ServerLabels
 from bascule.records.telemetry.telemetry import Telemetry

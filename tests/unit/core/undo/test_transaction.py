@@ -3,7 +3,7 @@
 import asyncio
 
 from bascule.core.errors import WorkspaceError
-from bascule.core.transaction import CURRENT, Ending, Transaction, current_transaction
+from bascule.core.undo.transaction import CURRENT, Ending, Transaction, current_transaction
 
 
 class Part:

@@ -3,8 +3,8 @@
 import pytest
 
 from bascule.core.errors import ConnectFailed, PeerRefused
-from bascule.core.masking import Mask
 from bascule.core.outcome import FailureKind, ToolFailure
+from bascule.core.text.redaction import Mask
 
 TOKEN = "ghx-0123456789abcdef"
 

@@ -1,7 +1,7 @@
 import pytest
 
+from bascule.core.failure_action import REACTIONS, Reaction, RunStopped, reaction, stopped, told
 from bascule.core.outcome import FailureKind, ToolFailure
-from bascule.core.reaction import REACTIONS, Reaction, RunStopped, reaction, stopped, told
 
 
 def failure(kind: FailureKind, *, retriable: bool | None = None, fix: str = "") -> ToolFailure:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bascule.core.window import Window
+from bascule.core.counters import Window
 
 
 class Tally:

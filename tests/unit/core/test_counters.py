@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.core.window import GRAIN, MINUTE, Window
+from bascule.core.counters import GRAIN, MINUTE, Window
 
 
 def test_what_is_a_minute_old_is_forgotten_and_nothing_before():

@@ -3,7 +3,7 @@
 import pytest
 
 import bascule
-from bascule.core.answer import Accept, Elicitation, Sampling
+from bascule.core.client_features import Accept, Elicitation, Sampling
 from bascule.core.principal import Principal
 
 ALICE = Principal("alice", "s-1")

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from bascule.core.codes import CODES, Area
+from bascule.core.error_codes import CODES, Area
 
 
 @pytest.mark.parametrize(("code", "title"), [(code, known.title) for code, known in CODES.items()])

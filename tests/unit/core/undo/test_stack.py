@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.core.layers import Layers
+from bascule.core.undo.stack import Layers
 
 OWNERS, PLACES = "ABC", "xy"
 

@@ -3,7 +3,7 @@
 from contextvars import ContextVar
 from typing import Protocol
 
-from bascule.core.jsonvalue import JsonObject
+from bascule.core.json_types import JsonObject
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The protocol's levels of remarks, the most talkative first."""

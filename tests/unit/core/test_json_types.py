@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.jsonvalue import as_array, as_object, as_text, is_array, is_object
+from bascule.core.json_types import as_array, as_object, as_text, is_array, is_object
 
 OTHERS: list[Any] = [None, True, 0, 1.5, "text", (1,)]
 

@@ -1,7 +1,7 @@
 import mcp_types
 import pytest
 
-from bascule.core.ear import LEVELS, most_talkative, reaches
+from bascule.core.log_listener import LEVELS, most_talkative, reaches
 
 
 def test_the_levels_are_those_of_the_protocol():

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from bascule.core.hidden import HIDDEN, ORDINARY, escaped, escaped_json
+from bascule.core.text.invisible_chars import HIDDEN, ORDINARY, escaped, escaped_json
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 

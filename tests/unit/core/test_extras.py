@@ -1,4 +1,4 @@
-from bascule.core.missing import missing
+from bascule.core.extras import missing
 
 
 def test_it_is_one_line_with_the_command_that_helps():

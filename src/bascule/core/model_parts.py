@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from bascule.core.jsonvalue import as_array, is_object
+from bascule.core.json_types import as_array, is_object
 from bascule.core.outcome import ToolResult
 from bascule.core.rendering import render_block
 

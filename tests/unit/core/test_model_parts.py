@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
+from bascule.core.model_parts import Picture, parts
 from bascule.core.outcome import ToolResult
 from bascule.core.sensitivity import Lane
-from bascule.core.showing import Picture, parts
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 PICTURE = Picture("aGk=", "image/png")

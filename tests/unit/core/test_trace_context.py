@@ -1,6 +1,6 @@
 import pytest
 
-from bascule.core.trace import LONGEST_STATE, MOST_MEMBERS, TraceContext, read_trace
+from bascule.core.trace_context import LONGEST_STATE, MOST_MEMBERS, TraceContext, read_trace
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 GOOD = f"00-{TRACE}-{SPAN}-01"

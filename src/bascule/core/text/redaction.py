@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import BasculeError, PeerRefused
-from bascule.core.fingerprints import Fingerprints, Span
-from bascule.core.jsonvalue import is_array, is_object
+from bascule.core.json_types import is_array, is_object
 from bascule.core.outcome import ToolFailure
+from bascule.core.text.redaction__fingerprints import Fingerprints, Span
 
 LEAST = 8
 """Characters of a secret worth hiding. A shorter one is `true` or `8080` more often than it is secret, and hiding it

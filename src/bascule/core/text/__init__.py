@@ -1,0 +1,1 @@
+"""Text safety: redaction of secrets and detection of invisible characters."""
