@@ -9,7 +9,7 @@ from bascule.core.errors import BasculeError
 from bascule.core.outcome import FailureKind
 from bascule.gateway import allowance, intake
 from bascule.runtime.failures import ABORTED, KINDS
-from bascule.wire.reply import TOOL_ERROR
+from bascule.wire.tool_result import TOOL_ERROR
 
 PAGES = Path(__file__).parents[2] / "docs" / "errors"
 

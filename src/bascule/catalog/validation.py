@@ -14,7 +14,7 @@ from bascule.catalog.patterns import MAX_TRIES
 from bascule.catalog.references import SchemaRefused
 from bascule.core.errors import ProtocolViolation
 from bascule.core.json_types import JsonObject, as_object, is_array, is_object
-from bascule.wire.depth import MAX_DEPTH, nests_deeper_than
+from bascule.wire.json_limits__depth import MAX_DEPTH, nests_deeper_than
 
 if TYPE_CHECKING:
     import jsonschema_rs

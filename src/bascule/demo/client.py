@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 
 from bascule.core.json_types import JsonObject, as_object
-from bascule.wire.stamp import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, VERSION_KEY
+from bascule.wire.request_meta import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, VERSION_KEY
 
 VERSION = NEW_VERSIONS[-1]
 

@@ -32,7 +32,7 @@ from bascule.identity.house_rules import HouseRules, Knock, TurnedAway
 from bascule.links.following import LISTEN
 from bascule.runtime.roots import ROOTS_CHANGED
 from bascule.wire.jsonrpc import Message, write_error, write_result
-from bascule.wire.stamp import HEADER_MISMATCH, OLD_VERSIONS
+from bascule.wire.request_meta import HEADER_MISMATCH, OLD_VERSIONS
 
 _log = logging.getLogger("bascule.gateway")
 

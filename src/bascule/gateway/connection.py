@@ -20,9 +20,9 @@ from bascule.gateway.turn import Turn
 from bascule.runtime.roots import ROOTS_CHANGED
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.wire.framing import as_line
+from bascule.wire.framing__long_lines import LongLines, TooLong
 from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
-from bascule.wire.long_lines import LongLines, TooLong
-from bascule.wire.stamp import INTERNAL_ERROR
+from bascule.wire.request_meta import INTERNAL_ERROR
 
 _log = logging.getLogger("bascule.gateway")
 

@@ -21,7 +21,7 @@ from bascule.gateway.rounds import Carry, Rounds
 from bascule.gateway.tasks import Tasks
 from bascule.identity.seal import Seal
 from bascule.runtime.session import AgentSession
-from bascule.wire.stamp import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, OLD_VERSIONS
+from bascule.wire.request_meta import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, OLD_VERSIONS
 
 SERVER_INFO = {"name": "bascule", "title": "Bascule", "version": __version__}
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"

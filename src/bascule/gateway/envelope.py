@@ -15,7 +15,7 @@ from bascule.gateway.bulk import Bulk
 from bascule.gateway.head import Head
 from bascule.gateway.rejection import INVALID_REQUEST, PARSE_ERROR, Rejected
 from bascule.wire.jsonrpc import Message, read_message
-from bascule.wire.stamp import (
+from bascule.wire.request_meta import (
     CAPABILITIES_KEY,
     HEADER_MISMATCH,
     INVALID_PARAMS,

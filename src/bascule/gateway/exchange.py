@@ -16,7 +16,7 @@ from bascule.gateway.old_sessions import OldSession
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.steady import COMMENT, EVENT_HEADERS, Send, Steady, event
 from bascule.wire.jsonrpc import write_notification, write_result
-from bascule.wire.stamp import CAPABILITIES_KEY
+from bascule.wire.request_meta import CAPABILITIES_KEY
 
 JSON_HEADERS = [(b"content-type", b"application/json")]
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bascule.gateway.head import Head, read_head
-from bascule.wire.outline import Outline
+from bascule.wire.http_head_template import Outline
 
 LENGTH = b"content-length"
 TRANSFER_ENCODING = b"transfer-encoding"

@@ -20,7 +20,7 @@ from bascule.links.following import ACKNOWLEDGED, LISTEN
 from bascule.links.tidings import KINDS, Kind
 from bascule.runtime.session import AgentSession
 from bascule.wire.jsonrpc import write_notification
-from bascule.wire.stamp import INVALID_PARAMS, SUBSCRIPTION_KEY
+from bascule.wire.request_meta import INVALID_PARAMS, SUBSCRIPTION_KEY
 
 MOST_RESOURCES = 256
 """Resources to which one client may be subscribed."""

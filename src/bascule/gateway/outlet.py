@@ -11,7 +11,7 @@ from bascule.core.json_types import JsonObject
 from bascule.core.log_listener import reaches
 from bascule.gateway.asking import Ask, NotAnswered
 from bascule.links.tidings import FINISHED, KINDS, REMARK, UPDATED, Kind
-from bascule.wire.stamp import SUBSCRIPTION_KEY
+from bascule.wire.request_meta import SUBSCRIPTION_KEY
 
 Tell = Callable[[str, JsonObject], Awaitable[None]]
 """Tells the client something. Waits for one that reads slowly."""

@@ -14,7 +14,7 @@ from bascule.gateway.client import Client
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.wire.input_required import INPUT_REQUIRED
-from bascule.wire.stamp import INTERNAL_ERROR
+from bascule.wire.request_meta import INTERNAL_ERROR
 
 MOST_PARKED = 32
 """Requests of one agent session whose clients are away. Each holds a request at a server; what the next one asks is not

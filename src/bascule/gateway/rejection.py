@@ -7,7 +7,7 @@ from typing import Any
 from bascule.core.errors import BasculeError
 from bascule.gateway.allowance import TooMuch
 from bascule.wire.jsonrpc import write_error
-from bascule.wire.stamp import (
+from bascule.wire.request_meta import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,

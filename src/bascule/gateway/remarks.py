@@ -13,7 +13,7 @@ from bascule.gateway.outlet import left_out
 from bascule.gateway.rejection import Rejected
 from bascule.links.tidings import REMARK
 from bascule.runtime.session import AgentSession
-from bascule.wire.stamp import INVALID_PARAMS, LOG_LEVEL_KEY
+from bascule.wire.request_meta import INVALID_PARAMS, LOG_LEVEL_KEY
 
 MOST_WAITING = 64
 """Remarks that wait until the client has read those before. More are left out, and counted."""

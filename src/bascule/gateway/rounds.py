@@ -23,7 +23,7 @@ from bascule.gateway.parking import Parked, Parking, Served
 from bascule.gateway.rejection import Rejected
 from bascule.identity.seal import LONGEST, Seal
 from bascule.wire.input_required import INPUT_REQUIRED, MAX_QUESTIONS
-from bascule.wire.stamp import INTERNAL_ERROR, INVALID_PARAMS
+from bascule.wire.request_meta import INTERNAL_ERROR, INVALID_PARAMS
 
 LIFE = 3600.0
 """Seconds within which a client comes back. A person who takes longer begins anew."""

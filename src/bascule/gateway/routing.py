@@ -25,7 +25,7 @@ from bascule.gateway.rejection import INVALID_REQUEST, Rejected
 from bascule.gateway.relay import PASS, Broken, Letter, Moved, Relay, Unreachable, carried
 from bascule.store.owners import Member
 from bascule.wire.jsonrpc import write_error, write_result
-from bascule.wire.stamp import INTERNAL_ERROR, NEW_VERSIONS
+from bascule.wire.request_meta import INTERNAL_ERROR, NEW_VERSIONS
 
 PAUSES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.0)
 """Seconds before each look for who serves an agent session that is just changing hands: in all about as long as it

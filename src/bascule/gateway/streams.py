@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from bascule.core.principal import Principal
 from bascule.gateway.rejection import Rejected
-from bascule.wire.stamp import INTERNAL_ERROR
+from bascule.wire.request_meta import INTERNAL_ERROR
 
 MOST_OF_ONE = 32
 """Streams that one principal may have at once. A client needs one, and each holds a connection."""

@@ -17,7 +17,7 @@ from bascule.identity.seal import Seal
 from bascule.runtime.session import AgentSession
 from bascule.runtime.task_calls import TaskRef
 from bascule.wire.input_required import MAX_QUESTIONS
-from bascule.wire.stamp import CAPABILITIES_KEY, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY
+from bascule.wire.request_meta import CAPABILITIES_KEY, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY
 from bascule.wire.task import CANCEL, GET, TASK, UPDATE, speaks_tasks
 
 LIFE = 30 * 24 * 3600.0

@@ -16,7 +16,7 @@ from bascule.records.telemetry.finished import Finished
 from bascule.records.telemetry.labels import KNOWN_CODES, RPC_ERROR, UNKNOWN, ServerLabels
 from bascule.records.telemetry.telemetry import Telemetry
 from bascule.runtime.session import AgentSession
-from bascule.wire.stamp import NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
+from bascule.wire.request_meta import NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 
 METHODS = frozenset(
     {

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from bascule.core.json_types import JsonObject, as_object
 from bascule.gateway.asking import NotAnswered
 from bascule.gateway.envelope import Asked
-from bascule.wire.stamp import CAPABILITIES_KEY
+from bascule.wire.request_meta import CAPABILITIES_KEY
 
 
 class Line(Protocol):

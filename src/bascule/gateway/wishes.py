@@ -17,7 +17,7 @@ from bascule.gateway.outlet import Outlet
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
 from bascule.links.tidings import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 from bascule.runtime.session import AgentSession
-from bascule.wire.stamp import INVALID_PARAMS
+from bascule.wire.request_meta import INVALID_PARAMS
 
 WISHES = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
 

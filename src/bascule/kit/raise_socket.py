@@ -9,7 +9,7 @@ from threading import Lock
 from bascule.core.errors import BasculeError, ProtocolViolation, StoreError, UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
-from bascule.wire.raise_line import LONGEST, asking, raising, read_reply
+from bascule.wire.level_protocol import LONGEST, asking, raising, read_reply
 
 PATIENCE = 30.0
 """Seconds for an answer. A raise waits until it is on disk, and nobody writes to a wider lane any more."""

@@ -5,7 +5,13 @@ from typing import Any
 from bascule.core.errors import ConnectFailed, PeerRefused, ProtocolViolation
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.links.terms import Agreement
-from bascule.wire.stamp import HEADER_MISMATCH, MISSING_CAPABILITY, NEW_VERSIONS, OLD_VERSIONS, UNSUPPORTED_VERSION
+from bascule.wire.request_meta import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    NEW_VERSIONS,
+    OLD_VERSIONS,
+    UNSUPPORTED_VERSION,
+)
 
 _NEW_ERA_ERRORS = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"

@@ -8,7 +8,7 @@ from functools import partial
 from bascule.core.errors import BasculeError, ConnectionLost, PeerError, PeerRefused, PermitLost, ReplyTimeout
 from bascule.core.json_types import JsonObject, as_object, is_array
 from bascule.core.request import Permit, Request
-from bascule.wire.stamp import INVALID_PARAMS
+from bascule.wire.request_meta import INVALID_PARAMS
 
 LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"

@@ -8,7 +8,7 @@ from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
 from bascule.links.pulse import Finding, Pulse
 from bascule.transports.dispatcher import Dispatcher
-from bascule.wire.stamp import Stamp
+from bascule.wire.request_meta import Stamp
 
 Send = Callable[[Request], Awaitable[JsonObject]]
 

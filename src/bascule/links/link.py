@@ -31,7 +31,7 @@ from bascule.links.terms import Agreement, Era, Learned, Terms
 from bascule.links.tidings import SUBSCRIBING, Kind, Tidings
 from bascule.links.ways import neither_way
 from bascule.transports.dispatcher import Counters, Dispatcher, NoLeave, is_new_era, may_write, not_opened
-from bascule.wire.stamp import Stamp, new_stamp, old_stamp
+from bascule.wire.request_meta import Stamp, new_stamp, old_stamp
 
 Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]

@@ -8,7 +8,7 @@ from bascule.core.errors import ConnectFailed, PeerRefused, PermitLost, ReplyTim
 from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
 from bascule.links.link import Link
-from bascule.wire.stamp import METHOD_NOT_FOUND
+from bascule.wire.request_meta import METHOD_NOT_FOUND
 
 
 class Collector(Protocol):

@@ -16,7 +16,7 @@ from bascule.links.eras import (
 )
 from bascule.links.terms import Agreement, Era, Terms
 from bascule.transports.dispatcher import Dispatcher
-from bascule.wire.stamp import NEW_VERSIONS, OLD_VERSIONS, UNSUPPORTED_VERSION, new_stamp
+from bascule.wire.request_meta import NEW_VERSIONS, OLD_VERSIONS, UNSUPPORTED_VERSION, new_stamp
 
 T = TypeVar("T")
 Probe = asyncio.Task[JsonObject]

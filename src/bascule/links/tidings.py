@@ -16,7 +16,7 @@ from bascule.links.hearing import Hears
 from bascule.links.key import LinkKey
 from bascule.links.terms import Agreement
 from bascule.transports.dispatcher import Dispatcher, is_new_era
-from bascule.wire.stamp import METHOD_NOT_FOUND
+from bascule.wire.request_meta import METHOD_NOT_FOUND
 
 Kind = Literal["tools", "resources", "prompts"]
 """What a server lists, and says has changed."""

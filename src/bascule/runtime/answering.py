@@ -22,7 +22,7 @@ from bascule.runtime.standing import Standing
 from bascule.runtime.under_way import Errand, UnderWay
 from bascule.transports.dispatcher import Response
 from bascule.wire.input_required import Question
-from bascule.wire.stamp import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from bascule.wire.request_meta import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from bascule.wire.task import speaks_tasks
 
 INVALID_REQUEST = -32600

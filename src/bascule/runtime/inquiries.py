@@ -19,7 +19,7 @@ from bascule.runtime.operation import AnyResult, Operation
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Standing
 from bascule.runtime.trail import Trail
-from bascule.wire.offer_reply import take_completion, take_contents, take_messages, take_page
+from bascule.wire.other_results import take_completion, take_contents, take_messages, take_page
 
 
 class Matter(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from bascule.core.errors import BasculeError, ProtocolViolation, SandboxError, U
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.wire.raise_line import LONGEST, Raise, read_request, refusing, telling
+from bascule.wire.level_protocol import LONGEST, Raise, read_request, refusing, telling
 
 AT_ONCE = 8
 """Requests that are answered at the same time. Others wait in the kernel."""

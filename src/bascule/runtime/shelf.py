@@ -25,7 +25,7 @@ from bascule.runtime.inquiries import Matter, completing, listing, prompting, re
 from bascule.runtime.listings import LARGE_LISTING
 from bascule.runtime.refreshing import SHORTEST_PAUSE
 from bascule.runtime.standing import Standing
-from bascule.wire.stamp import METHOD_NOT_FOUND
+from bascule.wire.request_meta import METHOD_NOT_FOUND
 
 CAPABILITIES = {RESOURCES: "resources", TEMPLATES: "resources", PROMPTS: "prompts"}
 """What a server must say it has before it is asked to list it."""

@@ -20,8 +20,8 @@ from bascule.runtime.standing import Standing
 from bascule.runtime.tool_call import read_within
 from bascule.runtime.trail import Trail
 from bascule.wire.input_required import read_input_required
-from bascule.wire.reply import other_kind
 from bascule.wire.task import GET, read_task, result_of_task
+from bascule.wire.tool_result import other_kind
 
 
 class TaskRef(msgspec.Struct, frozen=True):

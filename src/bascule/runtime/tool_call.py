@@ -15,9 +15,9 @@ from bascule.runtime.operation import Operation
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.standing import Standing
 from bascule.runtime.trail import Trail
-from bascule.wire.fatal import read_fatal
-from bascule.wire.reply import take_outcome
 from bascule.wire.task import TASK, read_task
+from bascule.wire.tool_result import take_outcome
+from bascule.wire.tool_result__fatal import read_fatal
 
 
 def _find(standing: Standing, call: ToolCall) -> Awaitable[Entry]:

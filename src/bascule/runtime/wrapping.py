@@ -21,8 +21,8 @@ from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.tool_call import INNER_CALL
 from bascule.runtime.trail import Trail
 from bascule.transports.native_reply import failure_reply, is_meant, reply_of
-from bascule.wire.fatal import read_fatal
-from bascule.wire.reply import take_outcome
+from bascule.wire.tool_result import take_outcome
+from bascule.wire.tool_result__fatal import read_fatal
 
 _log = logging.getLogger("bascule.native")
 

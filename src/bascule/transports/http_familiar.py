@@ -11,7 +11,7 @@ from aiohttp import hdrs
 from aiohttp.http import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from bascule.wire.outline import Outline
+from bascule.wire.http_head_template import Outline
 
 MOST = 4
 """Heads that are remembered of one link."""

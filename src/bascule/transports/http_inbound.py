@@ -10,7 +10,7 @@ from bascule.core.request import Permit
 from bascule.transports.dispatcher import Counters, OnNotice, OnRequest
 from bascule.transports.progress import ProgressRelay
 from bascule.wire.jsonrpc import Message, RequestId, normal_id, write_error, write_result
-from bascule.wire.stamp import METHOD_NOT_FOUND
+from bascule.wire.request_meta import METHOD_NOT_FOUND
 
 INTERNAL_ERROR = -32603
 

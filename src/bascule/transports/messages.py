@@ -41,7 +41,7 @@ from bascule.wire.jsonrpc import (
     write_request,
     write_result,
 )
-from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND, SUBSCRIPTION_KEY
+from bascule.wire.request_meta import INTERNAL_ERROR, METHOD_NOT_FOUND, SUBSCRIPTION_KEY
 
 GARBAGE_LIMIT = 100
 """Unreadable messages in a row that end a link. A banner or a stray print is forgiven; a stream of them is not ours."""

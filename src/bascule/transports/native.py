@@ -21,7 +21,7 @@ from bascule.transports.native_tool import NativeTool
 from bascule.transports.outbox import AtOnce
 from bascule.wire.framing import too_long
 from bascule.wire.jsonrpc import write_error, write_notification, write_result
-from bascule.wire.stamp import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS
+from bascule.wire.request_meta import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS
 
 RUNS_ON = "the function runs on in its thread: nothing can end it there, and what it still does is done"
 

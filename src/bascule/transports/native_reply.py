@@ -12,7 +12,7 @@ from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.transports.native_media import Media
 from bascule.transports.native_signature import RESULT
-from bascule.wire.fatal import FATAL_KEY, PREFIX
+from bascule.wire.tool_result__fatal import FATAL_KEY, PREFIX
 
 
 def reply_of(value: Any) -> JsonObject:

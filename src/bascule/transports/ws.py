@@ -16,7 +16,7 @@ from bascule.transports.http_sockets import Sockets
 from bascule.transports.messages import MessageDispatcher
 from bascule.transports.ws_opening import Frames, Opened, open_websocket, websocket_url
 from bascule.wire.jsonrpc import sample
-from bascule.wire.websocket import CLOSE, NORMAL_CLOSURE, PONG, TEXT, client_frame
+from bascule.wire.websocket_frames import CLOSE, NORMAL_CLOSURE, PONG, TEXT, client_frame
 
 AT_A_TIME = 64
 """Frames taken before everybody else has a turn. A flood of tiny ones comes out of one read by the ten thousand."""

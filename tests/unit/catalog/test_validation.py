@@ -15,7 +15,7 @@ from bascule.catalog import validation
 from bascule.catalog.cost import Bound, bound_of
 from bascule.catalog.validation import MAX_TURNS, Validator, compile_schema, draft_of, validator_of
 from bascule.core.errors import ProtocolViolation
-from bascule.wire.depth import MAX_DEPTH
+from bascule.wire.json_limits__depth import MAX_DEPTH
 
 Schema = dict[str, Any]
 

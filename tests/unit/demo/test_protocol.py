@@ -11,7 +11,7 @@ from bascule.config import ServerConfig
 from bascule.demo.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
 from bascule.demo.stage import built_in
 from bascule.links.terms import Era
-from bascule.wire.stamp import NEW_VERSIONS
+from bascule.wire.request_meta import NEW_VERSIONS
 from support.runtime import at_work, good
 
 DOUBLE = Tool(

@@ -14,7 +14,7 @@ from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.turn import Turn
 from bascule.identity.seal import Seal
-from bascule.wire.stamp import LOG_LEVEL_KEY
+from bascule.wire.request_meta import LOG_LEVEL_KEY
 from support.runtime import at_work, obeying, settled
 from support.waiting import fail_after
 from unit.gateway.test_turn import Noting

@@ -8,7 +8,7 @@ from bascule.gateway.envelope import Asked, check_new, check_shape, header_text,
 from bascule.gateway.head import Head
 from bascule.gateway.rejection import INVALID_REQUEST, PARSE_ERROR, Rejected
 from bascule.wire.jsonrpc import Message
-from bascule.wire.stamp import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION
+from bascule.wire.request_meta import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

@@ -16,7 +16,7 @@ from bascule.gateway.exchange import Exchange, respond
 from bascule.gateway.old_sessions import OldSession
 from bascule.gateway.steady import COMMENT
 from bascule.wire.jsonrpc import Message
-from bascule.wire.stamp import CAPABILITIES_KEY
+from bascule.wire.request_meta import CAPABILITIES_KEY
 from support.virtual_time import in_virtual_time
 from support.waiting import fail_after
 

@@ -9,7 +9,7 @@ from bascule.gateway import remarks
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.remarks import MOST_WAITING, RequestEar, heard, level_of
-from bascule.wire.stamp import LOG_LEVEL_KEY
+from bascule.wire.request_meta import LOG_LEVEL_KEY
 from support.runtime import at_work, obeying
 from support.waiting import fail_after
 

@@ -12,7 +12,7 @@ from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.tasks import LIFE, Tasks
 from bascule.identity.seal import Seal
-from bascule.wire.stamp import CAPABILITIES_KEY
+from bascule.wire.request_meta import CAPABILITIES_KEY
 from support.runtime import running, stand_in
 
 TAKES = {CAPABILITIES_KEY: {"extensions": {TASKS: {}}}}

@@ -21,7 +21,7 @@ from bascule.kit.governed_tool import GovernedTool
 from bascule.kit.levels import KeptLevels
 from bascule.kit.permission import PERMISSIONS_KEY
 from bascule.kit.replies import RETRY_KEY
-from bascule.wire.fatal import FATAL_KEY
+from bascule.wire.tool_result__fatal import FATAL_KEY
 from support.kit import ALICE, CONNECT, READ, labels_of, text_of
 
 PRIVATE = "Jane Roe, 1961-04-02"

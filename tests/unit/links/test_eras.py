@@ -11,7 +11,7 @@ from bascule.links.eras import (
     speaks_no_version_of_ours,
     version_to_try,
 )
-from bascule.wire.stamp import NEW_VERSIONS, OLD_VERSIONS
+from bascule.wire.request_meta import NEW_VERSIONS, OLD_VERSIONS
 
 
 def refusal(code: int, data: Any = None) -> PeerRefused:

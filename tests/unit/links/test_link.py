@@ -14,7 +14,7 @@ from bascule.links.link import Link
 from bascule.links.state import LinkState
 from bascule.sandbox.child import Command
 from bascule.transports.stdio import StdioDispatcher
-from bascule.wire.stamp import NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
+from bascule.wire.request_meta import NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.children import children
 from support.links import Journal, a_link, a_plan, linked
 from support.processes import ended

@@ -9,7 +9,7 @@ from bascule.core.errors import ConnectFailed, ConnectionLost, LoginNeeded, Peer
 from bascule.core.request import Request
 from bascule.links.negotiation import TURNED_AWAY, ProbeKilled, WayRefused, negotiate, never_answered
 from bascule.links.terms import Agreement, Era
-from bascule.wire.stamp import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
+from bascule.wire.request_meta import CAPABILITIES_KEY, CLIENT_INFO_KEY, NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.links import TERMS
 from support.runtime import settled
 from support.servers import methods, opened, received, stdio

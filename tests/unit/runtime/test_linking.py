@@ -19,7 +19,7 @@ from bascule.runtime.linking import mask_of, plan_of
 from bascule.store.vault import Vault
 from bascule.transports.http_logins import Logins
 from bascule.transports.introducing import Introducing
-from bascule.wire.stamp import CLIENT_INFO_KEY
+from bascule.wire.request_meta import CLIENT_INFO_KEY
 from support.links import ALICE, a_key
 from support.runtime import obeying, roster_of, running, stand_in
 from support.servers import received

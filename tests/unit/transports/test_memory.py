@@ -20,7 +20,7 @@ from bascule.links.negotiation import negotiate
 from bascule.links.terms import Agreement, Era
 from bascule.transports.dispatcher import is_new_era
 from bascule.transports.memory import MemoryDispatcher, lowlevel_of
-from bascule.wire.stamp import new_stamp, old_stamp
+from bascule.wire.request_meta import new_stamp, old_stamp
 from support.links import TERMS
 from support.servers import opened
 from support.streams import a_request

@@ -16,7 +16,7 @@ from bascule.core.sensitivity import Lane
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.transports.native_media import Media
 from bascule.transports.native_reply import failure_reply, is_meant, reply_of, unfitting
-from bascule.wire.fatal import FATAL_KEY
+from bascule.wire.tool_result__fatal import FATAL_KEY
 
 
 @dataclass

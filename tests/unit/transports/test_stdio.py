@@ -15,7 +15,7 @@ from bascule.sandbox.child import Command
 from bascule.transports.dispatcher import Response
 from bascule.transports.messages import ANSWERS_WAITING, GARBAGE_LIMIT, SERVER_REQUESTS
 from bascule.transports.stdio import StdioDispatcher
-from bascule.wire.stamp import INTERNAL_ERROR, METHOD_NOT_FOUND
+from bascule.wire.request_meta import INTERNAL_ERROR, METHOD_NOT_FOUND
 from support.children import children
 from support.processes import ended
 from support.servers import methods, opened, received, stdio

@@ -9,7 +9,7 @@ from websockets.asyncio.server import ServerConnection
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.transports.messages import GARBAGE_LIMIT
-from bascule.wire.websocket import client_frame
+from bascule.wire.websocket_frames import client_frame
 from support.http_servers import Asked, raw_server
 from support.streams import Leave, a_request
 from support.waiting import fail_after

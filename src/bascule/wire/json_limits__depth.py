@@ -3,7 +3,7 @@
 import re
 from itertools import accumulate
 
-from bascule.wire.pieces import unescaped_pieces
+from bascule.wire.json_limits__pieces import unescaped_pieces
 
 MAX_DEPTH = 200
 """Deepest nesting we accept. Real messages stay below 30; every reader after the parser recurses once a level, and a

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bascule.core.errors import ProtocolViolation
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
-from bascule.wire.reply import MAX_RAW, TOOL_ERROR, error_text, take_outcome
+from bascule.wire.tool_result import MAX_RAW, TOOL_ERROR, error_text, take_outcome
 
 STEPS = {"send": 0.25}
 

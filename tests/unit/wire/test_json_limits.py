@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bascule.core.errors import ProtocolViolation
-from bascule.wire import density
-from bascule.wire.density import MANY_CONTAINERS, MANY_VALUES, refuse_dense
+from bascule.wire import json_limits
+from bascule.wire.json_limits import MANY_CONTAINERS, MANY_VALUES, refuse_dense
 from bascule.wire.jsonrpc import read_message
 
 values: st.SearchStrategy[Any] = st.recursive(
@@ -36,7 +36,7 @@ def refused(text: bytes) -> str:
 @given(values, st.integers(1, 4000))
 def test_brackets_within_strings_count_for_nothing(value: Any, padding: int):
     text = json.dumps([value, "[{," * padding]).encode()
-    found = b"".join(density._outside_of_strings(text))
+    found = b"".join(json_limits._outside_of_strings(text))
 
     assert found.count(b"[") == 1 + containers(value)
 

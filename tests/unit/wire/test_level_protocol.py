@@ -7,7 +7,7 @@ import pytest
 from bascule.core.errors import ProtocolViolation
 from bascule.core.principal import MAX_ID
 from bascule.core.sensitivity import DataSensitivity
-from bascule.wire.raise_line import LONGEST, Raise, asking, raising, read_reply, read_request, refusing, telling
+from bascule.wire.level_protocol import LONGEST, Raise, asking, raising, read_reply, read_request, refusing, telling
 
 
 def test_asking_is_read_as_asking():

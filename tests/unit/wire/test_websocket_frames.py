@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
-from bascule.wire.websocket import CLOSE, NORMAL_CLOSURE, PONG, TEXT, client_frame
+from bascule.wire.websocket_frames import CLOSE, NORMAL_CLOSURE, PONG, TEXT, client_frame
 
 
 def read_back(data: bytes) -> Frame:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.wire.outline import Outline
+from bascule.wire.http_head_template import Outline
 
 HEAD = b"HTTP/1.1 200 OK\r\nDate: today\r\nX-A: (.*)\r\nContent-Length: 12\r\n\r\n"
 VALUE = rb"[!-~]{1,9}"

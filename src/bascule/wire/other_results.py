@@ -6,7 +6,7 @@ from typing import Any
 from bascule.core.json_types import JsonObject, as_object, is_array, is_object
 from bascule.core.outcome import CompletionResult, PageResult, PromptResult, ResourceResult
 from bascule.core.sensitivity import Lane
-from bascule.wire.reply import misshapen, other_kind
+from bascule.wire.tool_result import misshapen, other_kind
 
 MAX_VALUES = 100
 """Completions the protocol allows in one answer."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bascule.core.errors import ProtocolViolation
-from bascule.wire.pieces import unescaped_pieces
+from bascule.wire.json_limits__pieces import unescaped_pieces
 
 MANY_VALUES = 262_144
 BYTES_A_VALUE = 32

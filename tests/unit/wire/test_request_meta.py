@@ -12,8 +12,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from bascule.core.request import Request
 from bascule.core.trace_context import TraceContext
-from bascule.wire import stamp
-from bascule.wire.stamp import Stamp, header_value, new_stamp, old_stamp, traceparent
+from bascule.wire import request_meta
+from bascule.wire.request_meta import Stamp, header_value, new_stamp, old_stamp, traceparent
 
 INFO = {"name": "bascule", "version": "1"}
 NEW = new_stamp("2026-07-28", INFO, {"elicitation": {}})
@@ -30,27 +30,27 @@ awkward = st.sampled_from(["", " x", "x ", "=?base64?eA==?=", "=?base64?\n?=", "
 
 
 def test_the_versions_are_those_of_the_sdk():
-    assert stamp.NEW_VERSIONS == MODERN_PROTOCOL_VERSIONS
-    assert stamp.OLD_VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
+    assert request_meta.NEW_VERSIONS == MODERN_PROTOCOL_VERSIONS
+    assert request_meta.OLD_VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def test_the_keys_are_those_of_the_sdk():
-    assert stamp.VERSION_KEY == mcp_types.PROTOCOL_VERSION_META_KEY
-    assert stamp.CLIENT_INFO_KEY == mcp_types.CLIENT_INFO_META_KEY
-    assert stamp.CAPABILITIES_KEY == mcp_types.CLIENT_CAPABILITIES_META_KEY
-    assert stamp.LOG_LEVEL_KEY == mcp_types.LOG_LEVEL_META_KEY
+    assert request_meta.VERSION_KEY == mcp_types.PROTOCOL_VERSION_META_KEY
+    assert request_meta.CLIENT_INFO_KEY == mcp_types.CLIENT_INFO_META_KEY
+    assert request_meta.CAPABILITIES_KEY == mcp_types.CLIENT_CAPABILITIES_META_KEY
+    assert request_meta.LOG_LEVEL_KEY == mcp_types.LOG_LEVEL_META_KEY
 
 
 def test_the_error_codes_are_those_of_the_sdk():
-    assert stamp.HEADER_MISMATCH == jsonrpc.HEADER_MISMATCH
-    assert stamp.MISSING_CAPABILITY == jsonrpc.MISSING_REQUIRED_CLIENT_CAPABILITY
-    assert stamp.UNSUPPORTED_VERSION == jsonrpc.UNSUPPORTED_PROTOCOL_VERSION
-    assert stamp.METHOD_NOT_FOUND == jsonrpc.METHOD_NOT_FOUND
-    assert stamp.INTERNAL_ERROR == jsonrpc.INTERNAL_ERROR
+    assert request_meta.HEADER_MISMATCH == jsonrpc.HEADER_MISMATCH
+    assert request_meta.MISSING_CAPABILITY == jsonrpc.MISSING_REQUIRED_CLIENT_CAPABILITY
+    assert request_meta.UNSUPPORTED_VERSION == jsonrpc.UNSUPPORTED_PROTOCOL_VERSION
+    assert request_meta.METHOD_NOT_FOUND == jsonrpc.METHOD_NOT_FOUND
+    assert request_meta.INTERNAL_ERROR == jsonrpc.INTERNAL_ERROR
 
 
 def test_the_methods_that_bear_a_name_are_those_of_the_sdk_and_of_tasks():
-    assert {**inbound.NAME_BEARING_METHODS, **dict.fromkeys(stamp._TASKS, "taskId")} == stamp._NAMED_BY
+    assert {**inbound.NAME_BEARING_METHODS, **dict.fromkeys(request_meta._TASKS, "taskId")} == request_meta._NAMED_BY
 
 
 @given(st.text() | awkward)
@@ -68,9 +68,9 @@ def test_the_new_era_gets_its_envelope_on_every_request():
     sent = NEW.params({"name": "echo"}, TRACE)
 
     assert sent["name"] == "echo"
-    assert sent["_meta"][stamp.VERSION_KEY] == "2026-07-28"
-    assert sent["_meta"][stamp.CLIENT_INFO_KEY] == INFO
-    assert sent["_meta"][stamp.CAPABILITIES_KEY] == {"elicitation": {}}
+    assert sent["_meta"][request_meta.VERSION_KEY] == "2026-07-28"
+    assert sent["_meta"][request_meta.CLIENT_INFO_KEY] == INFO
+    assert sent["_meta"][request_meta.CAPABILITIES_KEY] == {"elicitation": {}}
 
 
 def test_the_sdk_routes_what_we_stamp():
@@ -128,14 +128,14 @@ def test_a_trace_is_well_formed_and_never_all_zeros(byte: bytes):
 def test_remarks_are_asked_for_from_a_level_on_or_not_at_all():
     asked = new_stamp("2026-07-28", INFO, {}, "warning").params(None, "t")["_meta"]
 
-    assert asked[stamp.LOG_LEVEL_KEY] == "warning"
-    assert stamp.LOG_LEVEL_KEY not in NEW.params(None, "t")["_meta"]
+    assert asked[request_meta.LOG_LEVEL_KEY] == "warning"
+    assert request_meta.LOG_LEVEL_KEY not in NEW.params(None, "t")["_meta"]
 
 
 def test_what_a_request_wants_to_hear_is_said_with_it_unless_more_is_wanted_anyway():
     quiet = new_stamp("2026-07-28", {}, {}, "warning")
-    assert quiet.heard_from("info").params(None, "t")["_meta"][stamp.LOG_LEVEL_KEY] == "info"
-    assert quiet.heard_from("error").params(None, "t")["_meta"][stamp.LOG_LEVEL_KEY] == "warning"
+    assert quiet.heard_from("info").params(None, "t")["_meta"][request_meta.LOG_LEVEL_KEY] == "info"
+    assert quiet.heard_from("error").params(None, "t")["_meta"][request_meta.LOG_LEVEL_KEY] == "warning"
     assert quiet.heard_from("") == quiet
     assert new_stamp("2026-07-28", {}, {}).heard_from("") == new_stamp("2026-07-28", {}, {})
     assert old_stamp("2025-11-25").heard_from("debug") == old_stamp("2025-11-25")
@@ -173,7 +173,11 @@ def test_what_somebody_adds_to_is_not_written_in_advance():
     )
     sent = [NEW.params_of(request, fives)["_meta"] for request in asked]
 
-    assert [meta[stamp.CAPABILITIES_KEY] for meta in sent] == [{"elicitation": {}}, {"roots": {}}, {"elicitation": {}}]
+    assert [meta[request_meta.CAPABILITIES_KEY] for meta in sent] == [
+        {"elicitation": {}},
+        {"roots": {}},
+        {"elicitation": {}},
+    ]
     assert [meta["traceparent"] == TRACE for meta in sent] == [True, True, False]
     assert [meta.get("tracestate") for meta in sent] == [None, None, "a=1"]
 
@@ -181,4 +185,4 @@ def test_what_somebody_adds_to_is_not_written_in_advance():
 def test_one_who_hears_remarks_is_told_apart():
     sent = NEW.heard_from("debug").params_of(Request("tools/call", {}, 1.0), fives)
 
-    assert sent["_meta"][stamp.LOG_LEVEL_KEY] == "debug"
+    assert sent["_meta"][request_meta.LOG_LEVEL_KEY] == "debug"
