@@ -16,8 +16,8 @@ from typing import Any
 
 from bascule import Runtime, ToolResult
 from bascule.config import ContainerTransport, Limits, ServerConfig, StdioTransport
-from bascule.config.sandbox import Sandbox
-from bascule.config.transport import Transport
+from bascule.config.model.sandbox import Sandbox
+from bascule.config.model.transport import Transport
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.sandbox.boxes.order import Order

@@ -15,7 +15,7 @@ from playwright.async_api import Page, async_playwright
 from bascule import Runtime, native_server, tool
 from bascule.cli.dashboards import Address, mount
 from bascule.config import RuntimeConfig
-from bascule.config.gateway import GatewaySettings
+from bascule.config.model.gateway import GatewaySettings
 from bascule.core.events import ToolInvoked
 from bascule.core.outcome import ToolResult
 from bascule.core.principal import Principal

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from bascule.config.described import SERVER_WORDS, TOP_WORDS
-from bascule.config.keys import SERVER_KEYS, TOP_KEYS, Key, Kind
+from bascule.config.loading.key_table import SERVER_KEYS, TOP_KEYS, Key, Kind
+from bascule.config.loading.key_table__described import SERVER_WORDS, TOP_WORDS
 from handbook.config_examples import GROUPS, Group
 
 HEAD = """# Config
 
-<!-- Made by `python -m handbook write` from src/bascule/config/keys.py and described.py. -->
+<!-- Made by `python -m handbook write` from src/bascule/config/loading/key_table.py. -->
 
 Every key of `bascule.yaml`. What is not written has its default; what is unknown is an error that names the nearest key. In files of other programs (`.mcp.json`,
 `.vscode/mcp.json`, …) the same keys stand under `x-bascule`, beside the servers and in each of them.

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.sandbox.egress.envoy import BOOTSTRAP, LISTENERS, bootstrap, listeners
 from bascule.sandbox.egress.own import own_addresses
 from bascule.sandbox.egress.program import find_envoy

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bascule.config import Limits, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
-from bascule.config.egress import Egress
-from bascule.config.sandbox import EngineChoice, Sandbox
+from bascule.config.model.egress import Egress
+from bascule.config.model.sandbox import EngineChoice, Sandbox
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime

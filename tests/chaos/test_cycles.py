@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from bascule.config import RuntimeConfig, ServerConfig, Timeouts
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.outcome import ToolResult
 from bascule.runtime.runtime import Runtime
 from support.footprint import footprint, left_since, objects_alive

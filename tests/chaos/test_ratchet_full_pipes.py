@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bascule.config import StreamableHttpTransport
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.outcome import Outcome
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime

@@ -18,7 +18,7 @@ import pytest
 from bascule.compliance.fence import PATIENCE
 from bascule.compliance.lease import since_boot
 from bascule.config import StdioTransport, StreamableHttpTransport
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime
 from support.light_servers import light_http, light_stdio

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession

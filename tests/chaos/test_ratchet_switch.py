@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from bascule.config import Limits, RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession

@@ -14,7 +14,7 @@ from bascule.config import (
     Timeouts,
     WebSocketTransport,
 )
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.outcome import Outcome, ToolResult
 from bascule.links.terms import Era
 from bascule.runtime.session import AgentSession

@@ -21,7 +21,7 @@ from bascule.config import (
     UnixSocketTransport,
     WebSocketTransport,
 )
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.request import Permit, Request
 from bascule.links.link import Link
 from bascule.runtime.native import native_server

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bascule.config import ServerConfig, StdioTransport, Timeouts
-from bascule.config.remote import remote_transport
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
+from bascule.config.model.transport_choice import remote_transport
 from bascule.core.events import LinkChanged
 from bascule.core.outcome import ToolResult
 from bascule.links.state import LinkState

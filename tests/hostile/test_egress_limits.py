@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.sandbox.egress.envoy import BURST, CONNECTIONS
 from bascule.sandbox.inside import forward
 from support.asking import Answer, Caller, ask, calling, connect, get

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pytest
 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
-from bascule.config.model import MESSAGE_MAX
-from bascule.config.transport import Transport
+from bascule.config.model.runtime_config import MESSAGE_MAX
+from bascule.config.model.transport import Transport
 from bascule.core.events import CatalogChanged, RefreshFailed
 from bascule.core.outcome import FailureKind
 from bascule.links.state import LinkState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.model import MESSAGE_MAX
+from bascule.config.model.runtime_config import MESSAGE_MAX
 from bascule.core.client_features import Accept, Elicitation
 from bascule.core.outcome import FailureKind
 from hostile.cage import neighbour, undisturbed

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bascule.config.presets import CHARACTERS_LEAST, PRESETS, Preset
+from bascule.config.model.result_presets import CHARACTERS_LEAST, PRESETS, Preset
 from bascule.core.errors import NoRoom
 from bascule.results.limiter import Limited, limited
 from bascule.results.shrinking import shrunk
@@ -232,7 +232,7 @@ MEASURED = """
 import sys
 sys.path.insert(0, {tests!r})
 from support.memory import measured_growth
-from bascule.config.presets import PRESETS
+from bascule.config.model.result_presets import PRESETS
 from bascule.results.limiter import limited
 SIZE = {size}
 value = {value}

@@ -14,7 +14,7 @@ import pytest
 from bascule import Accept
 from bascule.cli.explain import explain, explain_failure
 from bascule.config import RuntimeConfig, ServerConfig
-from bascule.config.model import MESSAGE_MAX
+from bascule.config.model.runtime_config import MESSAGE_MAX
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure
 from bascule.links.key import LinkKey
 from bascule.records.remarks import LOGGER, LONGEST, MOST

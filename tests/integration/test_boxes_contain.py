@@ -11,7 +11,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from bascule.config.sandbox import HostPath, Sandbox
+from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.engine import Engine

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.sandbox import Sandbox
+from bascule.config.model.sandbox import Sandbox
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.bubblewrap import NOT_MADE
 from bascule.sandbox.bubblewrap import Bubblewrap

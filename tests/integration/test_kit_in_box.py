@@ -17,7 +17,7 @@ import pytest
 
 from bascule import Outcome, Runtime, ToolFailure, ToolResult
 from bascule.config import ServerConfig, StdioTransport
-from bascule.config.sandbox import Sandbox
+from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity

@@ -16,7 +16,7 @@ from bascule.config import (
     Timeouts,
     WebSocketTransport,
 )
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.outcome import FailureKind
 from contracts.harness import TIMEOUTS
 from support.live import until

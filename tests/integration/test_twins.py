@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bascule.config import Limits, ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.json_types import JsonObject
 from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane

@@ -10,7 +10,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from bascule.config import SseTransport, StdioTransport, StreamableHttpTransport, WebSocketTransport
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from support.fault_proxy import FaultProxy, fault_proxy
 from support.servers import argv
 from support.waiting import fail_after

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlencode
 from bascule import Runtime, native_server, tool
 from bascule.cli.dashboards import Address, mount
 from bascule.config import RuntimeConfig, ServerConfig
-from bascule.config.gateway import GatewaySettings
+from bascule.config.model.gateway import GatewaySettings
 from bascule.core.events import ToolInvoked
 from bascule.core.outcome import ToolResult
 from bascule.core.principal import Principal

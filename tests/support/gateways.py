@@ -9,7 +9,7 @@ from typing import Any
 
 from bascule import Runtime
 from bascule.config import AuthSettings, ServerConfig
-from bascule.config.gateway import GatewaySettings
+from bascule.config.model.gateway import GatewaySettings
 from bascule.core.principal import Principal
 from bascule.gateway.app import Gateway
 from bascule.gateway.serving import Door, gateway_of, serve

@@ -9,7 +9,7 @@ from bascule.cli.shapes.answers import CallShape, FailedShape, FailureShape
 from bascule.cli.shapes.listings import ListShape, StubsShape
 from bascule.cli.shapes.running import CatalogEventShape
 from bascule.compliance import private_data
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.runtime.wrapping import Wrapped
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection
 
 from bascule.config import InProcessTransport, StdioTransport, StreamableHttpTransport, WebSocketTransport
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from servers.echo import answer
 from support.http_servers import Asked, error_body, http_reply, raw_server, result_body
 from support.servers import argv

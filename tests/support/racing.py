@@ -17,7 +17,7 @@ from bascule.config import (
     StreamableHttpTransport,
     Timeouts,
 )
-from bascule.config.transport import Transport
+from bascule.config.model.transport import Transport
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
 from bascule.runtime.session import AgentSession

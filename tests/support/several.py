@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bascule import Runtime
 from bascule.config import ServerConfig
-from bascule.config.gateway import GatewaySettings
-from bascule.config.state import state_folder
+from bascule.config.model.gateway import GatewaySettings
+from bascule.config.state_dir import state_folder
 from bascule.gateway.app import Gateway
 from bascule.gateway.inner_address import listen_within
 from bascule.gateway.inner_tls import InnerTls

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.sandbox.egress import proxy
 from bascule.sandbox.egress.access import Access
 from bascule.sandbox.egress.proxy import EgressProxy

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.sandbox.egress.access import Access
 from bascule.sandbox.egress.proxy import EgressProxy
 from support.asking import calling, get

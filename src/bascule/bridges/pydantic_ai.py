@@ -11,7 +11,7 @@ from typing import Any, Self, get_args
 
 from bascule.config import RuntimeConfig, Secret, ServerConfig, client_server_named, load_file
 from bascule.config.locate import locate
-from bascule.config.transport import RemoteTransport, Transport
+from bascule.config.model.transport import RemoteTransport, Transport
 from bascule.core.errors import NotIdentified, UsageError
 from bascule.core.extras import missing
 from bascule.core.failure_action import Reaction, reaction, stopped, told

@@ -13,8 +13,8 @@ from bascule.cli.pinning import unpinned
 from bascule.cli.server_inputs import Need
 from bascule.cli.server_json import Described, read_server_json
 from bascule.cli.shapes.beginning import AddShape
-from bascule.config.adding import Addition, addition, variables_in
-from bascule.config.credentials import ADVICE, credentials_in, names_credential
+from bascule.config.credential_detection import ADVICE, credentials_in, names_credential
+from bascule.config.editing.add_server import Addition, addition, variables_in
 from bascule.config.locate import CANDIDATES, VARIABLE, find
 from bascule.config.names import NAME_RULE, is_name
 from bascule.core.errors import UsageError

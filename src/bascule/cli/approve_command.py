@@ -16,7 +16,7 @@ from bascule.cli.explain import as_json, explain, finding_shapes, json_line, leg
 from bascule.cli.opening import agent_session, read_config
 from bascule.cli.shapes.listings import ApproveShape, ReviewShape
 from bascule.cli.terminal import YES
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError, UsageError
 from bascule.runtime.approving import approve
 from bascule.runtime.lock_file import lock_path

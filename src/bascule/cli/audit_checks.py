@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bascule.cli.audit_views import damage_lines
 from bascule.cli.check import Check, failed
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import StoreError
 from bascule.records.audit_check import check_state
 from bascule.records.audit_tail import read_tail

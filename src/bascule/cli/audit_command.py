@@ -17,7 +17,7 @@ from bascule.cli.explain import json_line
 from bascule.cli.opening import store_of
 from bascule.cli.shapes.records import ExportShape, RecordsShape
 from bascule.cli.tables import fitting
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.records.audit_check import check_state
 from bascule.records.audit_reading import AuditReading, Entry

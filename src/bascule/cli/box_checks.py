@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bascule.cli.check import Check, failed
-from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.config.sandbox import NONE
-from bascule.config.transport import StdioTransport
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
+from bascule.config.model.sandbox import NONE
+from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import BasculeError, SandboxError
 from bascule.runtime.boxes import proxy_trouble
 from bascule.runtime.session import AgentSession

@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 
 from bascule.cli.shapes.listings import BoxShape
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import StdioTransport
 from bascule.config.secret import reveal_all
-from bascule.config.transport import StdioTransport
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import Lane

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bascule.cli.check import Check, Insight
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 
 WITHIN = 5.0
 """Seconds for a handshake. Who is slower than that is left to the link, which waits for longer."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from bascule.catalog.naming import exposed_names
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.config.locate import find
-from bascule.config.model import RuntimeConfig
-from bascule.config.state import state_folder
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError
 
 Name = tuple[str, str]

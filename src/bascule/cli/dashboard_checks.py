@@ -9,8 +9,8 @@ import msgspec
 
 from bascule.cli.check import Check, failed
 from bascule.cli.dashboards import MISSING, installed
-from bascule.config.model import RuntimeConfig
-from bascule.config.state import state_folder
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError
 from bascule.dashboard.token import NAME, token_of
 from bascule.store.key_files import FOLDER

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from bascule.cli.opening import this_user
-from bascule.config.dashboard import DashboardSettings
-from bascule.config.state import state_folder
+from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.gateway.streams import Streams
 from bascule.identity.house_rules import HouseRules

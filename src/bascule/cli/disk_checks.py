@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bascule.cli.check import Check
-from bascule.config.model import RuntimeConfig
-from bascule.config.state import HOME_VARIABLE, state_folder
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import HOME_VARIABLE, state_folder
 
 FULL = 1024 * 1024
 """Bytes. A database of ours needs as much to be opened: with less, nothing can be kept."""

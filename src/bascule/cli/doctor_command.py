@@ -27,10 +27,10 @@ from bascule.cli.progress import follow
 from bascule.cli.server_checks import collision_checks, in_the_way, server_checks
 from bascule.cli.store_checks import kept_checks
 from bascule.cli.telemetry_checks import telemetry_checks
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.config.locate import locate
-from bascule.config.model import RuntimeConfig
-from bascule.config.state import state_folder
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.tool import ToolSpec
 from bascule.runtime.report import ServerReport

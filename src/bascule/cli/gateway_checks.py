@@ -5,9 +5,9 @@ from pathlib import Path
 
 from bascule.cli.check import Check, failed
 from bascule.cli.port_checks import port_check
-from bascule.config.auth import KeySet
-from bascule.config.gateway import GatewaySettings
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.auth import KeySet
+from bascule.config.model.gateway import GatewaySettings
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.gateway.serving import Door, check_door
 from bascule.identity.configured import configured_verifier

@@ -13,15 +13,15 @@ from bascule.cli.explain import json_line, legible
 from bascule.cli.import_views import Import, as_shape, lines, undone_lines
 from bascule.cli.shapes.beginning import UndoneShape
 from bascule.cli.tables import fitting
-from bascule.config.adding import Addition, additions, servers_in
-from bascule.config.borrowing import Borrowed, Find, borrow
-from bascule.config.dotenv_adding import dotenv_with
+from bascule.config.editing.add_server import Addition, additions, servers_in
+from bascule.config.editing.dotenv import dotenv_with
+from bascule.config.editing.undo import Change, remember, undo
+from bascule.config.importing.merge import merge
+from bascule.config.importing.programs import PROGRAMS, ForeignFile, Surroundings, foreign_files, program_of
+from bascule.config.importing.read_client_config import Borrowed, Find, borrow
 from bascule.config.locate import CANDIDATES, VARIABLE
-from bascule.config.merging import merge
 from bascule.config.problems import did_you_mean
-from bascule.config.programs import PROGRAMS, ForeignFile, Surroundings, foreign_files, program_of
-from bascule.config.state import state_folder
-from bascule.config.undoing import Change, remember, undo
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 
 _OURS = CANDIDATES[:2]

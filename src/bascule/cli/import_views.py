@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bascule.cli.pinning import unpinned
 from bascule.cli.shapes.beginning import FoundServerShape, ImportShape, MissingShape
-from bascule.config.adding import Addition, variables_in
-from bascule.config.borrowing import Borrowed
-from bascule.config.dotenv import read_dotenv
-from bascule.config.merging import Fate, Merged, Settled
-from bascule.config.undoing import Undone
+from bascule.config.editing.add_server import Addition, variables_in
+from bascule.config.editing.undo import Undone
+from bascule.config.importing.merge import Fate, Merged, Settled
+from bascule.config.importing.read_client_config import Borrowed
+from bascule.config.variables__dotenv import read_dotenv
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from bascule.cli.explain import as_json, finding_shapes, json_line, legible
 from bascule.cli.level_words import how_to_go_on, level_word
 from bascule.cli.opening import agent_session
 from bascule.cli.shapes.listings import InspectedServerShape, InspectedToolShape, ReportShape, TwinShape, WordShape
-from bascule.config.model import ServerConfig
-from bascule.config.transport import RemoteTransport, StdioTransport, Transport
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import RemoteTransport, StdioTransport, Transport
 from bascule.config.urls import shown_url
 from bascule.core.errors import Refused, UnknownTool
 from bascule.core.rendering import render_structured

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bascule.cli.check import Check, failed
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import StoreError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.policy.footing import Footing, goes_on

@@ -15,7 +15,7 @@ from bascule.cli.shapes.listings import ListShape
 from bascule.cli.tables import beneath, fitting, show_beside, terminal
 from bascule.cli.token_costs import add_costs, cost_lines
 from bascule.config.find_server import client_server_named
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import Refused
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.links.state import LinkState

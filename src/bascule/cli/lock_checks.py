@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bascule.catalog.lock import LOCK_NAME, Lock
 from bascule.cli.check import Check, failed
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.tool import ToolSpec, ToolStatus
 
 SHOWN = 5

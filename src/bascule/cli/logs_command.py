@@ -13,10 +13,10 @@ from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.shapes.records import LogLineShape
 from bascule.cli.tables import fitting
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.config.locate import locate
 from bascule.config.names import is_name
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import ConfigError, UsageError
 from bascule.records.log_file import log_folder, log_path
 from bascule.records.log_line import LogLine

@@ -10,9 +10,9 @@ import msgspec
 
 from bascule.cli.check import Check, Insight
 from bascule.cli.node_versions import fits, least, version_in
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import StdioTransport
 from bascule.config.secret import reveal_all
-from bascule.config.transport import StdioTransport
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import as_object, as_text
 from bascule.sandbox.child import Command, find_program

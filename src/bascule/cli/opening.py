@@ -14,10 +14,10 @@ from bascule.cli.level_words import raised
 from bascule.cli.progress import follow
 from bascule.cli.terminal import person_at_the_terminal
 from bascule.config.find_server import client_server_named
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.config.locate import find, locate
-from bascule.config.model import RuntimeConfig
-from bascule.config.state import state_folder
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.events import LevelChanged, Sink
 from bascule.runtime.runtime import Runtime

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from bascule.cli.check import Check
 from bascule.cli.pinning import unpinned
-from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.config.transport import StdioTransport
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
+from bascule.config.model.transport import StdioTransport
 from bascule.core.tool import ToolSpec
 from bascule.runtime.searching import PAIR
 

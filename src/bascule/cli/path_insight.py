@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from bascule.cli.check import Insight
-from bascule.config.model import ServerConfig
-from bascule.config.transport import StdioTransport
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import StdioTransport
 
 _SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".jar")
 

@@ -11,8 +11,8 @@ from bascule.cli.opening import read_config
 from bascule.cli.progress import settled
 from bascule.cli.shapes.running import RunShape
 from bascule.config.find_server import kit_server_named
-from bascule.config.kit_server import PATH, KitServer
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.kit_server import PATH, KitServer
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.urls import UNIX, unix_url_flaw, url_flaw
 from bascule.core.errors import ConfigError, UsageError
 

@@ -10,7 +10,7 @@ from bascule.cli import exit_codes
 from bascule.cli.explain import explain, json_line, legible
 from bascule.cli.shapes.running import RemovedShape
 from bascule.cli.tables import show_rows
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 
 if TYPE_CHECKING:

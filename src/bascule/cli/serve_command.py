@@ -21,9 +21,9 @@ from bascule.cli.progress import settled
 from bascule.cli.shapes.running import ServeShape
 from bascule.cli.speaking import TEXT, Masking, speaking, wanted
 from bascule.cli.up_command import until_stopped
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.secrets_in import secrets_in
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.config.urls import url_flaw
 from bascule.core.errors import BasculeError, ConfigError, UsageError
 from bascule.core.events import Sink

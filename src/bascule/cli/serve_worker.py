@@ -16,10 +16,10 @@ from bascule.cli.explain import explain, legible
 from bascule.cli.opening import tell_raised
 from bascule.cli.serve_command import LOOP_FACTORY, Stopping, door_of, tls_of, words
 from bascule.cli.up_command import until_stopped
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.config.locate import locate
 from bascule.config.secrets_in import secrets_in
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError
 from bascule.core.text.redaction import Mask
 from bascule.gateway.app import Gateway

@@ -24,9 +24,9 @@ from bascule.cli.sessions_views import (
     shown_text,
 )
 from bascule.cli.tables import fitting
-from bascule.config.model import RuntimeConfig
-from bascule.config.state import state_folder
-from bascule.config.word import level_named
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.model.trust import level_named
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import StoreError, UsageError
 from bascule.core.principal import Principal
 from bascule.records.audit import Audit

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from bascule.cli.check import Check
 from bascule.cli.level_checks import store_checks
-from bascule.config.model import RuntimeConfig
-from bascule.config.state import state_folder
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import state_folder
 from bascule.config.urls import shown_store
 from bascule.store.choose import store_at
 

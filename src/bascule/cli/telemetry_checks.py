@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from bascule.cli.check import Check
 from bascule.cli.port_checks import port_check
-from bascule.config.telemetry import TelemetrySettings
+from bascule.config.model.telemetry import TelemetrySettings
 
 WITHIN = 3.0
 """Seconds for a collector to answer. It is beside us, as a rule."""

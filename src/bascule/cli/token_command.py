@@ -10,7 +10,7 @@ from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import acting_for, read_config
 from bascule.cli.shapes.running import KeyShape, TokenShape
 from bascule.config.find_server import kit_server_named
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.identity.audience import audience_of_url

@@ -1,18 +1,18 @@
 """What was asked: the model of a server, the loaders that produce it, variables, and secrets that never print."""
 
-from bascule.config.agent_env import load_agent_mcp_configs
-from bascule.config.auth import AuthSettings, Claims, KeySet, PublicKey, SharedSecret
-from bascule.config.egress import Egress
 from bascule.config.find_server import client_server_named, kit_server_named
-from bascule.config.kit_server import KitServer
-from bascule.config.load import load_file
-from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
-from bascule.config.oauth import OAuthSettings
-from bascule.config.presets import PRESETS, Preset
-from bascule.config.sandbox import HostPath, Sandbox
-from bascule.config.secret import Secret
-from bascule.config.telemetry import TelemetrySettings
-from bascule.config.transport import (
+from bascule.config.loading.agent_env import load_agent_mcp_configs
+from bascule.config.loading.load import load_file
+from bascule.config.model.auth import AuthSettings, Claims, KeySet, PublicKey, SharedSecret
+from bascule.config.model.egress import Egress
+from bascule.config.model.kit_server import KitServer
+from bascule.config.model.link_settings import Heartbeat, Limits, Restart
+from bascule.config.model.oauth import OAuthSettings
+from bascule.config.model.result_presets import PRESETS, Preset
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig, Timeouts
+from bascule.config.model.sandbox import HostPath, Sandbox
+from bascule.config.model.telemetry import TelemetrySettings
+from bascule.config.model.transport import (
     ContainerTransport,
     InProcessTransport,
     NativeTransport,
@@ -22,7 +22,7 @@ from bascule.config.transport import (
     UnixSocketTransport,
     WebSocketTransport,
 )
-from bascule.config.upkeep import Heartbeat, Limits, Restart
+from bascule.config.secret import Secret
 
 __all__ = [
     "PRESETS",

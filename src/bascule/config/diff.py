@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, fields
 
-from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.errors import ConfigError
 
 RELISTED = frozenset({"prefix", "allow", "block", "permissions", "trust"})

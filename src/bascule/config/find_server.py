@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from bascule.config.kit_server import KitServer
-from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.model.kit_server import KitServer
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.config.problems import did_you_mean
 from bascule.core.errors import ConfigError
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
-from bascule.config.auth import AuthSettings, SharedSecret
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.auth import AuthSettings, SharedSecret
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.model.transport import secrets_of
 from bascule.config.secret import Secret
-from bascule.config.transport import secrets_of
 
 
 def secrets_in(config: RuntimeConfig) -> Iterator[str]:

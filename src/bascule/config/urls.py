@@ -3,7 +3,7 @@
 import re
 from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit
 
-from bascule.config.credentials import credentials_in, names_credential
+from bascule.config.credential_detection import credentials_in, names_credential
 from bascule.config.secret import MASK
 
 HTTP = ("https", "http")

@@ -8,8 +8,8 @@ import msgspec
 from bascule.catalog.approval import Proposal
 from bascule.catalog.lock import Approved
 from bascule.catalog.server_listing import ServerListing
-from bascule.config.model import ServerConfig
-from bascule.config.transport import StdioTransport
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import BasculeError
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import DataSensitivity

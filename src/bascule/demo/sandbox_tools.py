@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from bascule.config.boxed import RAISE_SOCKET_VARIABLE
+from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import InvalidArguments, UsageError
 from bascule.demo.protocol import Tool
 from bascule.demo.shell import Shell, Ticket

@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import bascule
-from bascule.config.model import RuntimeConfig, ServerConfig, Timeouts
-from bascule.config.sandbox import NONE
-from bascule.config.state import HOME_VARIABLE
-from bascule.config.transport import StdioTransport
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig, Timeouts
+from bascule.config.model.sandbox import NONE
+from bascule.config.model.transport import StdioTransport
+from bascule.config.state_dir import HOME_VARIABLE
 from bascule.core.permission import Permission
 from bascule.sandbox.engines import CHOICE
 

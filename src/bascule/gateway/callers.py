@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway.allowance import Allowance

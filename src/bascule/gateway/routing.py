@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import ConnectionLost
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.principal import Principal

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bascule.config.gateway import GatewaySettings
+from bascule.config.model.gateway import GatewaySettings
 from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway.app import PATH, Gateway

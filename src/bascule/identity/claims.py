@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.config.auth import Claims
+from bascule.config.model.auth import Claims
 from bascule.core.errors import ConfigError, NotIdentified, UsageError
 from bascule.core.json_types import JsonObject, is_array
 from bascule.core.principal import Principal

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from bascule.config.auth import LONGEST_ID
+from bascule.config.model.auth import LONGEST_ID
 from bascule.core.json_types import JsonObject, is_object
 from bascule.identity.refusal import not_believed
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from bascule.config.auth import AuthSettings, KeySet, PublicKey, SharedSecret, TokenKey
+from bascule.config.model.auth import AuthSettings, KeySet, PublicKey, SharedSecret, TokenKey
 from bascule.config.secret import Secret
 from bascule.identity.claims import Expected
 from bascule.identity.jwks_fetch import fetch_key_set

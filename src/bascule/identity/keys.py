@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bascule.config.strength import secret_bytes, secret_flaw
+from bascule.config.secret_strength import secret_bytes, secret_flaw
 from bascule.core.errors import ConfigError
 
 if TYPE_CHECKING:

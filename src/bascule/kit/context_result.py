@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, Union
 
 import msgspec
 
-from bascule.config.presets import PRESETS, Preset
+from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.core.errors import UsageError
 from bascule.kit.content import is_content, is_reply, shortened_content, shortened_reply
 from bascule.results.limiter import NOWHERE, limited

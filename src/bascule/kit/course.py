@@ -13,10 +13,10 @@ from pathlib import Path
 from threading import Lock
 
 from bascule.compliance.private_data import CURRENT as SEEN
-from bascule.config.boxed import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
-from bascule.config.model import RuntimeConfig
-from bascule.config.presets import PRESETS, Preset
-from bascule.config.state import WORKSPACES_VARIABLE, state_folder
+from bascule.config.model.result_presets import PRESETS, Preset
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import WORKSPACES_VARIABLE, state_folder
+from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity

@@ -13,7 +13,7 @@ from fastmcp.server.http import StarletteWithLifespan
 from fastmcp.tools.base import Tool
 from fastmcp.utilities.versions import VersionSpec
 
-from bascule.config.auth import AuthSettings
+from bascule.config.model.auth import AuthSettings
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url

@@ -5,7 +5,7 @@ from math import ceil
 
 import msgspec
 
-from bascule.config.upkeep import Limits
+from bascule.config.model.link_settings import Limits
 from bascule.policy.verdict import Refusal
 
 SOON = 1.0

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.fitting import Parts, Shown
 from bascule.results.outline import head_and_tail, is_rows, outline
 from bascule.results.whole import Whole, clip

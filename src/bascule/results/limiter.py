@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.core.errors import BasculeError
 from bascule.results.preview import Kept, Look, look_at
 from bascule.results.sorting import Kind

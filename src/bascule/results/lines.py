@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.fitting import Parts, Shown
 from bascule.results.sorting import SAMPLE, rule_of
 from bascule.results.whole import Span, Whole

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.fitting import Parts, counted, fit
 from bascule.results.jsontext import json_parts, value_parts
 from bascule.results.lines import log_parts, table_parts, text_parts

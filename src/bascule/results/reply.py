@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.core.json_types import as_object
 from bascule.results.limiter import Saver, limited
 

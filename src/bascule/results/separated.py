@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.fitting import Parts, Shown
 from bascule.results.sorting import WIDE_SAMPLE, Kind
 from bascule.results.whole import CHUNK, Span, Whole

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.outline import DEEPEST, head_and_tail
 from bascule.results.whole import clip
 from bascule.results.writing import written

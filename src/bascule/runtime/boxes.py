@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bascule.config.egress import Egress
-from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.config.sandbox import NONE
-from bascule.config.transport import StdioTransport
+from bascule.config.model.egress import Egress
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
+from bascule.config.model.sandbox import NONE
+from bascule.config.model.transport import StdioTransport
 from bascule.core.events import HostAsked
 from bascule.core.principal import Principal
 from bascule.records.recorder import Recorder

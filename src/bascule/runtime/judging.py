@@ -2,7 +2,7 @@
 
 from bascule.catalog.judgement import Judge, ServerJudge
 from bascule.catalog.lock import Lock
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.policy.exposure import Exposure
 from bascule.policy.permissions import ServerWord
 

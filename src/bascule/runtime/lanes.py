@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from bascule.config.model import ServerConfig
-from bascule.config.oauth import OAuthSettings
-from bascule.config.sandbox import NONE
-from bascule.config.transport import NativeTransport, StdioTransport
+from bascule.config.model.oauth import OAuthSettings
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.sandbox import NONE
+from bascule.config.model.transport import NativeTransport, StdioTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.policy.footing import Footing, footing_of
 

@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 from typing import TypeGuard
 
 from bascule.compliance.labels import labelled_level
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, PeerError, PeerRefused
 from bascule.core.json_types import JsonObject, is_object
 from bascule.core.receipt import Cause

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import Result, ToolFailure, ToolResult
 from bascule.core.tool import ToolSpec

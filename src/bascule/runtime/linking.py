@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from bascule.catalog.listing import Pages
-from bascule.config.model import ServerConfig
-from bascule.config.transport import SseTransport, secrets_of
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError, SandboxError
 from bascule.core.principal import Principal
 from bascule.core.request import Leave

@@ -13,7 +13,7 @@ from bascule.catalog.listing import Pages
 from bascule.catalog.removed import Removed
 from bascule.catalog.server_listing import ServerListing, catalog_listing, exposed_tools, rejudged
 from bascule.catalog.toolbox import Toolbox
-from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.events import CatalogChanged, ToolsQuarantined
 from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bascule.config.upkeep import Limits
+from bascule.config.model.link_settings import Limits
 from bascule.core.counters import Window
 from bascule.core.counters__tally import Tally
 from bascule.core.errors import LimitReached

@@ -5,8 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bascule.compliance.lease import Lease
-from bascule.config.model import RuntimeConfig
-from bascule.config.telemetry import TelemetrySettings
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.model.telemetry import TelemetrySettings
 from bascule.core.events import Event
 from bascule.records.recorder import Recorder
 from bascule.runtime.executor import Executor

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from bascule.catalog.approval import Proposal, proposals
 from bascule.catalog.server_listing import ServerListing
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, ConfigError, SandboxError, UsageError
 from bascule.core.events import ToolsApproved
 from bascule.core.principal import Principal

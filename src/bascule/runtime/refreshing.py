@@ -7,7 +7,7 @@ from math import inf
 from typing import Protocol
 
 from bascule.catalog.listing import Pages
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import RefreshFailed
 from bascule.core.principal import Principal

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bascule.config.diff import SETTINGS, ConfigDiff, difference
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, ConfigRejected
 from bascule.records.recorder import Recorder

@@ -9,7 +9,7 @@ from bascule.catalog.listing import Pages
 from bascule.compliance.lease import Lease
 from bascule.compliance.ratchet import Ratchets
 from bascule.config.diff import ConfigDiff
-from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.errors import BasculeError, LoginNeeded, UsageError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for

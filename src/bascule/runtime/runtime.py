@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
 from bascule.config.secrets_in import secrets_in
-from bascule.config.state import state_folder, surroundings
+from bascule.config.state_dir import state_folder, surroundings
 from bascule.core.client_features import OnAsk, OnElicit, OnSample, Respondent
 from bascule.core.errors import UsageError
 from bascule.core.events import ConfigApplied, Sink

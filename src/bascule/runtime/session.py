@@ -12,7 +12,7 @@ from bascule.catalog.toolbox import Toolbox
 from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.compliance.dataset import check_dataset
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.client_features import Respondent
 from bascule.core.errors import BasculeError

@@ -11,7 +11,7 @@ from weakref import ref
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.toolbox import Toolbox
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import (
     BasculeError,
     ConfigError,

@@ -6,7 +6,7 @@ import msgspec
 
 from bascule.catalog.checks import check_arguments, check_result
 from bascule.catalog.entry import Entry
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.call import ToolCall
 from bascule.core.events import ToolInvoked
 from bascule.core.json_types import JsonObject

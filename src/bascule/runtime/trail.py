@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused, UnknownTool
 from bascule.core.events import shape_of

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from bascule.catalog.listing import Pages
 from bascule.catalog.server_listing import ServerListing
 from bascule.catalog.twin import differences, other_words
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, ConnectFailed, TwinDiffers
 from bascule.core.sensitivity import Lane
 from bascule.links.link import Link

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bascule.config.document import MAX_FILE
+from bascule.config.loading.document import MAX_FILE
 from bascule.core.errors import BasculeError
 
 EVERY = 0.5

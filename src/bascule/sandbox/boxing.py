@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bascule.config.model import ServerConfig
-from bascule.config.sandbox import NONE, Sandbox
-from bascule.config.transport import StdioTransport
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.sandbox import NONE, Sandbox
+from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import ConfigError, SandboxError
 from bascule.sandbox.boxes.engine import Engine
 

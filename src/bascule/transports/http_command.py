@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from bascule.config.flaws import header_flaws
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.validation import header_flaws
 from bascule.core.errors import ConnectFailed, LoginNeeded, SandboxError
 from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.principal import Principal

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.config.oauth import OAuthSettings
+from bascule.config.model.oauth import OAuthSettings
 from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, StoreError
 from bascule.core.request import Permit
 from bascule.core.text.redaction import Mask

@@ -29,7 +29,7 @@ from mcp.shared.auth import (
 from mcp.shared.exceptions import MCPDeprecationWarning
 from pydantic import AnyUrl
 
-from bascule.config.oauth import OAuthSettings
+from bascule.config.model.oauth import OAuthSettings
 from bascule.config.secret import Secret
 from bascule.core.errors import LoginFailed
 from bascule.identity.challenge import Challenge

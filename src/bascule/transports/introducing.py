@@ -4,7 +4,7 @@ object in this process."""
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.principal import Nobody, Principal
 from bascule.core.text.redaction import Mask
 from bascule.transports.http_command import HeaderCommands

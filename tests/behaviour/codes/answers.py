@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.config import Limits, Sandbox, ServerConfig, StdioTransport, StreamableHttpTransport, Timeouts
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.core.sensitivity import DataSensitivity
 from behaviour.codes.command import GREET
 from behaviour.codes.door import MiB

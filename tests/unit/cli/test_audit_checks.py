@@ -7,7 +7,7 @@ import pytest
 
 from bascule.cli import audit_checks as checks
 from bascule.cli.audit_checks import audit_check, audit_checks
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.store.audit_key import NAME
 from support.runtime import at_work, good, obeying
 

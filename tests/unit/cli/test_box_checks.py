@@ -4,7 +4,7 @@ from typing import Any
 
 from bascule.cli.box_checks import box_check, engine_checks
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
-from bascule.config.sandbox import Sandbox
+from bascule.config.model.sandbox import Sandbox
 from bascule.sandbox.boxing import Boxing
 from bascule.sandbox.engines import Engines
 from support.box_engines import NotingEngine

@@ -6,7 +6,7 @@ from typing import Any
 
 from bascule.cli.box_shape import box_shape
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
-from bascule.config.sandbox import HostPath, Sandbox
+from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.sandbox.boxing import UNBOXED, Boxing
 from bascule.sandbox.engines import Engines
 from support.box_engines import NotingEngine

@@ -7,9 +7,9 @@ import pytest
 
 from bascule.cli import dashboards
 from bascule.cli.dashboard_checks import dashboard_checks
-from bascule.config.dashboard import DashboardSettings
-from bascule.config.gateway import GatewaySettings
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.gateway import GatewaySettings
+from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.secret import Secret
 
 PLAIN = RuntimeConfig(servers={})

@@ -5,7 +5,7 @@ import pytest
 
 from bascule.cli import dashboards
 from bascule.cli.dashboards import MISSING, Address, feed_for
-from bascule.config.dashboard import DashboardSettings
+from bascule.config.model.gateway__dashboard import DashboardSettings
 from support.dashboards import office, shown
 
 

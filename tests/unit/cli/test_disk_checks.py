@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bascule.cli.disk_checks import folder_checks
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 
 
 def test_a_folder_that_is_not_there_yet_is_on_the_disk_of_the_one_above(tmp_path: Path):

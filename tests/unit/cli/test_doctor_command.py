@@ -13,7 +13,7 @@ from bascule.cli.doctor_command import process_check
 from bascule.cli.doctor_screen import lines
 from bascule.cli.lock_checks import lock_checks
 from bascule.cli.server_checks import SHOWN, server_checks
-from bascule.config.model import Locking, RuntimeConfig
+from bascule.config.model.runtime_config import Locking, RuntimeConfig
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding, FindingKind

@@ -1,8 +1,8 @@
 """What we serve with."""
 
 from bascule.cli.gateway_checks import gateway_checks
-from bascule.config.gateway import GatewaySettings
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.gateway import GatewaySettings
+from bascule.config.model.runtime_config import RuntimeConfig
 from support.ports import free_port
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from bascule.cli.import_views import Import, as_shape, diff, lines, undone_lines
-from bascule.config.adding import additions
-from bascule.config.borrowing import Borrowed, Find
-from bascule.config.dotenv_adding import dotenv_with
-from bascule.config.merging import merge
-from bascule.config.programs import PROGRAMS, ForeignFile
-from bascule.config.undoing import Undone
+from bascule.config.editing.add_server import additions
+from bascule.config.editing.dotenv import dotenv_with
+from bascule.config.editing.undo import Undone
+from bascule.config.importing.merge import merge
+from bascule.config.importing.programs import PROGRAMS, ForeignFile
+from bascule.config.importing.read_client_config import Borrowed, Find
 
 CURSOR = next(program for program in PROGRAMS if program.name == "cursor")
 VSCODE = next(program for program in PROGRAMS if program.name == "vscode")

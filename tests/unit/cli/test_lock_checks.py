@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bascule.catalog.lock import Approved, Lock
 from bascule.cli.lock_checks import lock_checks, waits
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 CHANGED = ToolSpec("work_act", ToolKey("work", "act"), "d", status=ToolStatus.QUARANTINED, problem="its title; remedy")

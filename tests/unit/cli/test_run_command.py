@@ -7,8 +7,8 @@ import pytest
 from bascule.cli.parser import build_parser
 from bascule.cli.run_command import loaded, reached_at
 from bascule.config.find_server import kit_server_named
-from bascule.config.kit_server import KitServer
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
+from bascule.config.model.kit_server import KitServer
 from bascule.core.errors import UsageError
 
 SERVER = """

@@ -4,8 +4,8 @@ import pytest
 
 from bascule.cli.parser import build_parser
 from bascule.cli.serve_command import Stopping, door_of
-from bascule.config.gateway import GatewaySettings
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.gateway import GatewaySettings
+from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.gateway.serving import Door

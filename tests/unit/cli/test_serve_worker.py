@@ -10,7 +10,7 @@ from bascule.cli import exit_codes
 from bascule.cli.parser import build_parser
 from bascule.cli.serve_command import worker_command
 from bascule.cli.serve_worker import Told, main
-from bascule.config.gateway import GatewaySettings
+from bascule.config.model.gateway import GatewaySettings
 from bascule.core.principal import Principal
 from bascule.gateway.serving import Door
 

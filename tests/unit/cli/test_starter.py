@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from bascule.cli.starter import PLACES, starter_files, write_files
-from bascule.config.load import load_file
+from bascule.config.loading.load import load_file
 from bascule.core.errors import ConfigError, UsageError
 
 FILES = ["README.md", "bascule.yaml", "client.py", "server.py", "test_server.py", "tools.py"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.store_checks import kept_checks
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
 
 
 async def test_a_file_is_told_by_its_folder(tmp_path: Path):

@@ -3,7 +3,7 @@
 import socket
 
 from bascule.cli.telemetry_checks import telemetry_checks
-from bascule.config.telemetry import TelemetrySettings
+from bascule.config.model.telemetry import TelemetrySettings
 
 
 async def test_a_collector_that_is_not_there_is_a_warning():

@@ -18,13 +18,13 @@ from bascule.config import (
     StdioTransport,
     Timeouts,
 )
-from bascule.config.dashboard import DashboardSettings
 from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
-from bascule.config.gateway import GatewaySettings
-from bascule.config.kit_server import KitServer
-from bascule.config.load import load_file
-from bascule.config.telemetry import TelemetrySettings
-from bascule.config.transport import NoTransport, StreamableHttpTransport, UnixSocketTransport
+from bascule.config.loading.load import load_file
+from bascule.config.model.gateway import GatewaySettings
+from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.kit_server import KitServer
+from bascule.config.model.telemetry import TelemetrySettings
+from bascule.config.model.transport import NoTransport, StreamableHttpTransport, UnixSocketTransport
 from bascule.core.errors import ConfigError
 from bascule.core.sensitivity import DataSensitivity
 

@@ -3,9 +3,9 @@
 import pytest
 
 from bascule.config.find_server import client_server_named, kit_server_named
-from bascule.config.kit_server import KitServer
-from bascule.config.model import RuntimeConfig, ServerConfig
-from bascule.config.transport import StdioTransport
+from bascule.config.model.kit_server import KitServer
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
+from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import ConfigError
 
 FILES = ServerConfig("files", StdioTransport("npx"), location="bascule.yaml:2")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bascule.config.model.transport import StdioTransport, StreamableHttpTransport
 from bascule.config.secret import MASK, Secret, conceal_all, reveal_all
-from bascule.config.transport import StdioTransport, StreamableHttpTransport
 
 TEXT = "hunter2-correct-horse"
 

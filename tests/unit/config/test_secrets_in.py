@@ -8,7 +8,7 @@ from bascule.config import (
     StdioTransport,
     StreamableHttpTransport,
 )
-from bascule.config.gateway import GatewaySettings
+from bascule.config.model.gateway import GatewaySettings
 from bascule.config.secrets_in import secrets_in
 from support.tokens import AUDIENCE, ISSUER, SECRET
 

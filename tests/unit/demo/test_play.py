@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bascule.config.model import RuntimeConfig, ServerConfig
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.demo.play import TOOLS, Play, played
 from bascule.demo.stage import PRIVATE_FILE, Stage, built_in, stage, surrounded
 from bascule.demo.story import Step

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import pytest
 
-from bascule.config.boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
+from bascule.config.state_dir__boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import ConfigError
 from bascule.demo import sandbox_server
 from bascule.demo.sandbox_server import SandboxServer, folder_of

@@ -3,7 +3,7 @@
 import os
 
 from bascule.config import load_file
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.demo.showcase import MOST_LINKS, showcase
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.core.permission import Permission
 from bascule.demo.stage import FILES, PACKAGE, built_in, stage, surrounded
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig, StdioTransport
-from bascule.config.upkeep import Limits
+from bascule.config.model.link_settings import Limits
 from bascule.core.errors import StoreError
 from bascule.core.outcome import FailureKind
 from bascule.gateway.head import Head

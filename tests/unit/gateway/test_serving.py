@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from bascule.config import AuthSettings
-from bascule.config.gateway import GatewaySettings
+from bascule.config.model.gateway import GatewaySettings
 from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway import serving

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 from bascule.gateway.inner_tls import InnerTls, TlsFiles, tls_for
 from bascule.store.owners import Member
 from support.certificates import Authority, authority

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.auth import Claims
+from bascule.config.model.auth import Claims
 from bascule.core.errors import ConfigError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.claims import LEEWAY, LONGEST_LIFE, ONE_PER_USER, Expected, Identity, read_claims

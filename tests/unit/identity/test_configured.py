@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bascule.config.auth import AuthSettings, Claims, KeySet, PublicKey, SharedSecret, TokenKey
+from bascule.config.model.auth import AuthSettings, Claims, KeySet, PublicKey, SharedSecret, TokenKey
 from bascule.core.errors import ConfigError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.configured import configured_verifier, verifiers_of

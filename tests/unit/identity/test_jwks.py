@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.auth import SET_ALGORITHMS
+from bascule.config.model.auth import SET_ALGORITHMS
 from bascule.identity.jwks import MOST_KEYS, read_key_set
 from support.tokens import ec_key, ed_key, jwk, rsa_key
 

@@ -7,7 +7,7 @@ from fastmcp.tools.base import ToolResult
 from fastmcp.utilities.types import Image
 from mcp_types import CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.kit.content import is_content, is_reply, shortened_content, shortened_reply
 from bascule.results.limiter import META
 

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import pytest
 from fastmcp import Client, FastMCP
 
-from bascule.config.presets import PRESETS, Preset
+from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.kit.context_result import CURRENT, context_result

@@ -9,8 +9,8 @@ import pytest
 
 from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.compliance.private_data import PrivateData
-from bascule.config.boxed import WORKSPACE_VARIABLE
-from bascule.config.model import RuntimeConfig
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir__boxed import WORKSPACE_VARIABLE
 from bascule.core.errors import NotIdentified, UsageError, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity

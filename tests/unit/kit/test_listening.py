@@ -15,7 +15,7 @@ from mcp.client.subscriptions import Subscription
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ServerEvent, ToolsListChanged
 
-from bascule.config.auth import AuthSettings, SharedSecret
+from bascule.config.model.auth import AuthSettings, SharedSecret
 from bascule.kit import GovernedServer, create_mcp_server
 from bascule.kit.listening import MAX_WATCHED
 from bascule.kit.telling import TellingServer

@@ -1,6 +1,6 @@
 """What fits into a preview."""
 
-from bascule.config.presets import PRESETS
+from bascule.config.model.result_presets import PRESETS
 from bascule.results.fitting import Parts, Shown, counted, fit
 from bascule.results.whole import clip
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.fitting import Parts
 from bascule.results.jsontext import SHORT, json_parts, value_parts
 from bascule.results.whole import Whole

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.core.errors import NoRoom, PathRefused
 from bascule.results.limiter import NOWHERE, limited
 

@@ -1,6 +1,6 @@
 """Lines of texts, logs and tables."""
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.fitting import Parts
 from bascule.results.lines import ERRORS, log_parts, table_parts, text_parts
 from bascule.results.whole import Whole

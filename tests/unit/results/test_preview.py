@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.preview import Kept, look_at
 from bascule.results.sorting import Kind
 from bascule.results.whole import Whole

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.reply import Shortened, shorten
 
 PRESET = Preset(characters=1000)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.results.shrinking import NOTICE, shrunk
 from bascule.results.writing import written
 

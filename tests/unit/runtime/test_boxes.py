@@ -6,7 +6,7 @@ import pytest
 
 from bascule.compliance.ratchet import Ratchets
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.core.errors import ConfigError
 from bascule.core.events import HostAsked
 from bascule.core.principal import Principal

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig, StreamableHttpTransport
-from bascule.config.oauth import OAuthSettings
-from bascule.config.sandbox import Sandbox
-from bascule.config.transport import NativeTransport, StdioTransport, UnixSocketTransport
+from bascule.config.model.oauth import OAuthSettings
+from bascule.config.model.sandbox import Sandbox
+from bascule.config.model.transport import NativeTransport, StdioTransport, UnixSocketTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, is_wider, lane_for
 from bascule.policy.footing import Footing
 from bascule.runtime.lanes import footing, lane_of, taken_over, ways_of

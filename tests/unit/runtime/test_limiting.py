@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.presets import Preset
+from bascule.config.model.result_presets import Preset
 from bascule.core.errors import NoRoom, WorkspaceError
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane

@@ -9,7 +9,7 @@ import pytest
 
 import bascule
 from bascule.config import ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport, Timeouts
-from bascule.config.transport import NoTransport, Transport
+from bascule.config.model.transport import NoTransport, Transport
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask

@@ -10,7 +10,7 @@ import pytest
 
 from bascule.catalog.lock import Lock
 from bascule.catalog.server_listing import catalog_listing
-from bascule.config.model import Locking as Mode
+from bascule.config.model.runtime_config import Locking as Mode
 from bascule.core.tool import ToolStatus
 from bascule.runtime import locking
 from bascule.runtime.locking import Locking

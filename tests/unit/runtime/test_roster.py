@@ -10,7 +10,7 @@ import pytest
 
 from bascule.catalog.server_listing import ServerListing
 from bascule.config import RuntimeConfig, ServerConfig, SseTransport, StreamableHttpTransport
-from bascule.config.transport import NoTransport
+from bascule.config.model.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectFailed, Refused, StoreError
 from bascule.core.events import CatalogChanged
 from bascule.core.sensitivity import DataSensitivity, Lane

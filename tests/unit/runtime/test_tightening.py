@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from bascule.config import ServerConfig, StdioTransport
-from bascule.config.isolated import Twin
-from bascule.config.model import Timeouts
+from bascule.config.model.runtime_config import Timeouts
+from bascule.config.model.twin import Twin
 from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity, Lane

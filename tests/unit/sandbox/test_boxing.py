@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig, StdioTransport
-from bascule.config.sandbox import Sandbox
-from bascule.config.transport import UnixSocketTransport
+from bascule.config.model.sandbox import Sandbox
+from bascule.config.model.transport import UnixSocketTransport
 from bascule.core.errors import LaneClosed, SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity, Lane

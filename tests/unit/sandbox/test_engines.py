@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
-from bascule.config.sandbox import HostPath, Sandbox
+from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.core.errors import ConfigError, SandboxError
 from bascule.sandbox.engines import Engines, looked_for, settings_of
 from support.box_engines import NotingEngine

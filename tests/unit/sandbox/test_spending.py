@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.sandbox import Sandbox
+from bascule.config.model.sandbox import Sandbox
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox import spending

@@ -19,7 +19,7 @@ from bascule.config import (
     UnixSocketTransport,
     WebSocketTransport,
 )
-from bascule.config.transport import NoTransport
+from bascule.config.model.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectionLost, LoginNeeded
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.config.oauth import OAuthSettings
+from bascule.config.model.oauth import OAuthSettings
 from bascule.core.text.redaction import Mask
 from bascule.store.vault import Vault
 from bascule.transports.for_kit import MintedHeader

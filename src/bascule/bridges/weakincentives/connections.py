@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from weakincentives.runtime.session import Session
 
 from bascule.bridges.weakincentives.errors import McpConnectionError, McpSchemaError, error_of
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.outcome import PromptResult, ResourceResult, ToolFailure, ToolResult
 from bascule.core.prompt import PromptSpec
 from bascule.core.resource import ResourceSpec

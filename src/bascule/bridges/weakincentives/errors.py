@@ -12,8 +12,8 @@ from typing import Any, NoReturn, override
 
 from weakincentives.prompt import VisibilityExpansionRequired
 
-from bascule.config.model import ServerConfig
-from bascule.config.transport import Transport
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import Transport
 from bascule.core.errors import BasculeError
 from bascule.core.failure_action import Reaction, reaction, stopped, told
 from bascule.core.outcome import FailureKind, ToolFailure

@@ -18,8 +18,8 @@ from bascule.bridges.weakincentives.outputs import keep_as_log
 from bascule.bridges.weakincentives.sharing import Visit, shared_by
 from bascule.bridges.weakincentives.toolbox import NO_TOOLS
 from bascule.bridges.weakincentives.tools import GovernedTool, Stops, bridged
-from bascule.config.model import ServerConfig
-from bascule.config.transport import NativeTransport
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import NativeTransport
 from bascule.core.errors import BasculeError, ConnectFailed, UsageError
 from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal

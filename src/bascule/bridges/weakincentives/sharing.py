@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from threading import RLock
 from weakref import WeakValueDictionary
 
-from bascule.config.model import ServerConfig
+from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.runtime.runtime import Runtime

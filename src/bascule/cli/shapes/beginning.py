@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from bascule.config.merging import Fate
+from bascule.config.importing.merge import Fate
 
 
 class NeedShape(TypedDict):

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from bascule.config.loading.yaml_reader import parse_yaml
 from bascule.config.problems import Problems
-from bascule.config.yamltext import parse_yaml
 from bascule.core.errors import ConfigError, UsageError
 from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.source import FileSource, path_of

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import getrandbits
 from typing import TYPE_CHECKING
 
-from bascule.config.telemetry import TelemetrySettings
+from bascule.config.model.telemetry import TelemetrySettings
 from bascule.core.errors import ConfigError
 from bascule.core.events import Event, RequestEnded, ToolInvoked
 from bascule.core.trace_context import CURRENT_SPAN, Span, TraceContext

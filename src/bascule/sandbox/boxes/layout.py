@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bascule.config.sandbox import AUTO, Sandbox
+from bascule.config.model.sandbox import AUTO, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount

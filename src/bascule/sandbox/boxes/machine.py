@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bascule.config.state import state_folder
+from bascule.config.state_dir import state_folder
 
 INSIDE = str(Path(__file__).parents[1] / "inside")
 """The folder with what runs inside a box before the server."""

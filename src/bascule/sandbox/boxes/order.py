@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bascule.config.sandbox import Sandbox
+from bascule.config.model.sandbox import Sandbox
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import Mount

@@ -8,7 +8,7 @@ look-up, so that neither a second address of a name nor one that it has a moment
 from collections.abc import Iterable
 from typing import Any
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.sandbox.egress.access import log_format
 from bascule.sandbox.egress.replies import replies
 from bascule.sandbox.egress.rules import address_match, address_rules, name_rules

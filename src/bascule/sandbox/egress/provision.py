@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.boxes.box import PROXY_FOLDER

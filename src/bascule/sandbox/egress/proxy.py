@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.core.errors import SandboxError
 from bascule.sandbox.child import Child, Command, Pipes, spawn
 from bascule.sandbox.egress.access import Access, AccessLines

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 
 AUTHORITY = ":authority"
 

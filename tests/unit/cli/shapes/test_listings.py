@@ -2,7 +2,7 @@
 
 from bascule.cli.inspect_command import twin_shape
 from bascule.cli.shapes.listings import InspectedServerShape, ReportShape, TwinShape, WordShape
-from bascule.config.transport import StdioTransport, StreamableHttpTransport
+from bascule.config.model.transport import StdioTransport, StreamableHttpTransport
 from support.shapes import misfit
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.sandbox import HostPath, Sandbox
+from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane

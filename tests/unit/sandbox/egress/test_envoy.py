@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.sandbox.egress.envoy import bootstrap, listeners, socket_path
 from bascule.sandbox.egress.program import find_envoy
 from bascule.sandbox.egress.ranges import CLOSED, closed_ranges

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bascule.config.egress import Egress
-from bascule.config.sandbox import Sandbox
+from bascule.config.model.egress import Egress
+from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.core.errors import SandboxError
 from bascule.sandbox.egress import proxy as module
 from bascule.sandbox.egress.access import Access

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.sandbox.egress.replies import REFUSED, replies
 from bascule.sandbox.egress.rules import name_rules
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bascule.config.egress import Egress
+from bascule.config.model.egress import Egress
 from bascule.sandbox.egress.rules import address_rules, name_rules
 
 EGRESS = Egress(allow=("allowed.test", "*.wild.test"))

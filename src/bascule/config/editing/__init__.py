@@ -1,0 +1,1 @@
+"""Edits of a config file that keep its comments and order: insertion, atomic write, undo."""

@@ -1,0 +1,1 @@
+"""Import of servers from the config files of other MCP clients."""

@@ -1,0 +1,1 @@
+"""Config model: one frozen class per section of bascule.yaml."""

@@ -1,0 +1,41 @@
+"""Where the gateway listens, and whose tokens it believes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bascule.config.model.auth import AuthSettings
+from bascule.config.model.kit_server import HIGHEST_PORT
+from bascule.config.validation import Flaw, refuse
+
+HOST = "127.0.0.1"
+PORT = 8470
+
+MOST_WORKERS = 256
+"""Processes that serve one address. Each is a whole runtime; a number beyond this is a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """What `bascule serve` serves with."""
+
+    host: str = HOST
+    port: int = PORT
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    workers: int = 1
+    """Processes that serve. Each is a runtime of its own."""
+
+    def __post_init__(self) -> None:
+        refuse("GatewaySettings", [*place_flaws(self.host, self.port), *worker_flaws(self.workers)])
+
+
+def place_flaws(host: Any, port: Any) -> Iterator[Flaw]:
+    if not isinstance(host, str) or not host.strip() or any(c.isspace() or c == "/" for c in host):
+        yield Flaw(("host",), "must be an address of this machine, or its name")
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 < port <= HIGHEST_PORT:
+        yield Flaw(("port",), f"must be a whole number from 1 to {HIGHEST_PORT}")
+
+
+def worker_flaws(workers: Any) -> Iterator[Flaw]:
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 0 < workers <= MOST_WORKERS:
+        yield Flaw(("workers",), f"must be a whole number from 1 to {MOST_WORKERS}")

@@ -1,7 +1,0 @@
-"""Why a server cannot be put into a file."""
-
-from bascule.config.insertion import Unsafe
-
-
-def test_it_says_why():
-    assert str(Unsafe("its mcp_servers is an alias")) == "its mcp_servers is an alias"
