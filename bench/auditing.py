@@ -14,8 +14,8 @@ from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.audit import Audit
 from bascule.records.audit_check import check_log
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.sqlite import SqliteStore
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.sqlite.store import SqliteStore
 from bench.result import Goal, Report, Row
 
 COUNT, ROUNDS = 20_000, 7

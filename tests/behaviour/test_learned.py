@@ -22,7 +22,7 @@ from support.waiting import fail_after, until
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 ALICE = Principal("alice", "s-1")
 TRUSTED: dict[str, Any] = {"trust": ("labels",)}
-FULL = "bascule.store.sqlite_levels.SqliteLevels.raise_level"
+FULL = "bascule.store.sqlite.levels.SqliteLevels.raise_level"
 
 
 # Learned from

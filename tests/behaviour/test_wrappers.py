@@ -192,7 +192,7 @@ async def test_what_is_withheld_is_withheld_from_the_wrapper_too(tmp_path: Path,
     server = obeying(tmp_path / "log", trust=["labels"])
     async with wrapping(server, looking) as session:
         await session.connect()
-        monkeypatch.setattr("bascule.store.sqlite_levels.SqliteLevels.raise_level", full)
+        monkeypatch.setattr("bascule.store.sqlite.levels.SqliteLevels.raise_level", full)
         good(await session.call("work_act", {"result": labelled}))
 
         assert session.sensitivity is SECRET

@@ -18,9 +18,9 @@ from typing import Any
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store import journal
-from bascule.store.levels import LevelStore
-from bascule.store.sqlite import SqliteStore
+from bascule.store.levels import journal
+from bascule.store.levels.interface import LevelStore
+from bascule.store.sqlite.store import SqliteStore
 
 ALICE = Principal("alice", "s-1")
 ROOM = f"{os.sep}bascule{os.sep}store{os.sep}"

@@ -18,7 +18,7 @@ from bascule.core.errors import BasculeError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.choose import store_at
+from bascule.store.open import store_at
 
 PRINCIPALS = 40
 WATCHERS = 3

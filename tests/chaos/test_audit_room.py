@@ -9,7 +9,7 @@ import pytest
 
 from bascule.core.errors import NotWrittenDown
 from bascule.records import audit_sync
-from bascule.store import audit_writer
+from bascule.store.audit import writer
 from support.auditing import (
     RECEIPT,
     REFUSED,
@@ -86,7 +86,7 @@ async def test_it_goes_on_by_itself(tmp_path: Path, disk: Full):
 async def test_when_too_much_waits_reading_is_refused_as_well(
     tmp_path: Path, disk: Full, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(audit_writer, "MOST_KEPT", 5)
+    monkeypatch.setattr(writer, "MOST_KEPT", 5)
     async with opened(tmp_path) as audit:
         disk.on = True
         for _ in range(5):

@@ -14,9 +14,9 @@ import pytest
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.choose import store_at
-from bascule.store.levels import SessionRecord
-from bascule.store.sqlite import SqliteStore
+from bascule.store.levels.interface import SessionRecord
+from bascule.store.open import store_at
+from bascule.store.sqlite.store import SqliteStore
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 HERE = Path(__file__).parent

@@ -16,8 +16,8 @@ from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels import LevelStore, SessionRecord
-from bascule.store.sqlite import SqliteStore
+from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.store.sqlite.store import SqliteStore
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 ALICE, BOB, CAROL = Principal("alice", "s-1"), Principal("bob", "s-1"), Principal("carol", "s-1")

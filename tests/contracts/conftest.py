@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.store.levels import LevelStore
+from bascule.store.levels.interface import LevelStore
 from support.level_stores import Place, place_at
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bascule.store.anchors import Anchor
+from bascule.store.audit.anchors import Anchor
 from support.level_stores import Place
 
 

@@ -7,7 +7,7 @@ import pytest
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels import LevelStore
+from bascule.store.levels.interface import LevelStore
 from support.level_stores import Place
 from support.waiting import fail_after
 

@@ -9,7 +9,7 @@ from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels import LevelStore, SessionRecord
+from bascule.store.levels.interface import LevelStore, SessionRecord
 from support.level_stores import Place
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity

@@ -9,10 +9,10 @@ import pytest
 from bascule.records import audit_slot
 from bascule.records.audit_check import check_log
 from bascule.records.audit_damage import AuditCheck
-from bascule.store.audit_chain import Chain, Macs
-from bascule.store.audit_file import AuditFile
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.sqlite import SqliteStore
+from bascule.store.audit.chain import Chain, Macs
+from bascule.store.audit.file import AuditFile
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.sqlite.store import SqliteStore
 from support.auditing import fill, opened
 from support.links import BOB
 

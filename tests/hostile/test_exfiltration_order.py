@@ -10,7 +10,7 @@ from bascule.core.errors import StoreError
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.session import AgentSession
-from bascule.store.sqlite_levels import SqliteLevels
+from bascule.store.sqlite.levels import SqliteLevels
 from support.runtime import Events, at_work, bad, good, running, settled
 from support.spies import CARRIERS, WORDS, answer, progress, spying
 from support.waiting import fail_after

@@ -21,9 +21,9 @@ from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.audit import Audit
 from bascule.records.audit_check import check_log
 from bascule.records.audit_damage import AuditCheck
-from bascule.store.anchors import Anchor
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.sqlite import SqliteStore
+from bascule.store.audit.anchors import Anchor
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.sqlite.store import SqliteStore
 from support.links import ALICE
 
 SPEC = ToolSpec("files_write", ToolKey("files", "write"), "", input_schema={"properties": {"path": {}}})

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bascule.store.choose import store_at
 from bascule.store.interface import Store
-from bascule.store.levels import LevelStore
+from bascule.store.levels.interface import LevelStore
+from bascule.store.open import store_at
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 from bascule.config import OAuthSettings
 from bascule.core.text.redaction import Mask
 from bascule.identity.redirect import OnLogin
-from bascule.store.key_files import KeyFiles
-from bascule.store.vault import Vault
+from bascule.store.secrets.key_files import KeyFiles
+from bascule.store.secrets.vault import Vault
 from bascule.transports.http_credentials import Credentials, Target
 from support.fake_login import FakeLogin, fake_login
 from support.waiting import fail_after

@@ -20,7 +20,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.roster import Roster
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 from support.links import ALICE, BOB
 from support.servers import argv, pids, received
 from support.streams import Loopback

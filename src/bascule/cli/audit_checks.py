@@ -13,9 +13,9 @@ from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import StoreError
 from bascule.records.audit_check import check_state
 from bascule.records.audit_tail import read_tail
-from bascule.store.audit_chain import head_of, split
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.choose import store_at
+from bascule.store.audit.chain import head_of, split
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.open import store_at
 
 SUBJECT = "audit"
 

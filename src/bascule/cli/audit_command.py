@@ -21,8 +21,8 @@ from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.records.audit_check import check_state
 from bascule.records.audit_reading import AuditReading, Entry
-from bascule.store.anchors import Anchor
-from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit.anchors import Anchor
+from bascule.store.audit.folder import AuditFolder
 
 _ANCHOR = re.compile(r"([0-9a-f]{16}-\d{4}):(\d{1,18}):([0-9a-f]{64})")
 

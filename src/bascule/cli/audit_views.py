@@ -9,7 +9,7 @@ from bascule.cli.shapes.records import AnchorShape, DamageShape, VerifyShape, Wr
 from bascule.cli.tables import show_rows
 from bascule.records.audit_damage import AuditCheck, Damage, WriterCheck
 from bascule.records.audit_reading import Entry
-from bascule.store.anchors import Anchor
+from bascule.store.audit.anchors import Anchor
 
 _SHOWN_APART = frozenset({"user", "session", "server", "tool"})
 

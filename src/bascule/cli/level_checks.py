@@ -10,9 +10,9 @@ from bascule.core.errors import StoreError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.policy.footing import Footing, goes_on
 from bascule.runtime.lanes import footing
-from bascule.store.key_files import FOLDER
-from bascule.store.level_key import NAME
-from bascule.store.levels import LevelStore, SessionRecord
+from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.store.secrets.key_files import FOLDER
+from bascule.store.secrets.keys__level_key import LEVEL_KEY
 
 SHOWN = 5
 """Agent sessions that are named. `bascule sessions` has them all."""
@@ -48,7 +48,7 @@ _WHEN = {"lazy": "when it is first needed", "eager": "with the server itself"}
 
 def key_check(state_folder: Path) -> Check:
     """The key under which levels are stated. Made where levels are first asked for, so it may not be there yet."""
-    path = state_folder / FOLDER / NAME
+    path = state_folder / FOLDER / LEVEL_KEY
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -82,8 +82,8 @@ def _level_checks(records: tuple[SessionRecord, ...]) -> Iterator[Check]:
         named = "\n".join(f"{record.principal}: {record.doubt}" for record in doubted[:SHOWN])
         more = f"\nand {len(doubted) - SHOWN} more" if len(doubted) > SHOWN else ""
         fix = (
-            f"put back what was lost ({NAME}, the database or the journal beside it); or look at them with `bascule "
-            "sessions`, and lower those you can answer for with `bascule sessions declassify`"
+            f"put back what was lost ({LEVEL_KEY}, the database or the journal beside it); or look at them with "
+            "`bascule sessions`, and lower those you can answer for with `bascule sessions declassify`"
         )
         told = f"{len(doubted)} agent sessions are SECRET because what is kept of them cannot be believed"
         yield Check("levels", "warn", told, named + more, fix)

@@ -22,8 +22,8 @@ from bascule.core.errors import UsageError
 from bascule.core.events import LevelChanged, Sink
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.store.choose import store_at
 from bascule.store.interface import Store
+from bascule.store.open import store_at
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ from bascule.core.principal import Principal
 from bascule.records.audit import Audit
 from bascule.runtime.operator import Deed, Operator
 from bascule.store.interface import Store
-from bascule.store.levels import LevelStore, SessionRecord
+from bascule.store.levels.interface import LevelStore, SessionRecord
 
 ALL = 1 << 31
 """More receipts than there are."""

@@ -14,7 +14,7 @@ from bascule.core.receipt import Receipt
 from bascule.core.sensitivity import DataSensitivity, lane_for
 from bascule.runtime.operator import Deed
 from bascule.runtime.raising import in_words
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 
 _COLOURS = {DataSensitivity.CONFIDENTIAL: "yellow", DataSensitivity.SECRET: "red"}
 

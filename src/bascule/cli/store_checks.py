@@ -7,7 +7,7 @@ from bascule.cli.level_checks import store_checks
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.state_dir import state_folder
 from bascule.config.urls import shown_store
-from bascule.store.choose import store_at
+from bascule.store.open import store_at
 
 
 async def kept_checks(config: RuntimeConfig, environ: Mapping[str, str]) -> list[Check]:
@@ -28,7 +28,7 @@ async def _where(config: RuntimeConfig, environ: Mapping[str, str]) -> str:
     shown = shown_store(config.store)
     if not config.store.startswith(("postgresql://", "postgres://")):
         return shown
-    from bascule.store.postgres_connection import PostgresAddress  # noqa: PLC0415 -- an extra, and there: it was opened
+    from bascule.store.postgres.connection import PostgresAddress  # noqa: PLC0415 -- an extra, and there: it was opened
 
     db = await PostgresAddress(config.store).connect()
     try:

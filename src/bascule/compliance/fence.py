@@ -13,7 +13,7 @@ from time import time
 
 from bascule.compliance.lease import Lease, since_boot
 from bascule.core.errors import ConnectionLost, StoreError
-from bascule.store.levels import LevelStore, SessionRecord
+from bascule.store.levels.interface import LevelStore, SessionRecord
 
 PATIENCE = 1.75
 """Seconds after which a runtime that has not answered can no longer write."""

@@ -4,7 +4,7 @@ import msgspec
 
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, is_wider, lane_for
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 
 UNKNOWN = "it is not known yet how private this agent session is"
 

@@ -3,8 +3,8 @@
 import msgspec
 
 from bascule.core.request import Permit
-from bascule.store.audit_file import Unwritten
-from bascule.store.audit_writer import AuditWriter
+from bascule.store.audit.file import Unwritten
+from bascule.store.audit.writer import AuditWriter
 
 
 class WrittenFirst(msgspec.Struct, frozen=True, gc=False):

@@ -12,7 +12,7 @@ from bascule.records.feed.feed import SessionNote
 from bascule.runtime.oversight import Foreseen
 from bascule.runtime.raising import in_words
 from bascule.runtime.standing import Standing
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 
 ITSELF = "itself"
 

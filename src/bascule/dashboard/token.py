@@ -8,7 +8,7 @@ import msgspec
 from bascule.config.model.gateway__dashboard import LEAST_TOKEN, DashboardSettings
 from bascule.config.secret import Secret
 from bascule.core.errors import StoreError
-from bascule.store.key_files import FOLDER, KeyFiles
+from bascule.store.secrets.key_files import FOLDER, KeyFiles
 
 NAME = "dashboard.token"
 

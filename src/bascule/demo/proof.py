@@ -6,7 +6,7 @@ from pathlib import Path
 from bascule.demo.story import Step
 from bascule.records.audit_check import check_state
 from bascule.records.audit_damage import AuditCheck
-from bascule.store.choose import store_at
+from bascule.store.open import store_at
 
 LOG = "audit/0001.log"
 

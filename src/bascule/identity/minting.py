@@ -13,8 +13,8 @@ import msgspec
 from bascule.core.principal import Principal
 from bascule.identity.mint_mark import ALGORITHM, ISSUER, KIND, LIFE, MintMark
 from bascule.identity.verifier import Verifier
-from bascule.store.key_files import FOLDER, KeyFiles
-from bascule.store.minting_key import minting_key
+from bascule.store.secrets.key_files import FOLDER, KeyFiles
+from bascule.store.secrets.keys__minting_key import minting_key
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

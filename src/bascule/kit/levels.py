@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeVar
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.choose import store_at
 from bascule.store.interface import Store
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
+from bascule.store.open import store_at
 
 T = TypeVar("T")
 

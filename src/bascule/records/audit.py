@@ -32,13 +32,13 @@ from bascule.records.audit_record import (
 from bascule.records.audit_slot import Slot, take_slot
 from bascule.records.audit_sync import AuditSync
 from bascule.records.audit_tending import Tending
-from bascule.store.anchors import Anchor, AnchorStore, read_anchor, seal_anchor
-from bascule.store.audit_file import Unwritten
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.audit_key import audit_key
-from bascule.store.audit_writer import AuditWriter
-from bascule.store.key_files import FOLDER as KEYS
-from bascule.store.key_files import KeyFiles
+from bascule.store.audit.anchors import Anchor, AnchorStore, read_anchor, seal_anchor
+from bascule.store.audit.file import Unwritten
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.audit.writer import AuditWriter
+from bascule.store.secrets.key_files import FOLDER as KEYS
+from bascule.store.secrets.key_files import KeyFiles
+from bascule.store.secrets.keys import audit_key
 
 RULE = "written_down_first"
 

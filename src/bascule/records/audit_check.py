@@ -9,13 +9,13 @@ from pathlib import Path
 from bascule.records.audit_damage import AuditCheck, Damage, ProvenBy, WriterCheck
 from bascule.records.audit_reading import open_files, whole_lines
 from bascule.records.audit_walk import Walk
-from bascule.store.anchors import Anchor, read_anchor
-from bascule.store.audit_chain import Macs
-from bascule.store.audit_folder import AuditFolder, writer_of
-from bascule.store.audit_key import NAME, audit_key
+from bascule.store.audit.anchors import Anchor, read_anchor
+from bascule.store.audit.chain import Macs
+from bascule.store.audit.folder import AuditFolder, writer_of
 from bascule.store.interface import Store
-from bascule.store.key_files import FOLDER as KEYS
-from bascule.store.key_files import KeyFiles
+from bascule.store.secrets.key_files import FOLDER as KEYS
+from bascule.store.secrets.key_files import KeyFiles
+from bascule.store.secrets.keys import AUDIT_KEY, audit_key
 
 Anchors = dict[str, list[Anchor]]
 
@@ -27,7 +27,7 @@ async def check_state(state: Path, store: Store, given: Sequence[Anchor] = ()) -
     slots = list(folder.files())
     sealed = await store.anchors.sealed()
     keys = KeyFiles(state / KEYS)
-    if not slots and not given and keys.read(NAME) is None:
+    if not slots and not given and keys.read(AUDIT_KEY) is None:
         return AuditCheck((), elsewhere=len(sealed))
     key = audit_key(keys, make=False)
     return await asyncio.to_thread(check_log, folder, slots, key, sealed, given)

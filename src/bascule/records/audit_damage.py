@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from bascule.store.anchors import Anchor
+from bascule.store.audit.anchors import Anchor
 
 What = Literal[
     "altered",

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from bascule.core.errors import StoreError
-from bascule.store.audit_chain import head_of
-from bascule.store.audit_folder import AuditFolder, writer_of
+from bascule.store.audit.chain import head_of
+from bascule.store.audit.folder import AuditFolder, writer_of
 
 TRIES = 20
 """How often the files of a chain are looked for, where one becomes full and another begins meanwhile."""

@@ -6,11 +6,11 @@ from itertools import count, islice
 
 from bascule.core.errors import StoreError
 from bascule.records.audit_tail import read_tail
-from bascule.store.anchors import Anchor
-from bascule.store.audit_chain import Chain, Macs
-from bascule.store.audit_file import AuditFile
-from bascule.store.audit_folder import MOST_SLOTS, AuditFolder, unusable, writer_of
-from bascule.store.key_lock import taken
+from bascule.store.audit.anchors import Anchor
+from bascule.store.audit.chain import Chain, Macs
+from bascule.store.audit.file import AuditFile
+from bascule.store.audit.folder import MOST_SLOTS, AuditFolder, unusable, writer_of
+from bascule.store.secrets.process_lock import taken
 
 
 class Slot:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from bascule.store.audit_file import AuditFile, sync_data
+from bascule.store.audit.file import AuditFile, sync_data
 
 
 class AuditSync:

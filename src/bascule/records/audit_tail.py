@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from bascule.store.audit_chain import Chain, Macs, head_of, split
+from bascule.store.audit.chain import Chain, Macs, head_of, split
 
 CHUNK = 64 * 1024
 

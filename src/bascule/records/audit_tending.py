@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from bascule.core.errors import StoreError
-from bascule.store.audit_file import Unwritten
+from bascule.store.audit.file import Unwritten
 
 GATHER = 0.2
 """Seconds for which records gather before they are brought to disk together: what a power cut may cost at most."""

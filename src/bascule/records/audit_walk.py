@@ -4,8 +4,8 @@ from collections import deque
 from typing import Literal
 
 from bascule.records.audit_damage import Damage, What
-from bascule.store.anchors import Anchor
-from bascule.store.audit_chain import Macs, head_of, split
+from bascule.store.audit.anchors import Anchor
+from bascule.store.audit.chain import Macs, head_of, split
 
 MOST_TOLD = 20
 """Damages of one chain that are told one by one."""

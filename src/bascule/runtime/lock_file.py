@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bascule.catalog.lock import LOCK_NAME, LockedServers, read_lock, write_lock
 from bascule.core.errors import ConfigError
-from bascule.store.key_files import sync_folder
-from bascule.store.key_lock import taken
+from bascule.store.secrets.key_files import sync_folder
+from bascule.store.secrets.process_lock import taken
 
 MAX_LOCK = 64 * 1024 * 1024
 """Bytes of a lock file. Ten thousand ordinary tools take fifteen megabytes."""

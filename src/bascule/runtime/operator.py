@@ -13,7 +13,7 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.raising import LevelAudit
-from bascule.store.levels import LevelStore, SessionRecord
+from bascule.store.levels.interface import LevelStore, SessionRecord
 
 LONGEST_REASON = 1000
 """Characters. It stands in a receipt for good."""

@@ -31,7 +31,7 @@ from bascule.runtime.executor import Executor
 from bascule.runtime.raising import Raising
 from bascule.runtime.roster import Roster
 from bascule.runtime.standing import Standing
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 
 LONGEST_REASON = 1000
 """Characters. It stands in a receipt for good."""

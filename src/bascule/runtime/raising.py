@@ -12,7 +12,7 @@ from bascule.core.events import LevelChanged, LevelFollowed
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels import LevelStore, SessionRecord
+from bascule.store.levels.interface import LevelStore, SessionRecord
 
 _log = logging.getLogger("bascule.runtime")
 

@@ -40,11 +40,11 @@ from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
 from bascule.runtime.terms import Terms
 from bascule.runtime.watching import Watching
-from bascule.store.choose import store_at
 from bascule.store.interface import Store
+from bascule.store.null_store import Unkept
+from bascule.store.open import store_at
 from bascule.store.owners import OwnerStore
-from bascule.store.unkept import Unkept
-from bascule.store.vault import Vault
+from bascule.store.secrets.vault import Vault
 from bascule.transports.http_logins import Logins
 from bascule.transports.introducing import Introducing
 from bascule.workspace.workspaces import Workspaces

@@ -5,8 +5,8 @@ from typing import Protocol
 
 import msgspec
 
-from bascule.store.anchors import AnchorStore
-from bascule.store.levels import LevelStore
+from bascule.store.audit.anchors import AnchorStore
+from bascule.store.levels.interface import LevelStore
 from bascule.store.owners import OwnerStore
 
 

@@ -23,7 +23,7 @@ from bascule.identity.challenge import Challenge
 from bascule.identity.login import Login, Tokens
 from bascule.identity.redirect import OnLogin
 from bascule.identity.token_reply import read_tokens, refresh_form, refusal_in, revocation_form
-from bascule.store.vault import Vault
+from bascule.store.secrets.vault import Vault
 from bascule.wire.request_meta import NEW_VERSIONS
 
 REDIRECT_URI = "http://127.0.0.1/callback"

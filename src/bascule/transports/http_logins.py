@@ -8,7 +8,7 @@ from bascule.config.secret import reveal_all
 from bascule.core.errors import UsageError
 from bascule.core.text.redaction import Mask
 from bascule.identity.redirect import OnLogin
-from bascule.store.vault import Vault
+from bascule.store.secrets.vault import Vault
 from bascule.transports.http_credentials import Credentials, Target
 
 

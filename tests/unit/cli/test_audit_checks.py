@@ -8,7 +8,7 @@ import pytest
 from bascule.cli import audit_checks as checks
 from bascule.cli.audit_checks import audit_check, audit_checks
 from bascule.config.model.runtime_config import RuntimeConfig
-from bascule.store.audit_key import NAME
+from bascule.store.secrets.keys import AUDIT_KEY
 from support.runtime import at_work, good, obeying
 
 
@@ -42,7 +42,7 @@ async def test_a_log_whose_key_is_gone_is_a_fault(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "state"))
     config = await logged(tmp_path / "state")
     assert [check.status for check in await audit_checks(config, tmp_path / "state", time.time())] == ["ok"]
-    (tmp_path / "state" / "keys" / NAME).unlink()
+    (tmp_path / "state" / "keys" / AUDIT_KEY).unlink()
     (_, gone) = await audit_checks(config, tmp_path / "state", time.time())
 
     assert gone.status == "fail"

@@ -9,8 +9,8 @@ from bascule.config import ServerConfig, StdioTransport
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.sqlite import SqliteStore
-from bascule.store.unkept import UnkeptLevels
+from bascule.store.null_store import UnkeptLevels
+from bascule.store.sqlite.store import SqliteStore
 
 
 def server(**keys: object) -> ServerConfig:

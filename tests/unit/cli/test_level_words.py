@@ -10,7 +10,7 @@ from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 from support.runtime import at_work, obeying, ratchet_of
 
 ALICE = Principal("alice", "s-1")

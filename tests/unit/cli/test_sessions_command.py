@@ -11,7 +11,7 @@ import pytest
 
 from bascule.cli.main import main
 from bascule.core.principal import Principal
-from bascule.store.sqlite import SqliteStore
+from bascule.store.sqlite.store import SqliteStore
 from support.command import Ran, bascule
 from support.terminal import at_a_terminal
 

@@ -18,7 +18,7 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.operator import Deed
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 
 ALICE = Principal("alice", "s-1")
 AT = time.mktime((2026, 10, 2, 10, 11, 12, 0, 0, -1))

@@ -13,7 +13,7 @@ from bascule.core.errors import ConnectionLost, StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels import LevelStore, Poll, SessionRecord
+from bascule.store.levels.interface import LevelStore, Poll, SessionRecord
 from support.level_stores import Place, place_at
 from support.waiting import until
 

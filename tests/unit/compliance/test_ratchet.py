@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bascule.compliance.ratchet import UNKNOWN, Ratchet, Ratchets
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 
 ALICE = Principal("alice", "s-1")
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from bascule.compliance.written_first import WrittenFirst
 from bascule.records.audit_record import Anchored
-from bascule.store.audit_chain import Chain, Macs
-from bascule.store.audit_file import AuditFile
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.audit_writer import AuditWriter
+from bascule.store.audit.chain import Chain, Macs
+from bascule.store.audit.file import AuditFile
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.audit.writer import AuditWriter
 
 
 class Permit:

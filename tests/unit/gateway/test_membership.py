@@ -12,7 +12,7 @@ from bascule.core.principal import Principal
 from bascule.gateway import membership as module
 from bascule.gateway.membership import HOLDS, TAKING, Membership
 from bascule.store.owners import LIFE, Member, OwnerStore
-from bascule.store.sqlite import SqliteStore
+from bascule.store.sqlite.store import SqliteStore
 from support.waiting import fail_after, until
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")

@@ -14,7 +14,7 @@ from bascule.gateway.inner_address import InnerAddress, socket_in
 from bascule.gateway.membership import Membership
 from bascule.gateway.relay import Broken, Letter, Moved, Relay, Unreachable, carried
 from bascule.store.owners import Member
-from bascule.store.sqlite import SqliteStore
+from bascule.store.sqlite.store import SqliteStore
 from support.waiting import fail_after, until
 
 LETTER = Letter("POST", [("mcp-method", "tools/call")], b"{}")

@@ -9,7 +9,7 @@ import pytest
 from bascule.core.errors import StoreError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.levels import KeptLevels
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 from support.kit import ALICE, BOB
 from support.waiting import fail_after
 

@@ -11,7 +11,7 @@ from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.links.key import SHARED
 from bascule.links.link import Link, LinkPlan
 from bascule.links.plans import Plans, ServerPlan
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 from support.links import ALICE, BOB, TERMS, a_key, admit_all
 from support.streams import Leave, Loopback
 

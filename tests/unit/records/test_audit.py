@@ -12,7 +12,7 @@ from bascule.core.errors import NotWrittenDown, StoreError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.records import audit_sync
 from bascule.records.audit import Audit
-from bascule.store.sqlite import SqliteStore
+from bascule.store.sqlite.store import SqliteStore
 from support.auditing import (
     RECEIPT,
     Asked,

@@ -10,13 +10,13 @@ from bascule.records.audit_check import check_log, check_state
 from bascule.records.audit_damage import AuditCheck
 from bascule.records.audit_record import Anchored
 from bascule.records.audit_slot import take_slot
-from bascule.store.anchors import Anchor, seal_anchor
-from bascule.store.audit_file import AuditFile
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.audit_key import audit_key
-from bascule.store.audit_writer import AuditWriter
-from bascule.store.choose import store_at
-from bascule.store.key_files import FOLDER, KeyFiles
+from bascule.store.audit.anchors import Anchor, seal_anchor
+from bascule.store.audit.file import AuditFile
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.audit.writer import AuditWriter
+from bascule.store.open import store_at
+from bascule.store.secrets.key_files import FOLDER, KeyFiles
+from bascule.store.secrets.keys import audit_key
 
 KEY = b"k" * 32
 

@@ -1,7 +1,7 @@
 """What was found out about a log."""
 
 from bascule.records.audit_damage import AuditCheck, Damage, WriterCheck
-from bascule.store.anchors import Anchor
+from bascule.store.audit.anchors import Anchor
 
 HEAD, PROVEN = Anchor("w", 9, "ab", 2.0), Anchor("w", 6, "cd", 1.0)
 DAMAGE = Damage("altered", "record 7 is not as it was written", "0001.log", 7, 7)

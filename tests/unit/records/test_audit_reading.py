@@ -7,7 +7,7 @@ import pytest
 
 from bascule.core.errors import StoreError
 from bascule.records.audit_reading import AuditReading, Entry, open_files, whole_lines
-from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit.folder import AuditFolder
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from bascule.core.errors import StoreError
 from bascule.records import audit_slot
 from bascule.records.audit_record import Anchored
 from bascule.records.audit_slot import Slot, take_slot
-from bascule.store.anchors import Anchor
-from bascule.store.audit_folder import AuditFolder
-from bascule.store.audit_writer import AuditWriter
+from bascule.store.audit.anchors import Anchor
+from bascule.store.audit.folder import AuditFolder
+from bascule.store.audit.writer import AuditWriter
 
 KEY = b"k" * 32
 

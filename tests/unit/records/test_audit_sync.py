@@ -9,8 +9,8 @@ import pytest
 
 from bascule.records import audit_sync
 from bascule.records.audit_sync import AuditSync
-from bascule.store.audit_file import AuditFile
-from bascule.store.audit_folder import AuditFolder
+from bascule.store.audit.file import AuditFile
+from bascule.store.audit.folder import AuditFolder
 from support.waiting import fail_after, until
 
 

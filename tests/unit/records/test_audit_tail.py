@@ -7,7 +7,7 @@ import pytest
 
 from bascule.records import audit_tail
 from bascule.records.audit_tail import read_tail
-from bascule.store.audit_chain import Chain, Macs
+from bascule.store.audit.chain import Chain, Macs
 
 MACS = Macs(b"k" * 32, "w-0001")
 

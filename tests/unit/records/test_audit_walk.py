@@ -3,8 +3,8 @@
 import pytest
 
 from bascule.records.audit_walk import MOST_TOLD, Walk
-from bascule.store.anchors import Anchor
-from bascule.store.audit_chain import Chain, Macs
+from bascule.store.audit.anchors import Anchor
+from bascule.store.audit.chain import Chain, Macs
 
 MACS = Macs(b"k" * 32, "w-0001")
 ANCHORED = (4, 8, 12)

@@ -15,7 +15,7 @@ from bascule.runtime.boxes import Boxes, proxy_trouble
 from bascule.runtime.raising import Raising
 from bascule.sandbox.egress.access import Access
 from bascule.sandbox.owner import RUN
-from bascule.store.unkept import UnkeptLevels
+from bascule.store.null_store import UnkeptLevels
 from bascule.workspace.workspaces import Workspaces
 from support.auditing import Notes
 

@@ -16,7 +16,7 @@ from bascule.core.text.redaction import Mask
 from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.runtime.linking import mask_of, plan_of
-from bascule.store.vault import Vault
+from bascule.store.secrets.vault import Vault
 from bascule.transports.http_logins import Logins
 from bascule.transports.introducing import Introducing
 from bascule.wire.request_meta import CLIENT_INFO_KEY

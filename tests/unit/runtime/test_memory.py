@@ -8,7 +8,7 @@ from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.core.sensitivity import Lane
 from bascule.runtime.memory import MAX_FINDINGS, ListingMemory
 from bascule.store.interface import Store
-from bascule.store.sqlite import SqliteStore
+from bascule.store.sqlite.store import SqliteStore
 
 
 def tool(name: str, description: str = "") -> dict[str, Any]:

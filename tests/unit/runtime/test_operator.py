@@ -12,7 +12,7 @@ from bascule.core.errors import NotWrittenDown, StoreError, UsageError
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.operator import LONGEST_REASON, Operator
-from bascule.store.levels import LevelStore, SessionRecord
+from bascule.store.levels.interface import LevelStore, SessionRecord
 from support.auditing import Notes
 from support.level_stores import Place, place_at
 from support.links import ALICE, BOB

@@ -21,7 +21,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime import raise_socket
 from bascule.runtime.raise_socket import AT_ONCE, MOST_DATASETS, RaiseSocket
 from bascule.runtime.raising import Raising
-from bascule.store.levels import LevelStore
+from bascule.store.levels.interface import LevelStore
 from bascule.wire.level_protocol import LONGEST, asking, raising
 from support.auditing import Notes
 from support.level_stores import place_at

@@ -14,7 +14,7 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.raising import Raising, in_words
-from bascule.store.levels import LevelStore
+from bascule.store.levels.interface import LevelStore
 from support.auditing import Notes
 from support.level_stores import Place, place_at
 from support.waiting import until

@@ -20,7 +20,7 @@ from bascule.runtime.memory import ListingMemory
 from bascule.runtime.report import ServerReport
 from bascule.runtime.roster import Roster, raise_for_required
 from bascule.runtime.runtime import Runtime
-from bascule.store.levels import SessionRecord
+from bascule.store.levels.interface import SessionRecord
 from support.children import children
 from support.contract import answer_over_http
 from support.fake_login import fake_login

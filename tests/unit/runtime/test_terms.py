@@ -17,7 +17,7 @@ from bascule.runtime.session import AgentSession
 from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.tool_call import TOOL_CALL, prepare
 from bascule.runtime.trail import Trail
-from bascule.store.sqlite_levels import SqliteLevels
+from bascule.store.sqlite.levels import SqliteLevels
 from support.runtime import Events, a_tool, at_work, obeying, ratchet_of, settled, twinned
 from support.waiting import fail_after
 

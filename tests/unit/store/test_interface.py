@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bascule.store.interface import Store
-from bascule.store.sqlite import SqliteStore
+from bascule.store.sqlite.store import SqliteStore
 
 
 def test_the_sqlite_engine_fits_the_interface(tmp_path: Path):

@@ -6,7 +6,7 @@ import pytest
 
 from bascule.config import OAuthSettings, ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport
 from bascule.core.text.redaction import Mask
-from bascule.store.vault import Vault
+from bascule.store.secrets.vault import Vault
 from bascule.transports.http_logins import Logins, no_login, target_of
 
 URL = "https://a.example/mcp"

@@ -10,7 +10,7 @@ from bascule.core.text.redaction import Mask
 from bascule.identity.audience import audience_of_url
 from bascule.identity.claims import RESERVED
 from bascule.identity.minting import Mint
-from bascule.store.vault import Vault
+from bascule.store.secrets.vault import Vault
 from bascule.transports.for_kit import MintedHeader
 from bascule.transports.http_command import PrintedHeaders
 from bascule.transports.http_credentials import Credentials

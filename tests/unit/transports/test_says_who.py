@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bascule.config.model.oauth import OAuthSettings
 from bascule.core.text.redaction import Mask
-from bascule.store.vault import Vault
+from bascule.store.secrets.vault import Vault
 from bascule.transports.for_kit import MintedHeader
 from bascule.transports.http_credentials import Credentials, Target
 from bascule.transports.says_who import SaysWho

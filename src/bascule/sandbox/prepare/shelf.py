@@ -12,7 +12,7 @@ import msgspec
 from bascule.core.errors import SandboxError
 from bascule.sandbox.prepare.layer import RECORD, Kept, Record, looked_over, read_record, written
 from bascule.sandbox.prepare.tree import remove
-from bascule.store.key_lock import taken
+from bascule.store.secrets.process_lock import taken
 
 PAUSE = 0.05
 """Seconds between two looks whether another process has made what we wait for."""

@@ -1,0 +1,1 @@
+"""Storage of the audit log: hash chain, files, folder, writer and anchors."""

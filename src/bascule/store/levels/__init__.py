@@ -1,0 +1,1 @@
+"""Storage of session levels: interface, changes, signed statements and journal."""

@@ -1,0 +1,32 @@
+"""The key under which the audit log is chained. It is neither in the log nor in the database."""
+
+import secrets
+
+from bascule.core.errors import StoreError
+from bascule.store.secrets.key_files import KeyFiles
+
+AUDIT_KEY = "audit.key"
+
+LENGTH = 32
+"""Bytes: as long as the hash that it is used with."""
+
+
+def audit_key(files: KeyFiles, *, make: bool) -> bytes:
+    """The key of this state folder. `make` says whether one may be made where there is none: not beside a log, which
+    could never be verified any more."""
+    key = files.read(AUDIT_KEY)
+    if key is None:
+        if not make:
+            raise StoreError(
+                f"the audit log cannot be read or continued: its key, {AUDIT_KEY}, is gone",
+                cause="somebody has removed it, or the log was copied without its key",
+                fix=f"put {AUDIT_KEY} back from a copy; or move the folder `audit` away, and a new log begins",
+            )
+        key = files.create(AUDIT_KEY, secrets.token_bytes(LENGTH))
+    if len(key) != LENGTH:
+        raise StoreError(
+            f"{AUDIT_KEY} is not used: it has {len(key)} bytes instead of {LENGTH}",
+            cause="it was changed by hand, or the disk lost a part of it",
+            fix=f"put {AUDIT_KEY} back from a copy; or move it and the folder `audit` away, and a new log begins",
+        )
+    return key

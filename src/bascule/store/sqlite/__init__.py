@@ -1,0 +1,1 @@
+"""Store in SQLite, on one machine."""

@@ -1,0 +1,101 @@
+"""The receipts of all changes of levels, in SQLite."""
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bascule.core.errors import UsageError
+from bascule.core.principal import Principal
+from bascule.core.receipt import Cause, Change, Receipt
+from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels.change import Draft
+
+SCHEMA = """
+CREATE TABLE receipts (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, user_id TEXT NOT NULL, session_id TEXT NOT NULL, change TEXT NOT NULL,
+    at REAL NOT NULL, before INTEGER NOT NULL, after INTEGER NOT NULL, epoch INTEGER NOT NULL, cause TEXT NOT NULL,
+    closed TEXT NOT NULL DEFAULT '[]', twins TEXT NOT NULL DEFAULT '{}', fence TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX receipts_of ON receipts (user_id, session_id);
+"""
+
+_ALL = "SELECT number, user_id, session_id, change, at, before, after, epoch, cause, closed, twins, fence FROM receipts"
+
+
+def add_receipt(
+    db: sqlite3.Connection, principal: Principal, change: Change, draft: Draft, cause: Cause, at: float
+) -> Receipt:
+    said = draft.statement
+    values = (principal.user_id, principal.session_id, change, at, draft.before, said.level, said.epoch)
+    added = db.execute(
+        "INSERT INTO receipts (user_id, session_id, change, at, before, after, epoch, cause)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, msgspec.json.encode(cause).decode()),
+    )
+    assert added.lastrowid is not None
+    return Receipt(added.lastrowid, change, principal, at, draft.before, said.level, said.epoch, cause)
+
+
+def read_receipts(db: sqlite3.Connection, principal: Principal | None, limit: int) -> tuple[Receipt, ...]:
+    if principal is None:
+        found = db.execute(f"{_ALL} ORDER BY number DESC LIMIT ?", (limit,))
+    else:
+        of = (principal.user_id, principal.session_id, limit)
+        found = db.execute(f"{_ALL} WHERE user_id = ? AND session_id = ? ORDER BY number DESC LIMIT ?", of)
+    return tuple(_receipt(row) for row in reversed(found.fetchall()))
+
+
+def complete(
+    db: sqlite3.Connection, number: int, closed: tuple[str, ...], twins: Mapping[str, str], fence: str
+) -> None:
+    row = db.execute(f"{_ALL} WHERE number = ?", (number,)).fetchone()
+    if row is None:
+        raise UsageError(f"there is no receipt {number}", fix="complete a receipt that a change has returned")
+    kept = _receipt(row)
+    all_closed = tuple(dict.fromkeys((*kept.closed, *closed)))
+    db.execute(
+        "UPDATE receipts SET closed = ?, twins = ?, fence = ? WHERE number = ?",
+        (_text(all_closed), _text({**kept.twins, **twins}), fence or kept.fence, number),
+    )
+
+
+def last_number(db: sqlite3.Connection) -> int:
+    (number,) = db.execute("SELECT coalesce(max(number), 0) FROM receipts").fetchone()
+    return int(number)
+
+
+def changed_after(db: sqlite3.Connection, number: int) -> list[Principal]:
+    found = db.execute("SELECT DISTINCT user_id, session_id FROM receipts WHERE number > ?", (number,))
+    try:
+        return [Principal(*each) for each in found.fetchall()]
+    except (UsageError, AttributeError, TypeError) as error:
+        raise sqlite3.DatabaseError("a receipt cannot be read") from error
+
+
+def _receipt(row: tuple[Any, ...]) -> Receipt:
+    number, user_id, session_id, change, at, before, after, epoch, cause, closed, twins, fence = row
+    try:
+        return msgspec.convert(
+            {
+                "number": number,
+                "change": change,
+                "principal": Principal(user_id, session_id),
+                "at": at,
+                "before": DataSensitivity(before),
+                "after": DataSensitivity(after),
+                "epoch": epoch,
+                "cause": msgspec.json.decode(cause),
+                "closed": msgspec.json.decode(closed),
+                "twins": msgspec.json.decode(twins),
+                "fence": fence,
+            },
+            Receipt,
+        )
+    except (UsageError, AttributeError, TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError(f"receipt {number} cannot be read") from error
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,166 @@
+"""The store in one SQLite file. Everything it does happens in a thread, so that a slow disk stops nobody."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from bascule.core.errors import StoreError
+from bascule.store.interface import KeptListing, ListingKey
+from bascule.store.secrets.key_files import FOLDER, KeyFiles
+from bascule.store.sqlite import levels, owners, store__sqlite_anchors
+from bascule.store.sqlite.levels import SqliteLevels
+from bascule.store.sqlite.owners import SqliteOwners
+from bascule.store.sqlite.store__sqlite_anchors import SqliteAnchors
+
+T = TypeVar("T")
+
+_LISTINGS = """
+CREATE TABLE listings (
+    home TEXT NOT NULL, sandbox TEXT NOT NULL, server TEXT NOT NULL, digest TEXT NOT NULL,
+    PRIMARY KEY (home, sandbox, server)
+) WITHOUT ROWID;
+CREATE TABLE tool_digests (
+    home TEXT NOT NULL, sandbox TEXT NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, digest TEXT NOT NULL,
+    PRIMARY KEY (home, sandbox, server, tool)
+) WITHOUT ROWID;
+"""
+
+_MIGRATIONS = (_LISTINGS, levels.SCHEMA, store__sqlite_anchors.SCHEMA, owners.SCHEMA)
+"""Each leads from the version that is its place to the next."""
+
+SCHEMA_VERSION = len(_MIGRATIONS)
+
+BUSY = 30.0
+"""Seconds to wait for other processes that write. In a crowd SQLite is not fair: of fifty that raise levels as fast as
+they can, on a busy machine, some wait for seven. To give up would make an agent session SECRET."""
+
+
+ATTEMPTS, PAUSE = 20, 0.1
+"""How often, and after how many seconds, opening is tried again."""
+
+PRIMARY = 0xFF
+"""The part of SQLite's error codes that tells the kind."""
+
+PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+
+
+class SqliteStore:
+    """One database file, one connection, one operation at a time. `state_folder` is where keys are, if they are not
+    beside the file."""
+
+    def __init__(self, path: Path, state_folder: Path | None = None) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._turn = threading.Lock()
+        keys = KeyFiles((state_folder or path.parent) / FOLDER)
+        self.levels = SqliteLevels(path, keys, self._do)
+        self.anchors = SqliteAnchors(self._do)
+        self.owners = SqliteOwners(keys, self._do)
+
+    async def open(self) -> None:
+        await self._do(lambda _: None)
+
+    async def listing(self, key: ListingKey) -> KeptListing | None:
+        return await self._do(lambda db: _read_listing(db, key))
+
+    async def keep_listing(self, key: ListingKey, listing: KeptListing) -> None:
+        await self._do(lambda db: _write_listing(db, key, listing))
+
+    async def close(self) -> None:
+        def end() -> None:
+            with self._turn:
+                if self._connection is not None:
+                    self._connection.close()
+                    self._connection = None
+
+        self.levels.close()
+        await asyncio.to_thread(end)
+
+    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        # A caller who gives up must not leave the connection in use behind their back: the work is let finish.
+        return await asyncio.shield(asyncio.to_thread(self._in_turn, work))
+
+    def _in_turn(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._turn:
+            try:
+                if self._connection is None:
+                    self._connection = _connect(self._path)
+                with self._connection:
+                    return work(self._connection)
+            # What SQLite says of a damaged file may quote the damage, which is not always text.
+            except (sqlite3.Error, OSError, UnicodeError) as error:
+                raise _unusable(self._path, error) from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the database. Processes that make it at the same time, or close it while it is opened, can be in the way of
+    each other without SQLite waiting for them: that passes."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _opened(path)
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & PRIMARY not in PASSING:
+                raise
+            time.sleep(PAUSE)
+    return _opened(path)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by a newer Bascule",
+            evidence=f"schema {version}, this version knows {SCHEMA_VERSION}",
+            fix="update Bascule, or set BASCULE_HOME to another folder",
+        )
+    if version < SCHEMA_VERSION:
+        with connection:
+            # Taken before anything is looked at: two processes may be the first ones at the same time.
+            connection.execute("BEGIN IMMEDIATE")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            for statement in filter(str.strip, ";".join(_MIGRATIONS[version:]).split(";")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _read_listing(db: sqlite3.Connection, key: ListingKey) -> KeptListing | None:
+    where = "WHERE home = ? AND sandbox = ? AND server = ?"
+    values = (key.home, key.sandbox, key.server)
+    row = db.execute(f"SELECT digest FROM listings {where}", values).fetchone()  # noqa: S608 -- a constant of ours
+    if row is None:
+        return None
+    tools = db.execute(f"SELECT tool, digest FROM tool_digests {where}", values)  # noqa: S608 -- the same
+    return KeptListing(row[0], dict(tools.fetchall()))
+
+
+def _write_listing(db: sqlite3.Connection, key: ListingKey, listing: KeptListing) -> None:
+    place = (key.home, key.sandbox, key.server)
+    db.execute("DELETE FROM tool_digests WHERE home = ? AND sandbox = ? AND server = ?", place)
+    rows = ((*place, tool, digest) for tool, digest in listing.tools.items())
+    db.executemany("INSERT INTO tool_digests VALUES (?, ?, ?, ?, ?)", rows)
+    db.execute("INSERT OR REPLACE INTO listings VALUES (?, ?, ?, ?)", (*place, listing.digest))
+
+
+def _unusable(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"the state in {path} cannot be used: {error}",
+        cause="the folder is not ours to write, the disk is full, or the file is damaged",
+        fix=f"make {path.parent} writable, or set BASCULE_HOME to another folder; move a damaged file out of the way",
+    )

@@ -1,0 +1,254 @@
+"""Levels in PostgreSQL: what is left of them when the database is damaged or its server dies, and in which order changes
+are heard of. What every engine does is in the contracts."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from bascule.core.errors import StoreError
+from bascule.core.principal import Principal
+from bascule.core.receipt import Cause
+from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels.interface import LevelStore, SessionRecord
+from support.level_stores import Place, place_at
+from support.postgres import PostgresServer, execute
+from support.waiting import fail_after, until
+
+PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
+ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
+LABEL = Cause("label", "notes", "read")
+
+SLOW = """
+CREATE FUNCTION public.dawdle() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN IF NEW.user_id = 'alice' THEN PERFORM pg_sleep(0.7); END IF; RETURN NULL; END $$;
+CREATE TRIGGER dawdle AFTER INSERT ON bascule.receipts FOR EACH ROW EXECUTE FUNCTION public.dawdle()
+"""
+"""A change of Alice's has its number for a while before it is committed."""
+
+DAWDLES = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+
+
+@pytest.fixture
+async def place(database: str, tmp_path: Path) -> AsyncGenerator[Place]:
+    async with place_at(database, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def levels(place: Place) -> LevelStore:
+    return await place.open()
+
+
+async def raised(levels: LevelStore, principal: Principal = ALICE, level: DataSensitivity = CONFIDENTIAL) -> int:
+    _, receipt = await levels.raise_level(principal, level, LABEL, 11.0)
+    assert receipt is not None
+    return receipt.number
+
+
+LESS = (
+    "SET sealed = overlay(sealed placing '0'::bytea from position(',2,'::bytea in sealed) + 1) WHERE user_id = 'alice'"
+)
+"""The level, where it stands in the open: from CONFIDENTIAL to PUBLIC."""
+
+DAMAGES = {
+    "a row says less": f"UPDATE bascule.sessions {LESS}",
+    "the last line says less": f"UPDATE bascule.raises {LESS} AND position(',2,'::bytea in sealed) > 0",
+    "both witnesses say less": f"UPDATE bascule.sessions {LESS}; UPDATE bascule.raises {LESS}"
+    " AND position(',2,'::bytea in sealed) > 0",
+    "a row is gone": "DELETE FROM bascule.sessions WHERE user_id = 'alice'",
+    "a row is an older one": "UPDATE bascule.sessions SET sealed = (SELECT sealed FROM bascule.raises WHERE"
+    " user_id = 'alice' ORDER BY number LIMIT 1) WHERE user_id = 'alice'",
+    "a row is another's": "UPDATE bascule.sessions SET sealed = (SELECT sealed FROM bascule.sessions WHERE"
+    " user_id = 'bob') WHERE user_id = 'alice'",
+    "a row has no MAC": "UPDATE bascule.sessions SET sealed = substr(sealed, 66)",
+    "a row has another MAC": "UPDATE bascule.sessions SET sealed = overlay(sealed placing '0000'::bytea from 1)",
+    "a row is empty": "UPDATE bascule.sessions SET sealed = ''",
+    "a row belongs to another": "UPDATE bascule.sessions SET user_id = 'mallory' WHERE user_id = 'alice'",
+    "the last line is gone": "DELETE FROM bascule.raises WHERE number = (SELECT max(number) FROM bascule.raises"
+    " WHERE user_id = 'alice')",
+    "a line has another MAC": "UPDATE bascule.raises SET sealed = overlay(sealed placing '0000'::bytea from 1)",
+    "an old line was added again": "INSERT INTO bascule.raises (user_id, session_id, sealed) SELECT user_id,"
+    " session_id, sealed FROM bascule.raises WHERE user_id = 'alice' ORDER BY number LIMIT 1",
+    "all lines are gone": "TRUNCATE bascule.raises",
+    "all rows are gone": "TRUNCATE bascule.sessions",
+    "both witnesses are gone": "TRUNCATE bascule.sessions, bascule.raises",
+    "both witnesses and all datasets are gone": "TRUNCATE bascule.sessions, bascule.raises, bascule.datasets",
+    "a dataset has another MAC": "UPDATE bascule.datasets SET sealed = overlay(sealed placing '0000'::bytea from 1)",
+    "a dataset stands twice": "INSERT INTO bascule.datasets SELECT user_id, session_id, 'x', sealed FROM bascule.datasets",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_no_damage_lowers_a_level_or_makes_it_absent(
+    damage: str, levels: LevelStore, place: Place, database: str
+):
+    await levels.begin(ALICE, 10.0)
+    await levels.raise_level(ALICE, CONFIDENTIAL, Cause("dataset", dataset="payroll"), 11.0)
+    await levels.begin(BOB, 12.0)
+    before = execute(database, "SELECT sealed FROM bascule.sessions UNION ALL SELECT sealed FROM bascule.raises")
+    execute(database, DAMAGES[damage])
+    after = execute(database, "SELECT sealed FROM bascule.sessions UNION ALL SELECT sealed FROM bascule.raises")
+    assert before != after or "dataset" in damage or "belongs" in damage
+
+    other = await place.open()
+    true = (CONFIDENTIAL, "")
+    for store in (levels, other):
+        listed = {record.principal: record for record in await store.sessions()}
+        found = [listed[ALICE], *(await store.poll("x", 0)).changed, await store.begin(ALICE, 20.0)]
+        assert len(found) == 3
+        for record in found:
+            assert (record.level, record.doubt) == true or (record.level is SECRET and record.doubt), record
+    # A raise does not make it less either, and only an operator takes a doubt away.
+    record, _ = await levels.raise_level(ALICE, INTERNAL, LABEL, 21.0)
+    assert record.level >= CONFIDENTIAL
+    await levels.lower_level(ALICE, PUBLIC, Cause("operator"), 22.0)
+    assert (await other.begin(ALICE, 23.0)).level is PUBLIC
+    assert (await other.begin(ALICE, 23.0)).doubt == ""
+
+
+async def test_tables_that_are_gone_are_an_error_and_nobody_is_public(levels: LevelStore, database: str):
+    await raised(levels)
+    execute(database, "DROP TABLE bascule.sessions")
+    for asked in (levels.begin(ALICE, 1.0), levels.sessions(), levels.raise_level(ALICE, SECRET, LABEL, 1.0)):
+        with pytest.raises(StoreError):
+            await asked
+
+
+async def test_ids_that_nobody_can_have_are_nobodys(levels: LevelStore, database: str):
+    await raised(levels)
+    execute(database, "INSERT INTO bascule.sessions VALUES ('', '', 'x'), (repeat('x', 300), 's', 'x')")
+
+    assert [record.principal for record in await levels.sessions()] == [ALICE]
+
+
+@pytest.mark.parametrize(
+    "receipt", ["nonsense", '{"number":0,"change":"raise","principal":{"user_id":"","session_id":""}}']
+)
+async def test_a_receipt_that_cannot_be_read_is_an_error(levels: LevelStore, database: str, receipt: str):
+    number = await raised(levels)
+    execute(database, "UPDATE bascule.receipts SET receipt = convert_to(%s, 'UTF8')", receipt)
+    with pytest.raises(StoreError):
+        await levels.receipts()
+    with pytest.raises(StoreError):
+        await levels.complete_receipt(number, (), {}, "")
+
+
+@pytest.mark.long
+async def test_what_has_returned_survives_the_crash_of_the_server(
+    levels: LevelStore, place: Place, postgres: PostgresServer
+):
+    for round_ in range(2):
+        principal = Principal("alice", f"s-{round_}")
+        begun = Principal("bob", f"s-{round_}")
+        number = await raised(levels, principal)
+        await levels.begin(begun, 10.0)
+        await levels.register(f"runtime-{round_}", 10.0)
+        postgres.restart("immediate")
+        # Over the connections it had, and over new ones.
+        for store in (levels, await place.open()):
+            records = {record.principal: record.level for record in await store.sessions()}
+            assert (records[principal], records[begun]) == (CONFIDENTIAL, PUBLIC)
+            assert (await store.poll(f"runtime-{round_}", number)).registered
+        record, _ = await levels.raise_level(principal, SECRET, LABEL, 12.0)
+        assert record == SessionRecord(principal, SECRET, 2, since=11.0)
+
+
+@pytest.mark.long
+async def test_who_looks_after_a_number_misses_no_change_that_is_committed_late(
+    levels: LevelStore, place: Place, database: str
+):
+    other, watcher = await place.open(), await place.open()
+    execute(database, SLOW)
+    after = await watcher.register("watcher", 10.0)
+    slow = asyncio.ensure_future(raised(levels, ALICE))
+    await until(lambda: bool(execute(database, DAWDLES)))
+    quick = asyncio.ensure_future(raised(other, BOB))
+    heard: list[Principal] = []
+    async with fail_after(20, "hearing of both"):
+        while len(heard) < 2:
+            poll = await watcher.poll("watcher", after)
+            heard += [record.principal for record in poll.changed]
+            after = poll.number
+    assert heard == [ALICE, BOB]
+    assert await slow < await quick == after
+
+
+async def test_who_registers_during_a_change_knows_of_it_or_is_waited_for(
+    levels: LevelStore, place: Place, database: str
+):
+    other = await place.open()
+    execute(database, SLOW)
+    slow = asyncio.ensure_future(raised(levels, ALICE))
+    await until(lambda: bool(execute(database, DAWDLES)))
+    known = await other.register("late", 10.0)
+
+    assert slow.done() or "late" in await levels.laggards(await slow)
+    assert known >= await slow
+
+
+async def test_who_has_come_back_since_it_was_found_lagging_is_not_struck(levels: LevelStore, place: Place):
+    other = await place.open()
+    for runtime in ("acknowledges", "registers", "dead"):
+        await other.register(runtime, 10.0)
+    number = await raised(levels)
+    assert await levels.laggards(number) == {"acknowledges", "registers", "dead"}
+    await other.acknowledge("acknowledges", number)
+    await other.register("registers", 11.0)
+    await levels.strike(("acknowledges", "registers", "dead"), number)
+
+    registered = {name: (await other.poll(name, number)).registered for name in ("acknowledges", "registers", "dead")}
+    assert registered == {"acknowledges": True, "registers": True, "dead": False}
+    await other.strike(["registers"])  # of its own accord, as it ends
+    assert not (await other.poll("registers", number)).registered
+
+
+async def test_a_raise_at_one_store_is_seen_by_another_that_it_wakes_up(levels: LevelStore, place: Place):
+    other = await place.open()
+    number = await other.register("other", 10.0)
+    woken = asyncio.ensure_future(other.rung())
+    await raised(levels)
+    levels.ring()
+    async with fail_after(20, "waking up"):
+        await woken
+    (record,) = (await other.poll("other", number)).changed
+    assert (record.principal, record.level) == (ALICE, CONFIDENTIAL)
+
+
+async def test_ringing_at_a_server_that_is_away_is_lost_and_nothing_else(levels: LevelStore, postgres: PostgresServer):
+    await raised(levels)
+    postgres.stop()
+    try:
+        levels.ring()
+        levels.ring()
+        await asyncio.sleep(0.1)
+    finally:
+        postgres.start()
+    assert (await levels.begin(ALICE, 12.0)).level is CONFIDENTIAL
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize("dataset", ["a\0b", "'; DROP SCHEMA bascule CASCADE; --", "日本", "%s", LONG], ids=range(5))
+async def test_a_dataset_may_have_any_name(levels: LevelStore, dataset: str):
+    cause = Cause("dataset", dataset=dataset, reason="a\0reason")
+    await levels.raise_level(ALICE, SECRET, cause, 11.0)
+
+    assert (await levels.begin(ALICE, 12.0)).datasets == {dataset: SECRET}
+    (receipt,) = await levels.receipts(ALICE)
+    assert receipt.cause == cause
+
+
+async def test_a_name_that_cannot_be_written_is_an_error_and_changes_nothing(levels: LevelStore):
+    with pytest.raises(StoreError):
+        await levels.raise_level(ALICE, SECRET, Cause("dataset", dataset="\ud800"), 11.0)
+    assert await levels.sessions() == ()
+
+
+async def test_what_has_begun_is_in_both_witnesses(levels: LevelStore, database: str):
+    await levels.begin(ALICE, 10.0)
+    rows = execute(database, "SELECT sealed FROM bascule.sessions")
+    assert len(rows) == 1
+    assert rows == execute(database, "SELECT sealed FROM bascule.raises")

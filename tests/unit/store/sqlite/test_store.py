@@ -1,0 +1,109 @@
+"""The SQLite engine of the store. What it does with listings, as every engine does, is in the contracts."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bascule.core.errors import StoreError
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import DataSensitivity
+from bascule.store.interface import KeptListing, ListingKey
+from bascule.store.sqlite import store as sqlite_module
+from bascule.store.sqlite.store import SCHEMA_VERSION, SqliteStore
+
+KEY = ListingKey("/home/a/.mcp.json", "open", "files")
+LISTING = KeptListing("sha256:whole", {"read": "sha256:1", "write": "sha256:2"})
+
+
+async def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path):
+    store = SqliteStore(tmp_path / "state" / "bascule.db")
+    await store.open()
+    assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+    await store.close()
+
+
+async def test_a_damaged_file_is_an_error_and_stays_as_it_was(tmp_path: Path):
+    path = tmp_path / "bascule.db"
+    path.write_bytes(b"not a database, and longer than a header would be" * 100)
+    store = SqliteStore(path)
+    with pytest.raises(StoreError, match="cannot be used") as caught:
+        await store.open()
+    assert "BASCULE_HOME" in caught.value.fix
+    assert path.read_bytes().startswith(b"not a database")
+    await store.close()
+
+
+async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path):
+    path = tmp_path / "bascule.db"
+    with sqlite3.connect(path) as newer:
+        newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(StoreError, match="newer Bascule"):
+        await SqliteStore(path).open()
+
+
+async def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match="cannot be used"):
+        await SqliteStore(tmp_path / "file" / "bascule.db").open()
+
+
+async def test_a_file_of_the_first_version_keeps_its_listings_and_learns_levels(tmp_path: Path):
+    path = tmp_path / "bascule.db"
+    with sqlite3.connect(path) as first:
+        for statement in sqlite_module._LISTINGS.split(";"):
+            first.execute(statement)
+        first.execute("INSERT INTO listings VALUES (?, ?, ?, ?)", (KEY.home, KEY.sandbox, KEY.server, LISTING.digest))
+        first.execute("PRAGMA user_version = 1")
+    first.close()
+    store = SqliteStore(path)
+
+    assert await store.listing(KEY) == KeptListing(LISTING.digest, {})
+    assert (await store.levels.begin(Principal("alice", "s-1"), 1.0)).level is DataSensitivity.PUBLIC
+    await store.close()
+    with sqlite3.connect(path) as now:
+        assert now.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    now.close()
+
+
+async def test_only_who_asks_for_a_level_makes_a_key_and_a_journal(tmp_path: Path):
+    store = SqliteStore(tmp_path / "bascule.db")
+    await store.keep_listing(KEY, LISTING)
+    await store.close()
+    assert {path.name for path in tmp_path.iterdir()} == {"bascule.db"}
+
+
+async def test_a_name_in_the_file_that_is_no_text_is_an_error_like_any_other(tmp_path: Path):
+    path = tmp_path / "bascule.db"
+    store = SqliteStore(path)
+    await store.open()
+    await store.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE listings (", b"CREATE TABLE list\x80ngs ("))
+    with pytest.raises(StoreError, match="cannot be used"):
+        await SqliteStore(path).listing(KEY)
+
+
+@pytest.mark.parametrize(("code", "passes"), [(sqlite3.SQLITE_BUSY, True), (sqlite3.SQLITE_CANTOPEN, False)])
+async def test_who_is_in_the_way_while_a_database_is_opened_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, passes: bool
+):
+    opened, tried = sqlite_module._opened, list[Path]()
+
+    def in_the_way(path: Path) -> sqlite3.Connection:
+        tried.append(path)
+        if len(tried) == 1:
+            error = sqlite3.OperationalError("in the way")
+            error.sqlite_errorcode = code
+            raise error
+        return opened(path)
+
+    monkeypatch.setattr(sqlite_module, "_opened", in_the_way)
+    store = SqliteStore(tmp_path / "bascule.db", tmp_path)
+    if passes:
+        await store.open()
+    else:
+        with pytest.raises(StoreError, match="in the way"):
+            await store.open()
+    await store.close()
+    assert len(tried) == 1 + passes
