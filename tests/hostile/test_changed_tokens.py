@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from bascule.core.errors import NotIdentified
-from bascule.identity.claims import Expected
-from bascule.identity.keys import public_key, secret_key
-from bascule.identity.verifier import Verifier
+from bascule.identity.jwt.claims import Expected
+from bascule.identity.jwt.keys import public_key, secret_key
+from bascule.identity.jwt.verifier import Verifier
 from support.tokens import AUDIENCE, ISSUER, NOW, SECRET, pem, private, token
 
 LETTERS = "ABCXYZabcxyz0189-_.=+/ \n\0é"

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bascule.core.errors import ConfigError
-from bascule.identity.keys import public_key, secret_key
+from bascule.identity.jwt.keys import public_key, secret_key
 from support.tokens import jwk, pem, private, rsa_key
 
 WEAK = (

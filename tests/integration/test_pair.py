@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bascule.identity.minting import Mint
+from bascule.identity.jwt.minting import Mint
 from support.command import BASCULE
 from support.docker import ROOT, DockerEngine, reached, shown_programs
 from support.ports import free_port

@@ -7,7 +7,7 @@ from typing import Any
 
 from bascule.config import OAuthSettings
 from bascule.core.text.redaction import Mask
-from bascule.identity.redirect import OnLogin
+from bascule.identity.oauth.redirect import OnLogin
 from bascule.store.secrets.key_files import KeyFiles
 from bascule.store.secrets.vault import Vault
 from bascule.transports.http_credentials import Credentials, Target

@@ -15,7 +15,7 @@ from bascule.config.model.gateway__dashboard import DashboardSettings
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.gateway.streams import Streams
-from bascule.identity.house_rules import HouseRules
+from bascule.identity.host_origin_check import HouseRules
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 

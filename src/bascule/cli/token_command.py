@@ -13,10 +13,10 @@ from bascule.config.find_server import kit_server_named
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
-from bascule.identity.audience import audience_of_url
-from bascule.identity.claims import Identity
-from bascule.identity.mint_mark import LIFE
-from bascule.identity.minting import Mint
+from bascule.identity.jwt.claims import Identity
+from bascule.identity.jwt.claims__audience import audience_of_url
+from bascule.identity.jwt.minting import Mint
+from bascule.identity.jwt.minting__mint_mark import LIFE
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ from bascule.dashboard.tries import Tries
 from bascule.dashboard.views import Views
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.streams import Streams
-from bascule.identity.house_rules import HouseRules
+from bascule.identity.host_origin_check import HouseRules
 
 FOR_EVER = "public, max-age=31536000, immutable"
 

@@ -15,7 +15,7 @@ from bascule.dashboard.badges import LIFE, Badges
 from bascule.dashboard.security import secured
 from bascule.dashboard.tries import Tries
 from bascule.gateway.strangers import address_of
-from bascule.identity.house_rules import HouseRules, Knock
+from bascule.identity.host_origin_check import HouseRules, Knock
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -28,7 +28,7 @@ from bascule.gateway.signs import Signs
 from bascule.gateway.strangers import address_of
 from bascule.gateway.streams import Streams
 from bascule.gateway.wishes import WISHES, Wishes, note_roots, opened
-from bascule.identity.house_rules import HouseRules, Knock, TurnedAway
+from bascule.identity.host_origin_check import HouseRules, Knock, TurnedAway
 from bascule.links.following import LISTEN
 from bascule.runtime.roots import ROOTS_CHANGED
 from bascule.wire.jsonrpc import Message, write_error, write_result

@@ -12,7 +12,7 @@ from bascule.gateway.allowance import Allowance
 from bascule.gateway.desk import Desk
 from bascule.gateway.guests import Guests
 from bascule.gateway.strangers import Strangers
-from bascule.identity.verifier import Believes
+from bascule.identity.jwt.verifier import Believes
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 

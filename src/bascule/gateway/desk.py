@@ -19,7 +19,7 @@ from bascule.gateway.rejection import Rejected
 from bascule.gateway.remarks import heard
 from bascule.gateway.rounds import Carry, Rounds
 from bascule.gateway.tasks import Tasks
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from bascule.runtime.session import AgentSession
 from bascule.wire.request_meta import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, OLD_VERSIONS
 

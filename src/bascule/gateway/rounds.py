@@ -21,7 +21,7 @@ from bascule.gateway.client import Client, Listener
 from bascule.gateway.envelope import NAMED_BY, Asked
 from bascule.gateway.parking import Parked, Parking, Served
 from bascule.gateway.rejection import Rejected
-from bascule.identity.seal import LONGEST, Seal
+from bascule.identity.signed_state import LONGEST, Seal
 from bascule.wire.input_required import INPUT_REQUIRED, MAX_QUESTIONS
 from bascule.wire.request_meta import INTERNAL_ERROR, INVALID_PARAMS
 

@@ -21,8 +21,8 @@ from bascule.gateway.session_seal import SessionSeal
 from bascule.gateway.signs import Signs
 from bascule.gateway.tcp_socket import listen_at
 from bascule.gateway.web_server import WebServer
-from bascule.identity.configured import verifiers_of
-from bascule.identity.house_rules import HouseRules, is_loopback, origin_of
+from bascule.identity.host_origin_check import HouseRules, is_loopback, origin_of
+from bascule.identity.jwt.from_config import verifiers_of
 from bascule.runtime.runtime import Runtime
 
 NEEDS = "httptools"

@@ -8,8 +8,8 @@ import msgspec
 from bascule.core.errors import NotIdentified
 from bascule.gateway.exchange import Send, respond
 from bascule.gateway.rejection import not_served
-from bascule.identity.challenge import Challenge
-from bascule.identity.resource import metadata_url, resource_metadata
+from bascule.identity.oauth.challenge import Challenge
+from bascule.identity.oauth.challenge__resource import metadata_url, resource_metadata
 
 LIVE = "/healthz"
 READY = "/readyz"

@@ -13,7 +13,7 @@ from bascule.gateway.answers import failed_call, failed_request
 from bascule.gateway.asking import NotAnswered, respondent_of
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from bascule.runtime.session import AgentSession
 from bascule.runtime.task_calls import TaskRef
 from bascule.wire.input_required import MAX_QUESTIONS

@@ -11,7 +11,7 @@ from bascule.gateway.client import Client
 from bascule.gateway.desk import Desk, Served
 from bascule.gateway.envelope import NAMED_BY, Asked
 from bascule.gateway.rejection import Rejected
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from bascule.records.telemetry.finished import Finished
 from bascule.records.telemetry.labels import KNOWN_CODES, RPC_ERROR, UNKNOWN, ServerLabels
 from bascule.records.telemetry.telemetry import Telemetry

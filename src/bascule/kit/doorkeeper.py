@@ -4,7 +4,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bascule.identity.house_rules import HouseRules, Knock, TurnedAway
+from bascule.identity.host_origin_check import HouseRules, Knock, TurnedAway
 
 JSON = "application/json"
 

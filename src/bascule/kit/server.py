@@ -16,12 +16,12 @@ from fastmcp.utilities.versions import VersionSpec
 from bascule.config.model.auth import AuthSettings
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
-from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
-from bascule.identity.configured import verifiers_of
-from bascule.identity.house_rules import HouseRules, origin_of
-from bascule.identity.mint_mark import KEY_VARIABLE, MintMark
-from bascule.identity.minting import Mint
-from bascule.identity.verifier import Believes
+from bascule.identity.host_origin_check import HouseRules, origin_of
+from bascule.identity.jwt.claims__audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
+from bascule.identity.jwt.from_config import verifiers_of
+from bascule.identity.jwt.minting import Mint
+from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE, MintMark
+from bascule.identity.jwt.verifier import Believes
 from bascule.kit.admission import Admission
 from bascule.kit.auth_session import AuthSessionMiddleware
 from bascule.kit.course import Home

@@ -18,8 +18,8 @@ from bascule.core.events import ConfigApplied, Sink
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.identity.redirect import OnLogin
-from bascule.identity.seal import Seal
+from bascule.identity.oauth.redirect import OnLogin
+from bascule.identity.signed_state import Seal
 from bascule.links.key import LinkKey
 from bascule.records.audit import Audit
 from bascule.records.log_file import log_folder
@@ -52,7 +52,7 @@ from bascule.workspace.workspaces import Workspaces
 MOVED = "another gateway serves this agent session from here on"
 
 if TYPE_CHECKING:
-    from bascule.identity.minting import Mint
+    from bascule.identity.jwt.minting import Mint
     from bascule.records.telemetry.telemetry import Telemetry
     from bascule.runtime.wrapping import Wrapper, Wrapping
 
@@ -391,6 +391,6 @@ def _running() -> UsageError:
 
 def _mint_of(folder: Path) -> "Mint":
     """What tells servers of our kit who asks, made when there is one."""
-    from bascule.identity.minting import Mint  # noqa: PLC0415 -- most runtimes have no such server
+    from bascule.identity.jwt.minting import Mint  # noqa: PLC0415 -- most runtimes have no such server
 
     return Mint.of(folder)

@@ -26,7 +26,7 @@ from bascule.core.resource import ResourceSpec
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.core.undo.transaction import Participant
-from bascule.identity.redirect import OnLogin
+from bascule.identity.oauth.redirect import OnLogin
 from bascule.runtime.executor import Executor
 from bascule.runtime.limiting import without_promise
 from bascule.runtime.news import Listener

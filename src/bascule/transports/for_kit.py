@@ -9,11 +9,11 @@ from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Permit
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.identity.audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
-from bascule.identity.challenge import Challenge
-from bascule.identity.claims import RESERVED
-from bascule.identity.mint_mark import KEY_VARIABLE, LIFE
-from bascule.identity.minting import Mint
+from bascule.identity.jwt.claims import RESERVED
+from bascule.identity.jwt.claims__audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
+from bascule.identity.jwt.minting import Mint
+from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE, LIFE
+from bascule.identity.oauth.challenge import Challenge
 from bascule.sandbox.boxes.box import RAISE_SOCKET, WORKSPACE
 
 FRESH = LIFE / 2

@@ -20,7 +20,7 @@ from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.principal import Principal
 from bascule.core.request import Permit
 from bascule.core.text.redaction import Mask
-from bascule.identity.challenge import Challenge
+from bascule.identity.oauth.challenge import Challenge
 from bascule.sandbox.child import Command
 from bascule.sandbox.environment import child_environment
 from bascule.sandbox.running import KEPT, Heard, heard

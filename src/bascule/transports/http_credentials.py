@@ -19,10 +19,10 @@ from bascule.config.model.oauth import OAuthSettings
 from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, StoreError
 from bascule.core.request import Permit
 from bascule.core.text.redaction import Mask
-from bascule.identity.challenge import Challenge
-from bascule.identity.login import Login, Tokens
-from bascule.identity.redirect import OnLogin
-from bascule.identity.token_reply import read_tokens, refresh_form, refusal_in, revocation_form
+from bascule.identity.oauth.challenge import Challenge
+from bascule.identity.oauth.login import Login, Tokens
+from bascule.identity.oauth.redirect import OnLogin
+from bascule.identity.oauth.token_endpoint import read_tokens, refresh_form, refusal_in, revocation_form
 from bascule.store.secrets.vault import Vault
 from bascule.wire.request_meta import NEW_VERSIONS
 

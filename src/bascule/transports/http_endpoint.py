@@ -13,7 +13,7 @@ from yarl import URL
 
 from bascule.core.errors import ConnectFailed, LoginNeeded, PeerError, ProtocolViolation
 from bascule.core.request import Permit
-from bascule.identity.challenge import read_challenge
+from bascule.identity.oauth.challenge import read_challenge
 from bascule.transports.dispatcher import is_new_era
 from bascule.transports.hosts import Hosts, Kin
 from bascule.transports.http_address import (

@@ -13,8 +13,8 @@ from yarl import URL
 
 from bascule.core.errors import ConnectFailed, LoginFailed, ProtocolViolation
 from bascule.core.request import Permit
-from bascule.identity.challenge import Challenge, read_challenge
-from bascule.identity.reach import Reach, literal_address, may_connect, reach_of, url_refusal
+from bascule.identity.oauth.challenge import Challenge, read_challenge
+from bascule.identity.oauth.ssrf_guard import Reach, literal_address, may_connect, reach_of, url_refusal
 from bascule.transports.http_address import MAX_REDIRECTS, REDIRECTS, origin, shown
 from bascule.transports.http_reply import plain, read_body
 from bascule.transports.http_sockets import Sockets

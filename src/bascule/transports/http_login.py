@@ -32,10 +32,10 @@ from pydantic import AnyUrl
 from bascule.config.model.oauth import OAuthSettings
 from bascule.config.secret import Secret
 from bascule.core.errors import LoginFailed
-from bascule.identity.challenge import Challenge
-from bascule.identity.login import Client, Login, Tokens, joined_scopes
-from bascule.identity.redirect import Granted, OnLogin, read_redirect
-from bascule.identity.token_reply import read_tokens, refusal_in
+from bascule.identity.oauth.challenge import Challenge
+from bascule.identity.oauth.login import Client, Login, Tokens, joined_scopes
+from bascule.identity.oauth.redirect import Granted, OnLogin, read_redirect
+from bascule.identity.oauth.token_endpoint import read_tokens, refusal_in
 from bascule.transports.http_fetch import Fetch, Fetched
 from bascule.wire.jsonrpc import sample
 

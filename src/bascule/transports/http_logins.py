@@ -7,7 +7,7 @@ from bascule.config import ServerConfig, SseTransport, StreamableHttpTransport
 from bascule.config.secret import reveal_all
 from bascule.core.errors import UsageError
 from bascule.core.text.redaction import Mask
-from bascule.identity.redirect import OnLogin
+from bascule.identity.oauth.redirect import OnLogin
 from bascule.store.secrets.vault import Vault
 from bascule.transports.http_credentials import Credentials, Target
 

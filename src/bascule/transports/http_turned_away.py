@@ -8,7 +8,7 @@ import msgspec
 
 from bascule.core.errors import LoginNeeded
 from bascule.core.json_types import is_object
-from bascule.identity.challenge import says_expired
+from bascule.identity.oauth.challenge import says_expired
 from bascule.transports.http_response import Response
 from bascule.wire.jsonrpc import sample
 

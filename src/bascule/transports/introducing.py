@@ -12,7 +12,7 @@ from bascule.transports.http_logins import Logins
 from bascule.transports.says_who import SaysWho
 
 if TYPE_CHECKING:
-    from bascule.identity.minting import Mint
+    from bascule.identity.jwt.minting import Mint
     from bascule.transports.for_kit import ForKit
 
 NONE: Mapping[str, str] = {}

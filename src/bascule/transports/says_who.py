@@ -5,7 +5,7 @@ from typing import Protocol
 
 from bascule.core.errors import LoginNeeded
 from bascule.core.request import Permit
-from bascule.identity.challenge import Challenge
+from bascule.identity.oauth.challenge import Challenge
 
 
 class SaysWho(Protocol):

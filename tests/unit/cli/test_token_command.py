@@ -13,8 +13,8 @@ from bascule.cli.parser import build_parser
 from bascule.cli.token_command import audience_asked_for, run
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.principal import Principal
-from bascule.identity.mint_mark import LIFE, MintMark
-from bascule.identity.minting import Mint
+from bascule.identity.jwt.minting import Mint
+from bascule.identity.jwt.minting__mint_mark import LIFE, MintMark
 from support.command import configured
 from support.tokens import AUDIENCE, ISSUER
 

@@ -9,7 +9,7 @@ from bascule.config.secret import Secret
 from bascule.dashboard.badges import Badges
 from bascule.dashboard.entrance import FORM, LARGEST_FORM, Entrance
 from bascule.dashboard.tries import FREE, Tries
-from bascule.identity.house_rules import HouseRules
+from bascule.identity.host_origin_check import HouseRules
 from support.dashboards import Browser, Replied, asked, entered
 
 TOKEN = "a-token-of-one-s-own"

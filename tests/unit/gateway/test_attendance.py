@@ -13,7 +13,7 @@ from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.turn import Turn
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from bascule.wire.request_meta import LOG_LEVEL_KEY
 from support.runtime import at_work, obeying, settled
 from support.waiting import fail_after

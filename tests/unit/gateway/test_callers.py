@@ -9,7 +9,7 @@ from bascule.gateway import callers, strangers
 from bascule.gateway.allowance import PER_SECOND, TooMuch
 from bascule.gateway.callers import BELIEVED_FOR, Callers
 from bascule.gateway.guests import Guests
-from bascule.identity.claims import Identity
+from bascule.identity.jwt.claims import Identity
 from support.runtime import running
 from support.virtual_time import in_virtual_time
 

@@ -9,7 +9,7 @@ import pytest
 from bascule.gateway.desk import Desk
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from support.offers import offering, result
 from support.runtime import a_tool, at_work, obeying
 

@@ -18,7 +18,7 @@ from bascule.gateway.client import Listener
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.rounds import LIFE, Rounds
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from support.links import ALICE, BOB
 from support.offers import ELICIT, SAMPLE
 from support.waiting import fail_after

@@ -15,7 +15,7 @@ import pytest
 from bascule.gateway import stdio as module
 from bascule.gateway.desk import Desk
 from bascule.gateway.stdio import Ends, serve_stdio
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from support.runtime import at_work, obeying
 from support.servers import methods
 from support.waiting import fail_after, until

@@ -11,7 +11,7 @@ from bascule.core.sensitivity import Lane
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.gateway.tasks import LIFE, Tasks
-from bascule.identity.seal import Seal
+from bascule.identity.signed_state import Seal
 from bascule.wire.request_meta import CAPABILITIES_KEY
 from support.runtime import running, stand_in
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from bascule.identity.house_rules import HouseRules
+from bascule.identity.host_origin_check import HouseRules
 from bascule.kit.doorkeeper import Doorkeeper
 from support.kit import kit_server, reading
 from support.kit_http import asked, line_to, listening

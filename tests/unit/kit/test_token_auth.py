@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bascule.core.principal import Principal
-from bascule.identity.challenge import read_challenge
-from bascule.identity.minting import Mint
-from bascule.identity.resource import metadata_url
+from bascule.identity.jwt.minting import Mint
+from bascule.identity.oauth.challenge import read_challenge
+from bascule.identity.oauth.challenge__resource import metadata_url
 from bascule.kit import get_session_id, get_user_id
 from bascule.kit.token_auth import Shown, TokenAuth
 from support.kit import ALICE, kit_server, reading

@@ -8,10 +8,10 @@ from bascule.core.errors import LoginNeeded, NotIdentified
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.identity.audience import AT_SPAWN
-from bascule.identity.challenge import Challenge
-from bascule.identity.mint_mark import LIFE, MintMark
-from bascule.identity.minting import Mint
+from bascule.identity.jwt.claims__audience import AT_SPAWN
+from bascule.identity.jwt.minting import Mint
+from bascule.identity.jwt.minting__mint_mark import LIFE, MintMark
+from bascule.identity.oauth.challenge import Challenge
 from bascule.transports.for_kit import FRESH, ForKit, MintedHeader
 
 KEY = hashlib.sha256(b"a key").digest()

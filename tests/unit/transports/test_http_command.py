@@ -11,7 +11,7 @@ from bascule.config import ServerConfig, StreamableHttpTransport
 from bascule.core.errors import ConnectFailed, LoginNeeded
 from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
-from bascule.identity.challenge import Challenge
+from bascule.identity.oauth.challenge import Challenge
 from bascule.transports import http_command
 from bascule.transports.http_command import GOOD_FOR, HeaderCommands, PrintedHeaders
 from support.waiting import fail_after

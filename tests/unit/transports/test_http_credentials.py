@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bascule.core.errors import ConnectFailed, LoginFailed, LoginNeeded, PermitLost, StoreError
 from bascule.core.text.redaction import Mask
-from bascule.identity.challenge import Challenge
+from bascule.identity.oauth.challenge import Challenge
 from support.login_place import BACK, place
 from support.streams import Leave
 

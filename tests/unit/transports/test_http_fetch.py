@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from bascule.core.errors import ConnectFailed, LoginFailed, PermitLost
-from bascule.identity.challenge import Challenge
-from bascule.identity.reach import Reach
+from bascule.identity.oauth.challenge import Challenge
+from bascule.identity.oauth.ssrf_guard import Reach
 from bascule.transports.http_fetch import LONGEST_BODY, Fetch
 from support.http_links import LONG
 from support.http_servers import Asked, RawServer, http_reply, raw_server, stream_head

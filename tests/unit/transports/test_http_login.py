@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from bascule.config import OAuthSettings
 from bascule.core.errors import LoginFailed
-from bascule.identity.challenge import Challenge
-from bascule.identity.login import Login, Tokens
-from bascule.identity.redirect import OnLogin
+from bascule.identity.oauth.challenge import Challenge
+from bascule.identity.oauth.login import Login, Tokens
+from bascule.identity.oauth.redirect import OnLogin
 from bascule.transports.http_fetch import LONGEST_BODY, Fetch
 from bascule.transports.http_login import Wish, log_in
 from support.fake_login import FakeLogin, fake_login

@@ -1,0 +1,1 @@
+"""JSON Web Tokens: keys, JWKS, claims, verification and minting."""

@@ -1,0 +1,97 @@
+"""Keys that an identity provider lists at an address: fetched when needed, kept for a while, never in a rush."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bascule.core.errors import ConnectFailed, NotIdentified
+from bascule.identity.jwt.keys import Key
+from bascule.identity.jwt.keys__jwks import read_key_set
+
+FRESH = 300.0
+"""Seconds after which the set is fetched again: a key that was taken out of it is believed no longer than this."""
+
+PAUSE = 10.0
+"""Seconds between two fetches, at least. Tokens that name unknown keys cost their sender nothing; they must not make
+us knock at the provider's door once for each."""
+
+KEPT = 3600.0
+"""Seconds for which known keys are used while the provider cannot be reached. After that nobody is let in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A set of keys, and when it was fetched."""
+
+    keys: tuple[Key, ...] = ()
+    at: float = float("-inf")
+
+
+class RemoteKeys:
+    """The keys at one address. Of many who need them at once, one fetches."""
+
+    def __init__(
+        self,
+        fetch: Callable[[], Awaitable[bytes]],
+        algorithms: tuple[str, ...],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fetch = fetch
+        self.algorithms = algorithms
+        self._clock = clock
+        self._listed = Listed()
+        self._tried = float("-inf")
+        self.trouble = ""
+        """Why the last fetch failed, for whoever runs the server; empty if it did not."""
+        self._flight: asyncio.Task[None] | None = None
+
+    async def find(self, algorithm: str, kid: str | None) -> tuple[Key, ...]:
+        """The keys that a token with this algorithm and key id may have been signed with. Raises `NotIdentified` if
+        the set has not been seen for too long."""
+        if self._clock() - self._listed.at > FRESH:
+            await self._refresh()
+        found = self._among(algorithm, kid)
+        if not found and kid is not None:
+            # It may have been added since.
+            await self._refresh()
+            found = self._among(algorithm, kid)
+        if self._clock() - self._listed.at > KEPT:
+            raise NotIdentified(
+                "no token can be verified: the identity provider's keys cannot be fetched",
+                rule="keys_known",
+                fix="try again later",
+            )
+        return found
+
+    async def aclose(self) -> None:
+        if self._flight is not None:
+            self._flight.cancel()
+            await asyncio.wait((self._flight,))
+
+    def _among(self, algorithm: str, kid: str | None) -> tuple[Key, ...]:
+        fitting = tuple(key for key in self._listed.keys if key.algorithm == algorithm)
+        if kid is not None:
+            return tuple(key for key in fitting if key.kid == kid)
+        # A token that names no key means the only one; among several it would be tried with each.
+        return fitting if len(fitting) == 1 else ()
+
+    async def _refresh(self) -> None:
+        if self._flight is None:
+            if self._clock() - self._tried < PAUSE:
+                return
+            self._flight = asyncio.create_task(self._fly())
+        # Whoever gives up waiting must not end it for the others.
+        await asyncio.shield(self._flight)
+
+    async def _fly(self) -> None:
+        try:
+            keys = read_key_set(await self._fetch(), self.algorithms)
+            self._listed = Listed(keys, self._clock())
+            self.trouble = ""
+        except (ConnectFailed, ValueError) as error:
+            # What is known stays known, for a while.
+            self.trouble = str(error)
+        finally:
+            self._tried = self._clock()
+            self._flight = None

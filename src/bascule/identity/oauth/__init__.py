@@ -1,0 +1,1 @@
+"""OAuth: login flow, challenges, redirect and token endpoint, SSRF guard."""

@@ -1,0 +1,99 @@
+"""The keys that tokens are verified with."""
+
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed448
+
+from bascule.core.errors import ConfigError
+from bascule.identity.jwt.keys import Key, asymmetric_key, check_one_algorithm_each, public_key, secret_key
+from support.tokens import ALGORITHMS, SECRET, ec_key, ed_key, pem, private, rsa_key, signature
+
+
+def key_for(algorithm: str) -> Key:
+    return secret_key(algorithm, SECRET) if algorithm[:2] == "HS" else public_key(algorithm, pem(private(algorithm)))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_key_verifies_what_was_signed_and_nothing_else(algorithm: str):
+    key = key_for(algorithm)
+    good = signature(algorithm, b"text", private(algorithm))
+
+    assert key.verifies(b"text", good)
+    assert not key.verifies(b"other", good)
+    assert not key.verifies(b"text", good[:-1])
+    assert not key.verifies(b"text", b"")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key"),
+    [
+        ("RS256", ec_key()),
+        ("PS256", ed_key()),
+        ("ES256", rsa_key()),
+        ("ES256", ec_key("ES384")),
+        ("ES384", ec_key("ES256")),
+        ("ES512", ec_key("ES384")),
+        ("ES256", ec.generate_private_key(ec.SECP256K1())),
+        ("EdDSA", ec_key()),
+        ("EdDSA", ed448.Ed448PrivateKey.generate()),
+        ("RS256", rsa_key(1024)),
+    ],
+)
+def test_a_key_of_another_kind_or_too_short_is_refused(algorithm: str, key: Any):
+    with pytest.raises(ConfigError, match="cannot be used"):
+        public_key(algorithm, pem(key))
+
+
+@pytest.mark.parametrize("text", ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "ssh-rsa AAAA"])
+def test_what_is_no_key_is_refused(text: str):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        public_key("RS256", text)
+
+
+def test_a_public_key_is_no_secret():
+    with pytest.raises(ConfigError, match="key of another kind"):
+        secret_key("HS256", pem(rsa_key()))
+
+
+def test_a_secret_that_no_bytes_stand_for_is_refused():
+    with pytest.raises(ConfigError, match="stand for no bytes"):
+        secret_key("HS256", f"\ud800{SECRET}")
+
+
+def test_a_secret_that_is_too_weak_is_refused():
+    with pytest.raises(ConfigError, match="has 5 bytes"):
+        secret_key("HS256", "short")
+
+
+@pytest.mark.parametrize(
+    ("own", "named", "serves"),
+    [
+        (None, None, True),
+        (None, "k1", True),
+        (None, "keys/k1", False),
+        ("k1", None, True),
+        ("k1", "k1", True),
+        ("k1", "k2", False),
+        ("a/b=", "a/b=", True),
+    ],
+)
+def test_which_key_a_name_means(own: str | None, named: str | None, serves: bool):
+    assert secret_key("HS256", SECRET, own).serves(named) is serves
+
+
+def test_one_key_has_one_algorithm():
+    check_one_algorithm_each((key_for("RS256"), key_for("RS256"), key_for("ES256")))
+
+    for first, second in (("RS256", "PS256"), ("RS256", "RS512"), ("HS256", "HS512")):
+        with pytest.raises(ConfigError, match=f"one key is given for {first} and for {second}"):
+            check_one_algorithm_each((key_for(first), key_for(second)))
+
+
+def test_nothing_of_a_key_is_shown():
+    assert repr(secret_key("HS256", SECRET, "k1")) == "Key(algorithm='HS256', kid='k1')"
+
+
+def test_a_key_that_was_read_elsewhere_is_judged_the_same():
+    with pytest.raises(ConfigError, match="2048"):
+        asymmetric_key("RS256", rsa_key(1024).public_key(), None)
