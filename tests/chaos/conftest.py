@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bascule.compliance import fence
+from bascule.sensitivity import fence
 
 STORES: list[str | None] = [None]
 """What the `store` key of a config can say: each engine that keeps levels. None is a file in the state folder."""

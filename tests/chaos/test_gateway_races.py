@@ -15,8 +15,8 @@ import aiohttp
 import msgspec
 import pytest
 
-from bascule.compliance.lease import since_boot
 from bascule.config import StreamableHttpTransport
+from bascule.sensitivity.lease import since_boot
 from support.light_servers import light_http
 from support.ports import free_port
 from support.racing import CALLERS, TYPED, marker

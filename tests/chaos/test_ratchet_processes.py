@@ -15,12 +15,12 @@ import msgspec
 import psutil
 import pytest
 
-from bascule.compliance.fence import PATIENCE
-from bascule.compliance.lease import since_boot
 from bascule.config import StdioTransport, StreamableHttpTransport
 from bascule.config.model.transport import Transport
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime
+from bascule.sensitivity.fence import PATIENCE
+from bascule.sensitivity.lease import since_boot
 from support.light_servers import light_http, light_stdio
 from support.racing import CALLERS, TYPED, raced
 from support.waiting import fail_after, until

@@ -8,9 +8,9 @@ from bascule.cli.parser import build_parser
 from bascule.cli.shapes.answers import CallShape, FailedShape, FailureShape
 from bascule.cli.shapes.listings import ListShape, StubsShape
 from bascule.cli.shapes.running import CatalogEventShape
-from bascule.compliance import private_data
 from bascule.config.loading.load import load_file
 from bascule.runtime.wrapping import Wrapped
+from bascule.sensitivity import private_data
 
 __all__ = [
     "INSTALL",

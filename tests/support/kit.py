@@ -7,13 +7,13 @@ from typing import Any
 
 from fastmcp import Client, FastMCP
 
-from bascule.compliance.labels import LABELS_KEY
-from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.core.principal import Principal
 from bascule.identity.current import CURRENT as WHO
 from bascule.kit import ToolPermission, create_mcp_server, tool_permission
 from bascule.kit.course import Home
 from bascule.kit.server import GovernedServer
+from bascule.sensitivity.private_data import CURRENT as SEEN
+from bascule.sensitivity.private_data__labels import LABELS_KEY
 from bascule.workspace.paths import CURRENT as WORKSPACE
 
 ALICE = Principal("alice", "s-1")

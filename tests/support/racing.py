@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bascule.compliance.lease import since_boot
 from bascule.config import (
     Limits,
     RuntimeConfig,
@@ -21,6 +20,7 @@ from bascule.config.model.transport import Transport
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
 from bascule.runtime.session import AgentSession
+from bascule.sensitivity.lease import since_boot
 from support.handed_over import HandedOver, counting_in
 
 CALLERS = 10

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bascule.compliance.ratchet import Ratchet
 from bascule.config import InProcessTransport, Restart, RuntimeConfig, ServerConfig, StdioTransport, Timeouts
 from bascule.core.client_features import OnAsk, OnElicit, OnSample
 from bascule.core.errors import ConnectionLost
@@ -20,6 +19,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.roster import Roster
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+from bascule.sensitivity.ratchet import Ratchet
 from bascule.store.levels.interface import SessionRecord
 from support.links import ALICE, BOB
 from support.servers import argv, pids, received

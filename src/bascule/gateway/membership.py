@@ -13,9 +13,9 @@ from math import inf
 
 import msgspec
 
-from bascule.compliance.lease import since_boot
 from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
+from bascule.sensitivity.lease import since_boot
 from bascule.store.owners import LIFE, Member, OwnerStore
 
 HOLDS = LIFE - 1.0

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bascule.compliance.private_data import PrivateData
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import get_session_id, get_user_id
@@ -10,6 +9,7 @@ from bascule.kit.connectors.connector import Connector
 from bascule.kit.context_result import context_result
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.kit.permission import ToolPermission, tool_permission
+from bascule.sensitivity.private_data import PrivateData
 
 if TYPE_CHECKING:
     from bascule.kit.auth_session import AuthSessionMiddleware

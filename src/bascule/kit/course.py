@@ -12,7 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
-from bascule.compliance.private_data import CURRENT as SEEN
 from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.state_dir import WORKSPACES_VARIABLE, state_folder
@@ -24,6 +23,7 @@ from bascule.identity.current import CURRENT as WHO
 from bascule.kit.context_result import CURRENT as SHOWN
 from bascule.kit.levels import KeptLevels, Levels
 from bascule.kit.raise_socket import SocketLevels
+from bascule.sensitivity.private_data import CURRENT as SEEN
 from bascule.workspace.paths import CURRENT as WORKSPACE
 from bascule.workspace.paths import workspace_of_call
 from bascule.workspace.workspace import QUOTA

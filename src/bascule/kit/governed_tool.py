@@ -10,7 +10,6 @@ from pydantic import Field
 from pydantic import ValidationError as PydanticValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from bascule.compliance.labels import LABELS_KEY
 from bascule.core.errors import Refused, UsageError, WorkspaceError
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
@@ -18,6 +17,7 @@ from bascule.kit.admission import Admission
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.kit.permission import PERMISSIONS_KEY, in_words
 from bascule.kit.replies import failed, fatal, refused, retryable
+from bascule.sensitivity.private_data__labels import LABELS_KEY
 
 _logger = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from bascule.compliance.ratchet import Ratchet, Ratchets
 from bascule.core.errors import BasculeError, PermitLost, Refused, UsageError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Leave
@@ -15,6 +14,7 @@ from bascule.links.key import LinkKey
 from bascule.links.link import Admit, LinkPlan, OnChange
 from bascule.links.reception import OnQuestion
 from bascule.links.terms import Terms
+from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.transports.dispatcher import Dispatcher
 
 DialFor = Callable[[Principal], Dispatcher]

@@ -6,7 +6,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, get_args
 
-from bascule.compliance.written_first import WrittenFirst
 from bascule.core.errors import PeerError, PeerRefused, PermitLost
 from bascule.core.json_types import JsonObject, as_object
 from bascule.core.log_listener import Ear
@@ -15,6 +14,7 @@ from bascule.links.following import ACKNOWLEDGED, FIRST_WAIT, LISTEN, LONGEST_WA
 from bascule.links.hearing import Hears
 from bascule.links.key import LinkKey
 from bascule.links.terms import Agreement
+from bascule.sensitivity.audit_permit import WrittenFirst
 from bascule.transports.dispatcher import Dispatcher, is_new_era
 from bascule.wire.request_meta import METHOD_NOT_FOUND
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.compliance.written_first import WrittenFirst
 from bascule.core.errors import NotWrittenDown, StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
@@ -32,6 +31,7 @@ from bascule.records.audit_record import (
 from bascule.records.audit_slot import Slot, take_slot
 from bascule.records.audit_sync import AuditSync
 from bascule.records.audit_tending import Tending
+from bascule.sensitivity.audit_permit import WrittenFirst
 from bascule.store.audit.anchors import Anchor, AnchorStore, read_anchor, seal_anchor
 from bascule.store.audit.file import Unwritten
 from bascule.store.audit.folder import AuditFolder

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bascule.compliance.ratchet import EpochPermit
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.errors import (
     BasculeError,
@@ -41,6 +40,7 @@ from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.trail import Trail
 from bascule.runtime.undoing import Undoing, settle
+from bascule.sensitivity.ratchet import EpochPermit
 from bascule.wire.input_required import INPUT_REQUIRED
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from fnmatch import fnmatchcase
 from typing import TypeGuard
 
-from bascule.compliance.labels import labelled_level
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, PeerError, PeerRefused
 from bascule.core.json_types import JsonObject, is_object
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.trail import Trail
+from bascule.sensitivity.private_data__labels import labelled_level
 
 RULE, LABEL, UNREAD = "raises rule", "label", "no readable outcome"
 """What raises a level, in the words of a receipt."""

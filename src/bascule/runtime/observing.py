@@ -4,7 +4,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bascule.compliance.lease import Lease
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.model.telemetry import TelemetrySettings
 from bascule.core.events import Event
@@ -12,6 +11,7 @@ from bascule.records.recorder import Recorder
 from bascule.runtime.executor import Executor
 from bascule.runtime.readiness import Readiness
 from bascule.runtime.roster import Roster
+from bascule.sensitivity.lease import Lease
 
 if TYPE_CHECKING:
     from bascule.records.telemetry.telemetry import Telemetry

@@ -6,13 +6,13 @@ from typing import Protocol
 
 import msgspec
 
-from bascule.compliance.dataset import check_dataset
-from bascule.compliance.fence import Fence
 from bascule.core.errors import NotWrittenDown, StoreError, UsageError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.raising import LevelAudit
+from bascule.sensitivity.fence import Fence
+from bascule.sensitivity.private_data__dataset import check_dataset
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
 LONGEST_REASON = 1000

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
-from bascule.compliance.dataset import check_dataset
 from bascule.core.errors import BasculeError, ProtocolViolation, SandboxError, UsageError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sensitivity.private_data__dataset import check_dataset
 from bascule.wire.level_protocol import LONGEST, Raise, read_request, refusing, telling
 
 AT_ONCE = 8

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from bascule.compliance.fence import Fence
-from bascule.compliance.ratchet import Ratchet, Ratchets
 from bascule.core.errors import BasculeError, ConnectionLost, NotWrittenDown, OutcomeWithheld, SandboxError, StoreError
 from bascule.core.events import LevelChanged, LevelFollowed
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sensitivity.fence import Fence
+from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
 _log = logging.getLogger("bascule.runtime")

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
-from bascule.compliance.lease import Lease
 from bascule.core.sensitivity import Lane
 from bascule.records.recorder import Recorder
 from bascule.runtime.roster import STARTING, Roster
+from bascule.sensitivity.lease import Lease
 
 STORE = "store"
 """Its lease has run out: the store cannot be asked, so nothing may be written where there is a way out."""

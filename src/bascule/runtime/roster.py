@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 
 from bascule.catalog.listing import Pages
-from bascule.compliance.lease import Lease
-from bascule.compliance.ratchet import Ratchets
 from bascule.config.diff import ConfigDiff
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.errors import BasculeError, LoginNeeded, UsageError
@@ -34,6 +32,8 @@ from bascule.runtime.tightening import Tightening
 from bascule.runtime.twinning import Twinning, is_twin
 from bascule.runtime.whose import ORIGINAL, STARTING, drop_principal, drop_server
 from bascule.sandbox.boxing import UNBOXED, Boxing
+from bascule.sensitivity.lease import Lease
+from bascule.sensitivity.ratchet import Ratchets
 from bascule.transports.hosts import Hosts
 from bascule.transports.http_credentials import Credentials
 from bascule.transports.http_logins import no_login, target_of

@@ -8,7 +8,6 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from bascule.compliance.ratchet import Ratchets
 from bascule.config import RuntimeConfig, ServerConfig, load_agent_mcp_configs, load_file
 from bascule.config.secrets_in import secrets_in
 from bascule.config.state_dir import state_folder, surroundings
@@ -40,6 +39,7 @@ from bascule.runtime.session import AgentSession
 from bascule.runtime.standing import Standing
 from bascule.runtime.terms import Terms
 from bascule.runtime.watching import Watching
+from bascule.sensitivity.ratchet import Ratchets
 from bascule.store.interface import Store
 from bascule.store.null_store import Unkept
 from bascule.store.open import store_at

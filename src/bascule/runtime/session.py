@@ -11,7 +11,6 @@ from bascule.catalog.lock import Lock
 from bascule.catalog.toolbox import Toolbox
 from bascule.catalog.typed.dumping import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
-from bascule.compliance.dataset import check_dataset
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.client_features import Respondent
@@ -40,6 +39,7 @@ from bascule.runtime.subscriptions import Subscriptions
 from bascule.runtime.task_calls import TaskRef, following
 from bascule.runtime.tool_call import TOOL_CALL
 from bascule.sandbox.boxing import Boxing
+from bascule.sensitivity.private_data__dataset import check_dataset
 from bascule.workspace.workspace import Workspace
 
 

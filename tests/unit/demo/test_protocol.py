@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bascule.compliance.labels import LABELS_KEY
 from bascule.config import ServerConfig
 from bascule.demo.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
 from bascule.demo.stage import built_in
 from bascule.links.terms import Era
+from bascule.sensitivity.private_data__labels import LABELS_KEY
 from bascule.wire.request_meta import NEW_VERSIONS
 from support.runtime import at_work, good
 

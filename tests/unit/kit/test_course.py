@@ -7,8 +7,6 @@ from threading import Thread
 import anyio.to_thread
 import pytest
 
-from bascule.compliance.private_data import CURRENT as SEEN
-from bascule.compliance.private_data import PrivateData
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.state_dir__boxed import WORKSPACE_VARIABLE
 from bascule.core.errors import NotIdentified, UsageError, WorkspaceError
@@ -17,6 +15,8 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import CURRENT as WHO
 from bascule.identity.current import get_session_id, get_user_id
 from bascule.kit.course import IDLE, Home
+from bascule.sensitivity.private_data import CURRENT as SEEN
+from bascule.sensitivity.private_data import PrivateData
 from bascule.workspace.paths import CURRENT as WORKSPACE
 from bascule.workspace.paths import current_workspace
 from support.kit import ALICE, BOB

@@ -10,7 +10,6 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import InputRequiredResult
 from pydantic import TypeAdapter
 
-from bascule.compliance.labels import LABELS_KEY
 from bascule.core.errors import PathRefused, UsageError
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
@@ -21,6 +20,7 @@ from bascule.kit.governed_tool import GovernedTool
 from bascule.kit.levels import KeptLevels
 from bascule.kit.permission import PERMISSIONS_KEY
 from bascule.kit.replies import RETRY_KEY
+from bascule.sensitivity.private_data__labels import LABELS_KEY
 from bascule.wire.tool_result__fatal import FATAL_KEY
 from support.kit import ALICE, CONNECT, READ, labels_of, text_of
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from bascule.compliance.ratchet import Ratchets
 from bascule.core.errors import ConfigError, PermitLost, Refused, UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.links.key import SHARED
 from bascule.links.link import Link, LinkPlan
 from bascule.links.plans import Plans, ServerPlan
+from bascule.sensitivity.ratchet import Ratchets
 from bascule.store.levels.interface import SessionRecord
 from support.links import ALICE, BOB, TERMS, a_key, admit_all
 from support.streams import Leave, Loopback

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from bascule.compliance.ratchet import Ratchets
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
 from bascule.config.model.egress import Egress
 from bascule.core.errors import ConfigError
@@ -15,6 +14,7 @@ from bascule.runtime.boxes import Boxes, proxy_trouble
 from bascule.runtime.raising import Raising
 from bascule.sandbox.egress.access import Access
 from bascule.sandbox.owner import RUN
+from bascule.sensitivity.ratchet import Ratchets
 from bascule.store.null_store import UnkeptLevels
 from bascule.workspace.workspaces import Workspaces
 from support.auditing import Notes

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from bascule.compliance.labels import LABELS_KEY
 from bascule.config import ServerConfig, StdioTransport
 from bascule.core.call import ToolCall
 from bascule.core.errors import (
@@ -21,6 +20,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.learning import LABEL, UNREAD, cause_of, learned, learned_from, ruled_level, unread_level
 from bascule.runtime.trail import Trail
+from bascule.sensitivity.private_data__labels import LABELS_KEY
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bascule.compliance.fence import Fence
 from bascule.core.errors import NotWrittenDown, StoreError, UsageError
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.operator import LONGEST_REASON, Operator
+from bascule.sensitivity.fence import Fence
 from bascule.store.levels.interface import LevelStore, SessionRecord
 from support.auditing import Notes
 from support.level_stores import Place, place_at

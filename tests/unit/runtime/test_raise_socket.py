@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from bascule.compliance.ratchet import Ratchets
 from bascule.core.errors import OutcomeWithheld, SandboxError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
@@ -21,6 +20,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime import raise_socket
 from bascule.runtime.raise_socket import AT_ONCE, MOST_DATASETS, RaiseSocket
 from bascule.runtime.raising import Raising
+from bascule.sensitivity.ratchet import Ratchets
 from bascule.store.levels.interface import LevelStore
 from bascule.wire.level_protocol import LONGEST, asking, raising
 from support.auditing import Notes

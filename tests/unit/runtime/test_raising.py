@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from bascule.compliance.ratchet import Ratchet, Ratchets
 from bascule.core.errors import OutcomeWithheld, SandboxError, StoreError
 from bascule.core.events import LevelChanged, LevelFollowed
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.raising import Raising, in_words
+from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.store.levels.interface import LevelStore
 from support.auditing import Notes
 from support.level_stores import Place, place_at

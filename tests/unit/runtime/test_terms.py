@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from bascule.compliance.labels import LABELS_KEY
 from bascule.core.call import ToolCall
 from bascule.core.client_features import Approval
 from bascule.core.errors import ConnectionLost, OutcomeWithheld, Refused, StoreError, UnknownTool
@@ -17,6 +16,7 @@ from bascule.runtime.session import AgentSession
 from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.tool_call import TOOL_CALL, prepare
 from bascule.runtime.trail import Trail
+from bascule.sensitivity.private_data__labels import LABELS_KEY
 from bascule.store.sqlite.levels import SqliteLevels
 from support.runtime import Events, a_tool, at_work, obeying, ratchet_of, settled, twinned
 from support.waiting import fail_after

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from bascule.compliance.dataset import check_dataset
-from bascule.compliance.private_data import PrivateData
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sensitivity.private_data import PrivateData
+from bascule.sensitivity.private_data__dataset import check_dataset
 
 
 class Source(Protocol):

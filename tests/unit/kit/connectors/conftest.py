@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.compliance import private_data
+from bascule.sensitivity import private_data
 from bascule.workspace import Workspace, paths
 from support.private_data import Book
 

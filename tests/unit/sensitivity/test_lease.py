@@ -1,7 +1,7 @@
 """Leave that runs out."""
 
-from bascule.compliance.lease import Lease, since_boot
 from bascule.core.errors import StoreError
+from bascule.sensitivity.lease import Lease, since_boot
 
 
 async def never() -> None:

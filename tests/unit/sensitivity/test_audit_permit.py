@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bascule.compliance.written_first import WrittenFirst
 from bascule.records.audit_record import Anchored
+from bascule.sensitivity.audit_permit import WrittenFirst
 from bascule.store.audit.chain import Chain, Macs
 from bascule.store.audit.file import AuditFile
 from bascule.store.audit.folder import AuditFolder

@@ -11,8 +11,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from time import time
 
-from bascule.compliance.lease import Lease, since_boot
 from bascule.core.errors import ConnectionLost, StoreError
+from bascule.sensitivity.lease import Lease, since_boot
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
 PATIENCE = 1.75
@@ -28,7 +28,7 @@ INTERVAL = 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
 """Seconds between two looks at who has not answered yet. Doubled each time."""
 
-_log = logging.getLogger("bascule.compliance")
+_log = logging.getLogger("bascule.sensitivity")
 
 Follow = Callable[[Iterable[SessionRecord]], None]
 """Takes what has become of agent sessions, and closes what is too wide for them, all in this one step."""

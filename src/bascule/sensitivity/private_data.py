@@ -3,9 +3,9 @@
 from contextvars import ContextVar
 from typing import Protocol
 
-from bascule.compliance.dataset import check_dataset
 from bascule.core.errors import UsageError
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sensitivity.private_data__dataset import check_dataset
 
 
 class Seen(Protocol):

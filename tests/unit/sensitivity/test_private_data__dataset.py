@@ -2,8 +2,8 @@
 
 import pytest
 
-from bascule.compliance.dataset import check_dataset
 from bascule.core.errors import UsageError
+from bascule.sensitivity.private_data__dataset import check_dataset
 
 
 @pytest.mark.parametrize("name", ["patients", "Kunden 2026", "x" * 255])

@@ -1,8 +1,8 @@
 import pytest
 
-from bascule.compliance.private_data import CURRENT, PrivateData
 from bascule.core.errors import UsageError
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sensitivity.private_data import CURRENT, PrivateData
 
 
 class Book:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.compliance.ratchet import UNKNOWN, Ratchet, Ratchets
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.sensitivity.ratchet import UNKNOWN, Ratchet, Ratchets
 from bascule.store.levels.interface import SessionRecord
 
 ALICE = Principal("alice", "s-1")

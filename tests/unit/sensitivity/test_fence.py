@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bascule.compliance import fence as module
-from bascule.compliance.fence import HOLDS, PATIENCE, Fence
 from bascule.core.errors import ConnectionLost, StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sensitivity import fence as module
+from bascule.sensitivity.fence import HOLDS, PATIENCE, Fence
 from bascule.store.levels.interface import LevelStore, Poll, SessionRecord
 from support.level_stores import Place, place_at
 from support.waiting import until
