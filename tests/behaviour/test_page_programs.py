@@ -18,7 +18,7 @@ from bascule.core.outcome import Outcome, ToolResult
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit import ToolPermission, connectors, create_mcp_server, tool_permission
 from bascule.testing import client
-from bascule.workspace import Workspace, paths
+from bascule.workspace import Workspace, host_paths
 from support.activated import activated
 from support.command import bascule, configured, entry
 from support.inside import Wrapped, private_data
@@ -80,11 +80,11 @@ async def run(block: Block, **around: Any) -> dict[str, Any]:
 def in_a_request(folder: Path) -> Generator[Workspace]:
     """As the tools of a server are run."""
     with Workspace(folder / "home") as workspace:
-        tokens = paths.CURRENT.set(lambda: workspace), private_data.CURRENT.set(Book())
+        tokens = host_paths.CURRENT.set(lambda: workspace), private_data.CURRENT.set(Book())
         try:
             yield workspace
         finally:
-            paths.CURRENT.reset(tokens[0])
+            host_paths.CURRENT.reset(tokens[0])
             private_data.CURRENT.reset(tokens[1])
 
 

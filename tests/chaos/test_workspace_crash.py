@@ -10,7 +10,7 @@ import pytest
 
 from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
-from bascule.workspace.attic import KEPT_ASIDE
+from bascule.workspace.undo.backups import KEPT_ASIDE
 from support.workspaces import in_call
 
 PROGRAM = """

@@ -16,7 +16,7 @@ import pytest
 from bascule.core.errors import PathRefused, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.workspace import Workspace
-from bascule.workspace.engines import Engine
+from bascule.workspace.openat import Engine
 from support.workspaces import ENGINES, OUTSIDE_ONLY, SECRET, canary, open_descriptors, texts, tree
 
 STEPS = (

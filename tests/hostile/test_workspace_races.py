@@ -13,7 +13,7 @@ import pytest
 
 from bascule.core.errors import WorkspaceError
 from bascule.workspace import Workspace
-from bascule.workspace.engines import Engine
+from bascule.workspace.openat import Engine
 from support.workspaces import ENGINES, OUTSIDE_ONLY, SECRET, canary, texts, tree
 
 FLIPPER = Path(__file__).with_name("flipper.py")

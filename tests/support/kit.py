@@ -14,7 +14,7 @@ from bascule.kit.course import Home
 from bascule.kit.server import GovernedServer
 from bascule.sensitivity.private_data import CURRENT as SEEN
 from bascule.sensitivity.private_data__labels import LABELS_KEY
-from bascule.workspace.paths import CURRENT as WORKSPACE
+from bascule.workspace.host_paths import CURRENT as WORKSPACE
 
 ALICE = Principal("alice", "s-1")
 BOB = Principal("bob", "s-2")

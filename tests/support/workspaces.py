@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bascule.core.errors import BasculeError
 from bascule.core.undo.transaction import CURRENT, Transaction
-from bascule.workspace.engines import Engine, KernelEngine, WalkEngine
+from bascule.workspace.openat import Engine, KernelEngine, WalkEngine
 
 ENGINES: tuple[type[Engine], ...] = (KernelEngine, WalkEngine)
 SECRET = "the canary sings"

@@ -22,7 +22,7 @@ from bascule.core.errors import UsageError
 from bascule.kit.content import is_content, is_reply, shortened_content, shortened_reply
 from bascule.results.limiter import NOWHERE, limited
 from bascule.results.shrinking import shrunk
-from bascule.workspace.paths import current_workspace
+from bascule.workspace.host_paths import current_workspace
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -24,8 +24,8 @@ from bascule.kit.context_result import CURRENT as SHOWN
 from bascule.kit.levels import KeptLevels, Levels
 from bascule.kit.raise_socket import SocketLevels
 from bascule.sensitivity.private_data import CURRENT as SEEN
-from bascule.workspace.paths import CURRENT as WORKSPACE
-from bascule.workspace.paths import workspace_of_call
+from bascule.workspace.host_paths import CURRENT as WORKSPACE
+from bascule.workspace.host_paths import workspace_of_call
 from bascule.workspace.workspace import QUOTA
 from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
 

@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any
 
 from bascule.core.errors import WorkspaceError
-from bascule.workspace.attic import Attic
-from bascule.workspace.confined import ConfinedRoot, refuse_others
-from bascule.workspace.entry import Entry, entry_of
-from bascule.workspace.failures import told
-from bascule.workspace.file import WorkspaceFile
-from bascule.workspace.history import History
-from bascule.workspace.layers import Owner
-from bascule.workspace.names import RESERVED, shown
+from bascule.workspace.confined_root import ConfinedRoot, refuse_others
+from bascule.workspace.errors import told
+from bascule.workspace.files__entry import Entry, entry_of
+from bascule.workspace.open_file import WorkspaceFile
 from bascule.workspace.quota import BLOCK, Quota, cost, cost_of, total
+from bascule.workspace.undo.backups import Attic
+from bascule.workspace.undo.journal import History
+from bascule.workspace.undo.ledger import Owner
+from bascule.workspace.virtual_paths import RESERVED, shown
 
 _TRIES = 16
 _CHUNK = 1 << 20

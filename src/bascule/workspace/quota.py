@@ -5,7 +5,7 @@ import stat
 from collections.abc import Callable, Iterable
 
 from bascule.core.errors import NoRoom
-from bascule.workspace.names import shown
+from bascule.workspace.virtual_paths import shown
 
 BLOCK = 4096
 """What the smallest thing counts for. If it counted for nothing, a million empty files would fit under any quota."""

@@ -8,14 +8,14 @@ from typing import IO, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, over
 
 from bascule.core.errors import PathRefused, UsageError, WorkspaceError
 from bascule.core.principal import Principal
-from bascule.workspace.attic import ATTIC, Attic
-from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.engines import Engine
-from bascule.workspace.entry import Entry
-from bascule.workspace.failures import told
+from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.directory import FILES, Home, home_name
+from bascule.workspace.errors import told
 from bascule.workspace.files import Files
-from bascule.workspace.home import FILES, Home, home_name
-from bascule.workspace.names import RESERVED, key_of, shown
+from bascule.workspace.files__entry import Entry
+from bascule.workspace.openat import Engine
+from bascule.workspace.undo.backups import ATTIC, Attic
+from bascule.workspace.virtual_paths import RESERVED, key_of, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")

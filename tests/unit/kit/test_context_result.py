@@ -17,7 +17,7 @@ from bascule.kit.context_result import CURRENT, context_result
 from bascule.kit.course import Home
 from bascule.results.shrinking import NOTICE
 from bascule.workspace import Workspace
-from bascule.workspace.paths import CURRENT as WORKSPACE
+from bascule.workspace.host_paths import CURRENT as WORKSPACE
 from support.waiting import fail_after
 
 ROWS = [{"id": n, "name": "somebody"} for n in range(1000)]

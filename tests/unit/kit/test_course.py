@@ -17,8 +17,8 @@ from bascule.identity.current import get_session_id, get_user_id
 from bascule.kit.course import IDLE, Home
 from bascule.sensitivity.private_data import CURRENT as SEEN
 from bascule.sensitivity.private_data import PrivateData
-from bascule.workspace.paths import CURRENT as WORKSPACE
-from bascule.workspace.paths import current_workspace
+from bascule.workspace.host_paths import CURRENT as WORKSPACE
+from bascule.workspace.host_paths import current_workspace
 from support.kit import ALICE, BOB
 
 

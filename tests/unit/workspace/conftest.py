@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bascule.workspace import Workspace
-from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.engines import Engine
+from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.openat import Engine
 from support.workspaces import ENGINES, canary
 
 

@@ -10,7 +10,7 @@ from bascule.core.errors import NoRoom, PathRefused, WorkspaceError
 from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
 from bascule.workspace import files as module
-from bascule.workspace.confined import ConfinedRoot
+from bascule.workspace.confined_root import ConfinedRoot
 from support.workspaces import in_call, slots, tree
 
 BLOCK = 4096

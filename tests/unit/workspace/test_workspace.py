@@ -10,7 +10,7 @@ from bascule.core.errors import PathRefused, UsageError, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.core.undo.transaction import Ending, Transaction
 from bascule.workspace import Workspace
-from bascule.workspace.engines import Engine
+from bascule.workspace.openat import Engine
 from support.workspaces import in_call, open_descriptors, slots, texts
 
 

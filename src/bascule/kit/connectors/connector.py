@@ -3,7 +3,7 @@
 from typing import Any, NoReturn
 
 from bascule.core.errors import UsageError
-from bascule.workspace.paths import current_workspace
+from bascule.workspace.host_paths import current_workspace
 from bascule.workspace.workspace import Workspace
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bascule.sensitivity import private_data
-from bascule.workspace import Workspace, paths
+from bascule.workspace import Workspace, host_paths
 from support.private_data import Book
 
 
@@ -21,6 +21,6 @@ def book() -> Iterator[Book]:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     with Workspace(tmp_path / "home") as workspace:
-        token = paths.CURRENT.set(lambda: workspace)
+        token = host_paths.CURRENT.set(lambda: workspace)
         yield workspace
-        paths.CURRENT.reset(token)
+        host_paths.CURRENT.reset(token)

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from bascule.core.errors import NoRoom, PathRefused, WorkspaceError
-from bascule.workspace.failures import linked_out, no_file, told
+from bascule.workspace.errors import linked_out, no_file, told
 
 
 @pytest.mark.parametrize(

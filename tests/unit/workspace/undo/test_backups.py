@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bascule.workspace import attic as module
-from bascule.workspace.attic import KEPT_ASIDE, Attic
-from bascule.workspace.confined import ConfinedRoot
+from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.undo import backups as module
+from bascule.workspace.undo.backups import KEPT_ASIDE, Attic
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from bascule.core.errors import NoRoom
 from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
-from bascule.workspace import file as module
+from bascule.workspace import open_file as module
 from support.workspaces import in_call, texts
 
 BLOCK = 4096

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bascule.workspace.attic import Attic
-from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.layers import Folder, Layers, Original, State
+from bascule.workspace.confined_root import ConfinedRoot
 from bascule.workspace.quota import Quota
-from bascule.workspace.restoring import Restoring
+from bascule.workspace.undo.backups import Attic
+from bascule.workspace.undo.ledger import Folder, Layers, Original, State
+from bascule.workspace.undo.restore import Restoring
 from support.workspaces import tree
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bascule.workspace.names import usable
+from bascule.workspace.virtual_paths import usable
 
 Kind = Literal["file", "folder", "link", "other"]
 

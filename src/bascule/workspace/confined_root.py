@@ -10,10 +10,10 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 
-from bascule.workspace.engines import PATH_ONLY, Engine, best_engine
-from bascule.workspace.failures import linked_out, no_file
-from bascule.workspace.names import WORKSPACE
-from bascule.workspace.syscalls import exchange
+from bascule.workspace.errors import linked_out, no_file
+from bascule.workspace.openat import PATH_ONLY, Engine, best_engine
+from bascule.workspace.openat__syscalls import exchange
+from bascule.workspace.virtual_paths import WORKSPACE
 
 _CAREFULLY = os.O_NONBLOCK | os.O_NOCTTY
 """A pipe without a writer would make us wait for one, and a terminal could become ours."""

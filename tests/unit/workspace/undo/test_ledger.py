@@ -1,6 +1,6 @@
 """Who has changed which path, in which order, and what was there before."""
 
-from bascule.workspace.layers import Folder, Layers, Original, Owner
+from bascule.workspace.undo.ledger import Folder, Layers, Original, Owner
 
 
 class Shelf:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import PathRefused
-from bascule.workspace import confined
-from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.engines import Engine, KernelEngine
+from bascule.workspace import confined_root
+from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.openat import Engine, KernelEngine
 from support.workspaces import SECRET, open_descriptors
 
 
@@ -91,7 +91,7 @@ def test_a_link_that_is_taken_away_while_its_file_is_opened_does_not_make_it_our
         return status
 
     os.link(outside / "secret.txt", files / "h")
-    monkeypatch.setattr(confined.os, "fstat", quick)
+    monkeypatch.setattr(confined_root.os, "fstat", quick)
     with pytest.raises((FileNotFoundError, PathRefused)):
         content(root, "h")
     assert asked
@@ -103,7 +103,7 @@ def test_a_file_that_was_just_made_is_opened(
     root: ConfinedRoot, files: Path, monkeypatch: pytest.MonkeyPatch, proc: bool, name: str
 ):
     if not proc:
-        monkeypatch.setattr(confined, "_where", lambda _: None)
+        monkeypatch.setattr(confined_root, "_where", lambda _: None)
     (files / name).write_text("inside")
     assert content(root, name) == "inside"
 
@@ -111,9 +111,9 @@ def test_a_file_that_was_just_made_is_opened(
 def test_without_proc_another_file_of_the_same_name_is_noticed(
     root: ConfinedRoot, files: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(confined, "_where", lambda _: None)
+    monkeypatch.setattr(confined_root, "_where", lambda _: None)
     (files / "f").write_text("old")
-    real, renewed = confined._wait_for_changes, list[str]()
+    real, renewed = confined_root._wait_for_changes, list[str]()
 
     def renewing(folder: int, name: str) -> None:
         real(folder, name)
@@ -122,7 +122,7 @@ def test_without_proc_another_file_of_the_same_name_is_noticed(
             (files / "new").write_text("new")
             (files / "new").rename(files / "f")
 
-    monkeypatch.setattr(confined, "_wait_for_changes", renewing)
+    monkeypatch.setattr(confined_root, "_wait_for_changes", renewing)
     assert content(root, "f") == "new"
 
 
@@ -133,7 +133,7 @@ def test_a_file_on_a_disk_that_cannot_be_written_is_read(
         raise OSError(errno.EROFS, "read-only")
 
     (files / "f").write_text("inside")
-    monkeypatch.setattr(confined.os, "rename", read_only)
+    monkeypatch.setattr(confined_root.os, "rename", read_only)
     assert content(root, "f") == "inside"
 
 
@@ -141,7 +141,7 @@ def test_what_is_always_replaced_is_an_error_in_the_end(
     root: ConfinedRoot, files: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (files / "f").write_text("inside")
-    monkeypatch.setattr(confined, "_where", lambda fd: f"elsewhere {fd}")
+    monkeypatch.setattr(confined_root, "_where", lambda fd: f"elsewhere {fd}")
     with pytest.raises(OSError) as caught:
         content(root, "f")
     assert caught.value.errno == errno.EAGAIN

@@ -6,8 +6,9 @@ import pytest
 
 from bascule.core.errors import WorkspaceError
 from bascule.core.undo.transaction import Ending, Transaction
-from bascule.workspace import Workspace, history
-from bascule.workspace.confined import ConfinedRoot
+from bascule.workspace import Workspace
+from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.undo import journal
 from support.workspaces import in_call, slots, tree
 
 
@@ -195,15 +196,15 @@ def test_a_folder_that_comes_to_lie_there_just_then_is_not_taken_for_a_file(
 ):
     with Workspace(files.parent) as workspace:
         workspace.write_text("a", "old")
-        real, late = history.History._exchanged, list[str]()
+        real, late = journal.History._exchanged, list[str]()
 
-        def exchanged(self: history.History, *args: str) -> None:
+        def exchanged(self: journal.History, *args: str) -> None:
             late.append("a")
             (files / "a").unlink()
             (files / "a").mkdir()
             real(self, *args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(history.History, "_exchanged", exchanged)
+        monkeypatch.setattr(journal.History, "_exchanged", exchanged)
         with in_call(Transaction()), pytest.raises(WorkspaceError, match="is a folder"):
             workspace.write_text("a", "new")
         assert late == ["a"]

@@ -6,10 +6,10 @@ import stat
 from collections.abc import Callable
 
 from bascule.core.errors import WorkspaceError
-from bascule.workspace.attic import Attic
-from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.layers import Folder, Layers, Original, State
+from bascule.workspace.confined_root import ConfinedRoot
 from bascule.workspace.quota import BLOCK, Quota, cost_of
+from bascule.workspace.undo.backups import Attic
+from bascule.workspace.undo.ledger import Folder, Layers, Original, State
 
 
 class Restoring:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.workspace import engines
-from bascule.workspace.engines import PATH_ONLY, Engine, KernelEngine, WalkEngine, best_engine
+from bascule.workspace import openat
+from bascule.workspace.openat import PATH_ONLY, Engine, KernelEngine, WalkEngine, best_engine
 from support.workspaces import open_descriptors
 
 
@@ -80,7 +80,7 @@ def test_the_kernel_is_asked_again_a_bounded_number_of_times(root_fd: int, monke
         asked.append(path)
         raise OSError(errno.EAGAIN, "again")
 
-    monkeypatch.setattr(engines, "openat2", busy)
+    monkeypatch.setattr(openat, "openat2", busy)
     with pytest.raises(OSError) as caught:
         KernelEngine().open(root_fd, "a", os.O_RDONLY)
     assert caught.value.errno == errno.EAGAIN
@@ -94,5 +94,5 @@ def test_without_the_kernels_confinement_the_way_is_walked(number: int, root_fd:
     def forbidden(*_: object) -> int:
         raise OSError(number, "not here")
 
-    monkeypatch.setattr(engines, "openat2", forbidden)
+    monkeypatch.setattr(openat, "openat2", forbidden)
     assert isinstance(best_engine(root_fd), WalkEngine)

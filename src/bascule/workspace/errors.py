@@ -3,7 +3,7 @@
 import errno
 
 from bascule.core.errors import NoRoom, PathRefused, WorkspaceError
-from bascule.workspace.names import shown
+from bascule.workspace.virtual_paths import shown
 
 _WORDS = {
     errno.ENOENT: ("was not found", "list the folder to see what is there"),

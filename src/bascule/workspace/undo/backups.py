@@ -16,9 +16,9 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 
-from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.copying import copy, write_all
-from bascule.workspace.names import shown
+from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.undo.backups__copying import copy, write_all
+from bascule.workspace.virtual_paths import shown
 
 KEPT_ASIDE = 3
 """How many folders of processes that were killed are kept. An operator may look for something there that is missed."""

@@ -10,7 +10,7 @@ import stat
 from contextlib import suppress
 from typing import Protocol
 
-from bascule.workspace.syscalls import BENEATH, NO_MAGICLINKS, NO_SYMLINKS, NO_XDEV, openat2
+from bascule.workspace.openat__syscalls import BENEATH, NO_MAGICLINKS, NO_SYMLINKS, NO_XDEV, openat2
 
 PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 """Open to look, or to go on from there. Linux can do that without opening anything."""

@@ -5,12 +5,12 @@ import os
 from typing import TYPE_CHECKING
 
 from bascule.core.errors import WorkspaceError
-from bascule.workspace.copying import write_all
-from bascule.workspace.failures import told
-from bascule.workspace.history import History
-from bascule.workspace.layers import Owner
-from bascule.workspace.names import shown
+from bascule.workspace.errors import told
 from bascule.workspace.quota import cost
+from bascule.workspace.undo.backups__copying import write_all
+from bascule.workspace.undo.journal import History
+from bascule.workspace.undo.ledger import Owner
+from bascule.workspace.virtual_paths import shown
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from bascule.core.errors import PathRefused
-from bascule.workspace.names import key_of, shown, usable
+from bascule.workspace.virtual_paths import key_of, shown, usable
 
 
 @pytest.mark.parametrize(

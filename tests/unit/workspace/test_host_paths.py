@@ -6,7 +6,7 @@ import pytest
 
 from bascule.core.errors import PathRefused, UsageError
 from bascule.workspace import Workspace, current_workspace, host_to_workspace_path, workspace_to_host_path
-from bascule.workspace.paths import CURRENT
+from bascule.workspace.host_paths import CURRENT
 
 
 def test_a_path_goes_there_and_back(workspace: Workspace, files: Path):

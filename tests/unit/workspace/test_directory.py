@@ -7,8 +7,8 @@ import pytest
 
 from bascule.core.errors import UsageError, WorkspaceError
 from bascule.core.principal import Nobody, Principal
-from bascule.workspace import home as module
-from bascule.workspace.home import Home, home_name
+from bascule.workspace import directory as module
+from bascule.workspace.directory import Home, home_name
 from support.workspaces import open_descriptors, texts
 
 

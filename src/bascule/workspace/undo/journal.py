@@ -10,12 +10,12 @@ from threading import RLock
 
 from bascule.core.errors import WorkspaceError
 from bascule.core.undo.transaction import Undo, current_transaction
-from bascule.workspace.attic import Attic
-from bascule.workspace.confined import ConfinedRoot
-from bascule.workspace.layers import Folder, Layers, Original, Owner, State
-from bascule.workspace.names import shown
+from bascule.workspace.confined_root import ConfinedRoot
 from bascule.workspace.quota import BLOCK, Quota, cost_of
-from bascule.workspace.restoring import Restoring
+from bascule.workspace.undo.backups import Attic
+from bascule.workspace.undo.ledger import Folder, Layers, Original, Owner, State
+from bascule.workspace.undo.restore import Restoring
+from bascule.workspace.virtual_paths import shown
 
 
 class CallChanges:

@@ -1,0 +1,1 @@
+"""Undo of changes to a workspace: journal, backups and restore."""
