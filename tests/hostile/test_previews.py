@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from bascule.config.model.result_presets import CHARACTERS_LEAST, PRESETS, Preset
 from bascule.core.errors import NoRoom
-from bascule.results.limiter import Limited, limited
-from bascule.results.shrinking import shrunk
-from bascule.results.writing import written
+from bascule.result_limits.limiter import Limited, limited
+from bascule.result_limits.shrink import shrunk
+from bascule.result_limits.to_json import written
 
 EXAMPLES = 1500 if os.environ.get("BASCULE_SOAK") == "1" else 150
 SMALL = Preset(characters=CHARACTERS_LEAST)
@@ -233,7 +233,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from support.memory import measured_growth
 from bascule.config.model.result_presets import PRESETS
-from bascule.results.limiter import limited
+from bascule.result_limits.limiter import limited
 SIZE = {size}
 value = {value}
 saved = []

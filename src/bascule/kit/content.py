@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.limiter import META, Saver
-from bascule.results.reply import Shortened, shorten
+from bascule.result_limits.limiter import META, Saver
+from bascule.result_limits.reply import Shortened, shorten
 
 _BLOCKS = ("TextContent", "ImageContent", "AudioContent", "ResourceLink", "EmbeddedResource")
 _HELPERS = ("Image", "Audio", "File")

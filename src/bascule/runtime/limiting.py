@@ -16,8 +16,8 @@ from bascule.config.model.result_presets import Preset
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import Result, ToolFailure, ToolResult
 from bascule.core.tool import ToolSpec
-from bascule.results.limiter import META, Saver
-from bascule.results.reply import Shortened, shorten
+from bascule.result_limits.limiter import META, Saver
+from bascule.result_limits.reply import Shortened, shorten
 from bascule.runtime.standing import Standing
 
 AnyOutcome = TypeVar("AnyOutcome", bound=Result | ToolFailure)

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult, EmbeddedResource, ImageContent, ResourceLi
 
 from bascule.config.model.result_presets import Preset
 from bascule.kit.content import is_content, is_reply, shortened_content, shortened_reply
-from bascule.results.limiter import META
+from bascule.result_limits.limiter import META
 
 PRESET = Preset(characters=1000)
 LONG = TextContent(type="text", text="word " * 1000)

@@ -15,7 +15,7 @@ from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.kit.context_result import CURRENT, context_result
 from bascule.kit.course import Home
-from bascule.results.shrinking import NOTICE
+from bascule.result_limits.shrink import NOTICE
 from bascule.workspace import Workspace
 from bascule.workspace.host_paths import CURRENT as WORKSPACE
 from support.waiting import fail_after

@@ -13,7 +13,7 @@ from bascule.core.errors import NoRoom, WorkspaceError
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
 from bascule.core.undo.transaction import Ending
-from bascule.results.limiter import META
+from bascule.result_limits.limiter import META
 from bascule.runtime.limiting import limited_outcome
 from bascule.runtime.session import AgentSession
 from bascule.workspace import Workspace

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any, cast
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.whole import clip
-from bascule.results.writing import scalar
+from bascule.result_limits.source_bytes import clip
+from bascule.result_limits.to_json import scalar
 
 DEEPEST = 12
 """Levels that are shown. Further down only how much there is."""

@@ -12,10 +12,10 @@ from typing import Any, cast
 import msgspec
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.fitting import Parts, Shown
-from bascule.results.outline import head_and_tail, is_rows, outline
-from bascule.results.whole import Whole, clip
-from bascule.results.writing import scalar
+from bascule.result_limits.budget import Parts, Shown
+from bascule.result_limits.json_preview__outline import head_and_tail, is_rows, outline
+from bascule.result_limits.source_bytes import Whole, clip
+from bascule.result_limits.to_json import scalar
 
 SHORT = 256 * 1024
 """Bytes of JSON that may be built whole. It takes some megabytes at its worst."""

@@ -4,9 +4,9 @@ import csv
 from collections.abc import Iterable, Iterator
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.fitting import Parts, Shown
-from bascule.results.sorting import WIDE_SAMPLE, Kind
-from bascule.results.whole import CHUNK, Span, Whole
+from bascule.result_limits.budget import Parts, Shown
+from bascule.result_limits.content_type import WIDE_SAMPLE, Kind
+from bascule.result_limits.source_bytes import CHUNK, Span, Whole
 
 _EVERY = 1 << 62
 _QUOTE = b'"'

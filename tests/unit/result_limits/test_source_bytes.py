@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.results.whole import Whole, clip
+from bascule.result_limits.source_bytes import Whole, clip
 
 
 @pytest.mark.parametrize(("text", "lines"), [("", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\nb\n", 3), ("\n\n", 2)])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bascule.results.writing import CIRCULAR, parts_of, scalar, written
+from bascule.result_limits.to_json import CIRCULAR, parts_of, scalar, written
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """What fits into a preview."""
 
 from bascule.config.model.result_presets import PRESETS
-from bascule.results.fitting import Parts, Shown, counted, fit
-from bascule.results.whole import clip
+from bascule.result_limits.budget import Parts, Shown, counted, fit
+from bascule.result_limits.source_bytes import clip
 
 
 def units(*texts: str) -> list[Shown]:

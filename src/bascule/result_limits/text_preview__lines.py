@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.fitting import Parts, Shown
-from bascule.results.sorting import SAMPLE, rule_of
-from bascule.results.whole import Span, Whole
+from bascule.result_limits.budget import Parts, Shown
+from bascule.result_limits.content_type import SAMPLE, rule_of
+from bascule.result_limits.source_bytes import Span, Whole
 
 ERRORS = 20
 """Lines with errors that are looked at. A log that goes wrong says the same a thousand times."""
@@ -17,7 +17,7 @@ _ERROR = re.compile(rb"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|Traceback|panic:|l
 
 def text_parts(whole: Whole, preset: Preset) -> Parts:
     head, tail = _ends(whole, preset.head_lines, preset.tail_lines)
-    return Parts("lines", whole.lines, _shown(whole, head), _shown(whole, tail))
+    return Parts("lines", whole.lines, _shown_lines(whole, head), _shown_lines(whole, tail))
 
 
 def log_parts(whole: Whole, preset: Preset) -> Parts:
@@ -28,9 +28,9 @@ def log_parts(whole: Whole, preset: Preset) -> Parts:
     return Parts(
         "lines",
         whole.lines,
-        _shown(whole, head),
-        _shown(whole, tail),
-        marked=_shown(whole, found),
+        _shown_lines(whole, head),
+        _shown_lines(whole, tail),
+        marked=_shown_lines(whole, found),
         marked_word="lines with errors from in between",
         marked_total=_count_errors(whole, start, stop) if len(found) == ERRORS else len(found),
     )
@@ -42,7 +42,7 @@ def table_parts(whole: Whole, preset: Preset) -> Parts:
     header = list(whole.head_lines((rule_of(drawn) or 0) + 1))
     head, tail = _ends(whole, preset.head_rows, preset.tail_rows, header[-1][1] + 1)
     rows = max(0, whole.lines - len(header))
-    return Parts("rows", rows, _shown(whole, head), _shown(whole, tail), header=_shown(whole, header))
+    return Parts("rows", rows, _shown_lines(whole, head), _shown_lines(whole, tail), header=_shown_lines(whole, header))
 
 
 def _ends(whole: Whole, head: int, tail: int, start: int = 0) -> tuple[list[Span], list[Span]]:
@@ -53,7 +53,7 @@ def _ends(whole: Whole, head: int, tail: int, start: int = 0) -> tuple[list[Span
     return first, last[::-1]
 
 
-def _shown(whole: Whole, spans: Sequence[Span]) -> list[Shown]:
+def _shown_lines(whole: Whole, spans: Sequence[Span]) -> list[Shown]:
     return [whole.shown(span) for span in spans]
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from bascule.config.model.result_presets import Preset
 from bascule.core.errors import BasculeError
-from bascule.results.preview import Kept, Look, look_at
-from bascule.results.sorting import Kind
-from bascule.results.whole import Whole
-from bascule.results.writing import scalar
+from bascule.result_limits.content_type import Kind
+from bascule.result_limits.preview import Kept, Look, look_at
+from bascule.result_limits.source_bytes import Whole
+from bascule.result_limits.to_json import scalar
 
 FOLDER = "/workspace/results"
 """Where wholes are saved."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bascule.results.sorting import Kind, is_table, kind_of, rule_of
-from bascule.results.whole import Whole
+from bascule.result_limits.content_type import Kind, is_table, kind_of, rule_of
+from bascule.result_limits.source_bytes import Whole
 
 PROSE = "When the bridge goes up, nobody passes, and that is as it should be.\nLater, when it is down, all may go.\n"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.shrinking import NOTICE, shrunk
-from bascule.results.writing import written
+from bascule.result_limits.shrink import NOTICE, shrunk
+from bascule.result_limits.to_json import written
 
 PRESET = Preset(characters=1000)
 

@@ -5,7 +5,7 @@ import re
 from enum import Enum
 from itertools import islice
 
-from bascule.results.whole import Whole
+from bascule.result_limits.source_bytes import Whole
 
 SAMPLE = 64 * 1024
 """Bytes from which the kind is told."""

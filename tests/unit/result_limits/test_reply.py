@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.reply import Shortened, shorten
+from bascule.result_limits.reply import Shortened, shorten
 
 PRESET = Preset(characters=1000)
 ROWS = [{"id": n} for n in range(500)]

@@ -7,7 +7,7 @@ import pytest
 
 from bascule.config.model.result_presets import Preset
 from bascule.core.errors import NoRoom, PathRefused
-from bascule.results.limiter import NOWHERE, limited
+from bascule.result_limits.limiter import NOWHERE, limited
 
 PRESET = Preset(characters=1000)
 

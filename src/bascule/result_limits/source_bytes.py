@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bascule.results.writing import written
+from bascule.result_limits.to_json import written
 
 CHUNK = 1 << 20
 """Bytes that are looked at in one go. A copy of all would be as large as the result."""

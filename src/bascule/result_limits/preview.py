@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.fitting import Parts, counted, fit
-from bascule.results.jsontext import json_parts, value_parts
-from bascule.results.lines import log_parts, table_parts, text_parts
-from bascule.results.separated import separated_parts
-from bascule.results.sorting import Kind, kind_of
-from bascule.results.whole import Whole, clip
+from bascule.result_limits.budget import Parts, counted, fit
+from bascule.result_limits.content_type import Kind, kind_of
+from bascule.result_limits.json_preview import json_parts, value_parts
+from bascule.result_limits.source_bytes import Whole, clip
+from bascule.result_limits.text_preview import separated_parts
+from bascule.result_limits.text_preview__lines import log_parts, table_parts, text_parts
 
 REASON = 200
 """Characters of the reason why something could not be saved."""

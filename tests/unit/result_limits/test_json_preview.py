@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.fitting import Parts
-from bascule.results.jsontext import SHORT, json_parts, value_parts
-from bascule.results.whole import Whole
+from bascule.result_limits.budget import Parts
+from bascule.result_limits.json_preview import SHORT, json_parts, value_parts
+from bascule.result_limits.source_bytes import Whole
 
 FEW = Preset(head_rows=2, tail_rows=1, head_items=2, tail_items=1, keys=2)
 ROWS = [{"id": n, "name": "n" * 30} for n in range(10_000)]

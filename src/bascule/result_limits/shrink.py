@@ -5,9 +5,9 @@ from itertools import islice
 from typing import Any, cast
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.outline import DEEPEST, head_and_tail
-from bascule.results.whole import clip
-from bascule.results.writing import written
+from bascule.result_limits.json_preview__outline import DEEPEST, head_and_tail
+from bascule.result_limits.source_bytes import clip
+from bascule.result_limits.to_json import written
 
 NOTICE = "_limited"
 """Under this key it says that it is a part, of what, and where the whole is."""

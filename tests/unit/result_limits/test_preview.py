@@ -3,9 +3,9 @@
 import pytest
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.preview import Kept, look_at
-from bascule.results.sorting import Kind
-from bascule.results.whole import Whole
+from bascule.result_limits.content_type import Kind
+from bascule.result_limits.preview import Kept, look_at
+from bascule.result_limits.source_bytes import Whole
 
 PRESET = Preset(characters=1000)
 KEPT = Kept("/workspace/results/x.txt")

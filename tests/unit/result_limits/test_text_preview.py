@@ -3,9 +3,9 @@
 import pytest
 
 from bascule.config.model.result_presets import Preset
-from bascule.results.separated import separated_parts
-from bascule.results.sorting import Kind
-from bascule.results.whole import Whole
+from bascule.result_limits.content_type import Kind
+from bascule.result_limits.source_bytes import Whole
+from bascule.result_limits.text_preview import separated_parts
 
 FEW = Preset(head_rows=2, tail_rows=1)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from bascule.config.model.result_presets import Preset
 from bascule.core.json_types import as_object
-from bascule.results.limiter import Saver, limited
+from bascule.result_limits.limiter import Saver, limited
 
 WRAPPED = "result"
 """The one key under which servers put what is no object."""
