@@ -20,10 +20,10 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.config.model.transport import Transport
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
-from bascule.sandbox.docker.boxes import DockerEngine
+from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.owner import Owner
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.launch_request import Order
 from bench.result import Goal, Report, Row
 from bench.rounds import Call, interleaved
 from bench.stdio_peers import ARGUMENTS, SERVER

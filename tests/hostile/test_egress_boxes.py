@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import PROXY_FOLDER
-from bascule.sandbox.boxes.engine import Ended, Engine
-from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.spec.box import PROXY_FOLDER
+from bascule.sandbox.spec.engine import Ended, Engine
+from bascule.sandbox.spec.launch_request import Order
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture
 from support.boxes import ordered, python, run_in
 from support.internet import ALLOWED, DENIED, NAMES

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from bascule.config.model.egress import Egress
-from bascule.sandbox.egress.envoy import BURST, CONNECTIONS
-from bascule.sandbox.inside import forward
+from bascule.sandbox.egress.envoy_config import BURST, CONNECTIONS
+from bascule.sandbox.inside import proxy_forwarder
 from support.asking import Answer, Caller, ask, calling, connect, get
 from support.internet import ALLOWED
 from support.way_out import ALLOW, WayOut, way_out
@@ -141,7 +141,7 @@ def forwarder(path: str) -> Generator[int]:
     """As it runs in a box: from its file alone, as a process of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    folder = str(Path(forward.__file__).parent)
+    folder = str(Path(proxy_forwarder.__file__).parent)
     program = f"import sys; sys.path.insert(0, {folder!r}); import forward; forward.serve({port}, 'egress.sock', lambda: print(flush=True))"
     argv = [sys.executable, "-I", "-S", "-c", program]
     with subprocess.Popen(argv, cwd=Path(path).parent, stdout=subprocess.PIPE) as process:

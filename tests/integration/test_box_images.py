@@ -10,8 +10,8 @@ import pytest
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
 from bascule.links.link import Link
-from bascule.sandbox.boxing import ServerBox
-from bascule.sandbox.docker.boxes import DockerEngine
+from bascule.sandbox.docker.engine import DockerEngine
+from bascule.sandbox.factory import ServerBox
 from bascule.transports.docker_exec import DockerExecDispatcher
 from support.boxes import docker
 from support.docker import running_engine

@@ -9,7 +9,7 @@ import pytest
 
 from bascule.config import ContainerTransport, ServerConfig
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.engine import Engine
+from bascule.sandbox.spec.engine import Engine
 from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.factory import dispatcher_for
 from support.boxes import Link, link_to, ordered

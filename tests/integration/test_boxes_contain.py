@@ -14,7 +14,7 @@ import pytest
 from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.engine import Engine
+from bascule.sandbox.spec.engine import Engine
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture
 from support.boxes import ordered, python, run_in
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.engine import Engine
+from bascule.sandbox.spec.engine import Engine
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture
 from support.boxes import ordered, run_in
 from support.outside_world import World, world

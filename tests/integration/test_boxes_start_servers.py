@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.engine import Engine
+from bascule.sandbox.spec.engine import Engine
 from bascule.transports.dispatcher import Dispatcher, Request
 from support.boxes import WITHIN, link_to, ordered
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture

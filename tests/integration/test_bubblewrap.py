@@ -12,9 +12,9 @@ import pytest
 
 from bascule.config.model.sandbox import Sandbox
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.bubblewrap import NOT_MADE
-from bascule.sandbox.bubblewrap import Bubblewrap
-from bascule.sandbox.child import Pipes, spawn
+from bascule.sandbox.bubblewrap.argv import NOT_MADE
+from bascule.sandbox.bubblewrap.engine import Bubblewrap
+from bascule.sandbox.process.child import Pipes, spawn
 from support.boxes import bubblewrap, ordered, python, run_in
 from support.processes import ended
 from support.waiting import fail_after

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bascule.sandbox.environment import SAFE_BASE
+from bascule.sandbox.process.environment import SAFE_BASE
 from support.command import bascule
 from support.servers import argv
 

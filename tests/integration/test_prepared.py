@@ -19,14 +19,14 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.boxes.engine import Ended, Engine, EngineBox
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
-from bascule.sandbox.docker.engine import Engine as ContainerEngine
+from bascule.sandbox.docker.api import Engine as ContainerEngine
 from bascule.sandbox.prepare.layer import Layer
-from bascule.sandbox.prepare.preparing import FOLDER, Preparing
+from bascule.sandbox.prepare.prepare import FOLDER, Preparing
 from bascule.sandbox.prepare.provision import with_layer
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.engine import Ended, Engine, EngineBox
+from bascule.sandbox.spec.launch_request import Order
 from support import docker
 from support.boxes import bubblewrap
 from support.docker_boxes import docker_boxes, said
@@ -338,10 +338,10 @@ def commands() -> Iterator[bytes]:
 PREPARES = """
 import asyncio, json, sys
 from pathlib import Path
-from bascule.sandbox.child import Command
-from bascule.sandbox.docker.engine import Engine as ContainerEngine
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.docker.api import Engine as ContainerEngine
 from bascule.sandbox.prepare.layer import Layer
-from bascule.sandbox.prepare.preparing import Preparing
+from bascule.sandbox.prepare.prepare import Preparing
 from integration.test_prepared import Watched
 from support import docker
 from support.boxes import bubblewrap

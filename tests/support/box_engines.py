@@ -1,9 +1,9 @@
 """An engine that makes no boxes and notes what it was asked for, for tests of those who order them."""
 
-from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.boxes.engine import Ended, EngineBox
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.engine import Ended, EngineBox
+from bascule.sandbox.spec.launch_request import Order
 
 
 class NotedBox:

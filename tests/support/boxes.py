@@ -12,17 +12,17 @@ import pytest
 from bascule.config.model.sandbox import Sandbox
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.boxes.engine import Ended, Engine
-from bascule.sandbox.boxes.layout import laid_out
-from bascule.sandbox.boxes.machine import this_machine
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.boxing import Ordering
-from bascule.sandbox.bubblewrap import Bubblewrap
-from bascule.sandbox.child import Command
-from bascule.sandbox.docker.boxes import DockerEngine
-from bascule.sandbox.environment import child_environment
+from bascule.sandbox.bubblewrap.engine import Bubblewrap
+from bascule.sandbox.docker.engine import DockerEngine
+from bascule.sandbox.factory import Ordering
+from bascule.sandbox.mounts.host import this_machine
+from bascule.sandbox.mounts.layout import laid_out
 from bascule.sandbox.owner import Owner
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.engine import Ended, Engine
+from bascule.sandbox.spec.launch_request import Order
 from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.stdio import StdioDispatcher
 from support.bwrap import skip_without_bubblewrap

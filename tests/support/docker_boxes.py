@@ -10,14 +10,14 @@ from typing import Any
 from bascule.config.model.sandbox import Sandbox
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.machine import this_machine
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
-from bascule.sandbox.docker.boxes import DockerEngine
-from bascule.sandbox.docker.engine import Engine, started
-from bascule.sandbox.docker.listening import listening_to
+from bascule.sandbox.docker.api import Engine, started
+from bascule.sandbox.docker.attach import listening_to
+from bascule.sandbox.docker.engine import DockerEngine
+from bascule.sandbox.mounts.host import this_machine
 from bascule.sandbox.owner import Owner
-from bascule.sandbox.run import Run
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.launch_request import Order
 from support.waiting import fail_after
 
 ALICE = Principal("alice", "s-1")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.prepare.preparing import FOLDER
+from bascule.sandbox.prepare.prepare import FOLDER
 
 
 @pytest.fixture(scope="session")

@@ -18,9 +18,9 @@ from typing import IO, Any
 
 import pytest
 
-from bascule.sandbox.egress.own import own_addresses
-from bascule.sandbox.egress.program import find_envoy
 from bascule.sandbox.egress.proxy import Surroundings
+from bascule.sandbox.egress.proxy__own import own_addresses
+from bascule.sandbox.egress.proxy__program import find_envoy
 
 PROGRAM = Path(__file__).with_name("internet_hosts.py")
 

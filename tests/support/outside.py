@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from bascule.sandbox.letters import Letterbox, letter
+from bascule.sandbox.process.reaper_protocol import Letterbox, letter
 from support.survivors import end_all
 
 PATIENCE = 20.0
@@ -18,8 +18,8 @@ PATIENCE = 20.0
 
 KEEPER = """
 import os, socket, sys
-from bascule.sandbox.keeper import Keeper
-from bascule.sandbox.watch import prick_up_ears
+from bascule.sandbox.process.reaper import Keeper
+from bascule.sandbox.process.wait import prick_up_ears
 control, owner, sees_all, *missing = sys.argv[1:]
 for name in missing:
     delattr(os, name)
@@ -29,7 +29,7 @@ Keeper(socket.socket(fileno=int(control)), int(owner), sees_all=sees_all == "1")
 
 BROOD = """
 import socket, sys
-from bascule.sandbox.brood import Brood
+from bascule.sandbox.process.fork_server_main import Brood
 Brood(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])).run()
 """
 

@@ -9,10 +9,10 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.boxes.engine import Ended, EngineBox
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.engine import Ended, EngineBox
+from bascule.sandbox.spec.launch_request import Order
 
 SERVER = "#!/usr/bin/env node\n"
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bascule.sandbox.child import Command
-from bascule.sandbox.environment import child_environment
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.process.environment import child_environment
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.stdio import StdioDispatcher
 from support.waiting import fail_after

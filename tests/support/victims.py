@@ -13,7 +13,7 @@ import pytest
 
 from bascule.config.model.egress import Egress
 from bascule.sandbox.egress import proxy
-from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.access_log import Access
 from bascule.sandbox.egress.proxy import EgressProxy
 from support.children import descendants, name_of
 from support.docker import WHOLE_LINES, DockerEngine, as_found, engine_of_its_own

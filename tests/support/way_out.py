@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from bascule.config.model.egress import Egress
-from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.access_log import Access
 from bascule.sandbox.egress.proxy import EgressProxy
 from support.asking import calling, get
 from support.children import lasting

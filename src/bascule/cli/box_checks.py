@@ -10,9 +10,9 @@ from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import BasculeError, SandboxError
 from bascule.runtime.boxes import proxy_trouble
 from bascule.runtime.session import AgentSession
-from bascule.sandbox.boxing import Boxing
-from bascule.sandbox.bubblewrap import Bubblewrap
-from bascule.sandbox.finding import reap
+from bascule.sandbox.bubblewrap.engine import Bubblewrap
+from bascule.sandbox.discovery import reap
+from bascule.sandbox.factory import Boxing
 
 LOOSE = "they run as plain processes and are loose: they see what you see, and from CONFIDENTIAL on are asked nothing"
 

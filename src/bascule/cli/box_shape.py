@@ -10,13 +10,13 @@ from bascule.config.secret import reveal_all
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.layout import laid_out, shown
-from bascule.sandbox.boxes.machine import this_machine
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.boxing import Boxing
-from bascule.sandbox.child import Command
 from bascule.sandbox.engines import settings_of
-from bascule.sandbox.environment import child_environment
+from bascule.sandbox.factory import Boxing
+from bascule.sandbox.mounts.host import this_machine
+from bascule.sandbox.mounts.layout import laid_out, shown
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.launch_request import Order
 
 LOOKING = Nobody("bascule", "inspect")
 

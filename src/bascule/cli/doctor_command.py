@@ -36,7 +36,7 @@ from bascule.core.tool import ToolSpec
 from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.sandbox.nursery import Reach, reach, why_without
+from bascule.sandbox.process.fork_server import Reach, reach, why_without
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -15,11 +15,11 @@ from bascule.config.model.transport import StdioTransport
 from bascule.config.secret import reveal_all
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import as_object, as_text
-from bascule.sandbox.child import Command, find_program
-from bascule.sandbox.environment import child_environment
 from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.prepare.recognise import recognise
-from bascule.sandbox.running import heard
+from bascule.sandbox.process.child import Command, find_program
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.run_command import heard
 
 WITHIN = 5.0
 """Seconds for Node to say its version. It takes a tenth of one."""

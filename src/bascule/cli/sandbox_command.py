@@ -14,7 +14,7 @@ from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bascule.sandbox.listing import ListedBox, ListedLayer
+    from bascule.sandbox.inventory import ListedBox, ListedLayer
 
 REMOVED_WITHIN = 30.0
 """Seconds to wait for whoever is fetching the same packages."""
@@ -38,7 +38,7 @@ async def _serve(options: argparse.Namespace) -> int:
 
 
 async def _list(options: argparse.Namespace) -> int:
-    from bascule.sandbox.listing import boxes_in, layers_in  # noqa: PLC0415 -- not for the server
+    from bascule.sandbox.inventory import boxes_in, layers_in  # noqa: PLC0415 -- not for the server
 
     state = state_folder(os.environ)
     boxes, layers = await boxes_in(state, os.environ), layers_in(state)
@@ -66,7 +66,7 @@ def _show(boxes: "Sequence[ListedBox]", layers: "Sequence[ListedLayer]") -> None
 
 
 async def _remove(options: argparse.Namespace) -> int:
-    from bascule.sandbox.listing import end_box, remove_layer  # noqa: PLC0415 -- the same
+    from bascule.sandbox.inventory import end_box, remove_layer  # noqa: PLC0415 -- the same
 
     state, removed, missing = state_folder(os.environ), list[str](), list[str]()
     for name in options.names:

@@ -25,7 +25,7 @@ from bascule.links.state import USABLE
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.sandbox.child import kill_all
+from bascule.sandbox.process.child import kill_all
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bascule.demo.story import Step
 from bascule.runtime.raising import in_words
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.sandbox.bubblewrap import Bubblewrap
+from bascule.sandbox.bubblewrap.engine import Bubblewrap
 
 USER, SESSION = "ada", "demo"
 

@@ -14,15 +14,15 @@ from bascule.core.principal import Principal
 from bascule.records.recorder import Recorder
 from bascule.runtime.raise_provision import RaiseProvision
 from bascule.runtime.raising import Raising
-from bascule.sandbox.boxing import UNBOXED, Boxing, Provision
 from bascule.sandbox.engines import CHOICE, KINDS, Engines, looked_for
+from bascule.sandbox.factory import UNBOXED, Boxing, Provision
 from bascule.sandbox.owner import Owner
 from bascule.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
-    from bascule.sandbox.egress.access import Access
+    from bascule.sandbox.discovery import Found
+    from bascule.sandbox.egress.access_log import Access
     from bascule.sandbox.egress.provision import ProxyProvision
-    from bascule.sandbox.finding import Found
     from bascule.sandbox.prepare.provision import PreparedPackages
 
 
@@ -61,7 +61,7 @@ class Boxes:
         wanted = looked_for(self._environ)
         if self._owner is not None or not wanted or not any(map(_may_be_boxed, servers.values())):
             return
-        from bascule.sandbox.finding import find_engines, reap  # noqa: PLC0415 -- not where there are no boxes
+        from bascule.sandbox.discovery import find_engines, reap  # noqa: PLC0415 -- not where there are no boxes
 
         assert self._raising is not None
         self._owner = owner = Owner(self._state)
@@ -77,9 +77,9 @@ class Boxes:
             await self._way_out.change(egress)
 
     def _provisions(self, owner: Owner, raising: Raising) -> tuple[Provision, ...]:
-        from bascule.sandbox.egress.program import why_not  # noqa: PLC0415 -- see above
         from bascule.sandbox.egress.provision import ProxyProvision  # noqa: PLC0415
         from bascule.sandbox.egress.proxy import EgressProxy  # noqa: PLC0415
+        from bascule.sandbox.egress.proxy__program import why_not  # noqa: PLC0415 -- see above
         from bascule.sandbox.prepare.provision import PreparedPackages  # noqa: PLC0415
 
         self._packages = PreparedPackages(self._state)
@@ -129,6 +129,6 @@ def _may_be_boxed(server: ServerConfig) -> bool:
 
 def proxy_trouble(config: RuntimeConfig) -> str:
     """Why the hosts that may receive cannot be reached, if so."""
-    from bascule.sandbox.egress.program import why_not  # noqa: PLC0415 -- only where hosts are listed
+    from bascule.sandbox.egress.proxy__program import why_not  # noqa: PLC0415 -- only where hosts are listed
 
     return why_not() if config.egress.allow else ""

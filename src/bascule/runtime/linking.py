@@ -19,7 +19,7 @@ from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.links.terms import Terms
 from bascule.records.remarks import wanted_level
-from bascule.sandbox.boxing import UNBOXED, Boxing
+from bascule.sandbox.factory import UNBOXED, Boxing
 from bascule.transports.factory import by_older_way, dial, overheard
 from bascule.transports.hosts import Hosts
 from bascule.transports.introducing import Introducing

@@ -10,9 +10,9 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.raise_socket import RaiseSocket
-from bascule.sandbox.boxes.box import RAISE_SOCKET
-from bascule.sandbox.boxes.engine import Engine
-from bascule.sandbox.boxes.order import Order
+from bascule.sandbox.spec.box import RAISE_SOCKET
+from bascule.sandbox.spec.engine import Engine
+from bascule.sandbox.spec.launch_request import Order
 
 RaiseTo = Callable[[Principal, DataSensitivity, Cause], Awaitable[None]]
 

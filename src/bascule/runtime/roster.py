@@ -31,7 +31,7 @@ from bascule.runtime.report import REMOVED, ServerReport, no_longer_there, raise
 from bascule.runtime.tightening import Tightening
 from bascule.runtime.twinning import Twinning, is_twin
 from bascule.runtime.whose import ORIGINAL, STARTING, drop_principal, drop_server
-from bascule.sandbox.boxing import UNBOXED, Boxing
+from bascule.sandbox.factory import UNBOXED, Boxing
 from bascule.sensitivity.lease import Lease
 from bascule.sensitivity.ratchet import Ratchets
 from bascule.transports.hosts import Hosts

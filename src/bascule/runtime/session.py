@@ -38,7 +38,7 @@ from bascule.runtime.state import SessionState
 from bascule.runtime.subscriptions import Subscriptions
 from bascule.runtime.task_calls import TaskRef, following
 from bascule.runtime.tool_call import TOOL_CALL
-from bascule.sandbox.boxing import Boxing
+from bascule.sandbox.factory import Boxing
 from bascule.sensitivity.private_data__dataset import check_dataset
 from bascule.workspace.workspace import Workspace
 

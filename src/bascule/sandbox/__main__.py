@@ -15,8 +15,8 @@ if __name__ == "__main__":
         package = sys.modules[name] = ModuleType(name)
         package.__path__ = [folder]
 
-    from bascule.sandbox import tree
-    from bascule.sandbox.brood import Brood
+    from bascule.sandbox.process import tree
+    from bascule.sandbox.process.fork_server_main import Brood
 
     tree.be_called(b"bascule-nursery")
     os.chdir("/")

@@ -7,7 +7,7 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.config.model.sandbox import NONE, Sandbox
 from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import ConfigError, SandboxError
-from bascule.sandbox.boxes.engine import Engine
+from bascule.sandbox.spec.engine import Engine
 
 CHOICE = "BASCULE_SANDBOX"
 """The variable by which an operator says which engines are to be looked for at all."""

@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from bascule.core.errors import PeerError, ProtocolViolation
-from bascule.sandbox.docker.engine import Engine, EngineRefused, read_answer, request_head, started, unreachable
+from bascule.sandbox.docker.api import Engine, EngineRefused, read_answer, request_head, started, unreachable
 from bascule.wire.docker_stream import STDOUT, DockerStream
 
 LONGEST_HEAD = 16 * 1024

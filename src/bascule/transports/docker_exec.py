@@ -7,10 +7,10 @@ from dataclasses import replace
 from secrets import token_hex
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError, StartFailed
-from bascule.sandbox.boxing import ServerBox
-from bascule.sandbox.docker.engine import Engine, EngineRefused, RunState, socket_of
-from bascule.sandbox.run import Run
-from bascule.sandbox.stderr_ring import cleaned
+from bascule.sandbox.docker.api import Engine, EngineRefused, RunState, socket_of
+from bascule.sandbox.factory import ServerBox
+from bascule.sandbox.process.stderr__stderr_ring import cleaned
+from bascule.sandbox.spec.engine__run import Run
 from bascule.transports.dispatcher import may_write, no_leave, not_opened
 from bascule.transports.docker_attach import Attachment, attach
 from bascule.transports.docker_ending import MARK, PAUSE, Ending, sweep_what_was_left

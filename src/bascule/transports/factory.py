@@ -20,9 +20,9 @@ from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.sandbox.boxing import UNBOXED, Boxing, Ordering
-from bascule.sandbox.child import Command
-from bascule.sandbox.environment import SAFE_BASE, child_environment, let_through
+from bascule.sandbox.factory import UNBOXED, Boxing, Ordering
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.process.environment import SAFE_BASE, child_environment, let_through
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.hosts import Hosts, Kin
 from bascule.transports.introducing import Introducing, Who
@@ -154,7 +154,7 @@ def _stdio(
 
 
 def _inside(inside: ContainerTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:
-    from bascule.sandbox.run import Run  # noqa: PLC0415 -- see above
+    from bascule.sandbox.spec.engine__run import Run  # noqa: PLC0415 -- see above
     from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
 
     # Without the safe base: our PATH and HOME mean nothing in there, and the container has its own.

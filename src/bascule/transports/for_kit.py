@@ -14,7 +14,7 @@ from bascule.identity.jwt.claims__audience import AT_SPAWN, SPAWN_VARIABLE, audi
 from bascule.identity.jwt.minting import Mint
 from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE, LIFE
 from bascule.identity.oauth.challenge import Challenge
-from bascule.sandbox.boxes.box import RAISE_SOCKET, WORKSPACE
+from bascule.sandbox.spec.box import RAISE_SOCKET, WORKSPACE
 
 FRESH = LIFE / 2
 """Seconds for which a token is shown. What is sent with it may be long on its way, and clocks differ."""

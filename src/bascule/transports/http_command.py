@@ -21,9 +21,9 @@ from bascule.core.principal import Principal
 from bascule.core.request import Permit
 from bascule.core.text.redaction import Mask
 from bascule.identity.oauth.challenge import Challenge
-from bascule.sandbox.child import Command
-from bascule.sandbox.environment import child_environment
-from bascule.sandbox.running import KEPT, Heard, heard
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.run_command import KEPT, Heard, heard
 
 WITHIN = 15.0
 """Seconds that the program may take. A vault answers in one; a person who is asked for a password is not waited for."""

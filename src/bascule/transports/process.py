@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from bascule.core.errors import ConnectionLost
-from bascule.sandbox.boxing import ServerBox
-from bascule.sandbox.stderr_lines import StderrLines
-from bascule.sandbox.stderr_ring import StderrRing
+from bascule.sandbox.factory import ServerBox
+from bascule.sandbox.process.stderr import StderrLines
+from bascule.sandbox.process.stderr__stderr_ring import StderrRing
 from bascule.transports.stream import StreamDispatcher
 
 OnLine = Callable[[int, str], None]

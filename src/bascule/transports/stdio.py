@@ -3,8 +3,8 @@
 import asyncio
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError, StartFailed
-from bascule.sandbox.boxing import ServerBox
-from bascule.sandbox.child import Child, Command, Pipes, spawn
+from bascule.sandbox.factory import ServerBox
+from bascule.sandbox.process.child import Child, Command, Pipes, spawn
 from bascule.transports.dispatcher import may_write
 from bascule.transports.process import ProcessDispatcher
 

@@ -5,8 +5,8 @@ from typing import Any
 from bascule.cli.box_checks import box_check, engine_checks
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
 from bascule.config.model.sandbox import Sandbox
-from bascule.sandbox.boxing import Boxing
 from bascule.sandbox.engines import Engines
+from bascule.sandbox.factory import Boxing
 from support.box_engines import NotingEngine
 
 NEITHER = Boxing(Engines((), {"docker": "no socket", "bubblewrap": "not installed: bwrap"}))

@@ -7,8 +7,8 @@ from typing import Any
 from bascule.cli.box_shape import box_shape
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
 from bascule.config.model.sandbox import HostPath, Sandbox
-from bascule.sandbox.boxing import UNBOXED, Boxing
 from bascule.sandbox.engines import Engines
+from bascule.sandbox.factory import UNBOXED, Boxing
 from support.box_engines import NotingEngine
 
 BOXING = Boxing(Engines((NotingEngine(),)))

@@ -21,7 +21,7 @@ from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 from bascule.links.state import LinkState
 from bascule.links.terms import Agreement
 from bascule.runtime.report import ServerReport
-from bascule.sandbox.nursery import Reach
+from bascule.sandbox.process.fork_server import Reach
 from support.command import bascule
 from support.servers import SERVERS
 

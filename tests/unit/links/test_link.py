@@ -12,7 +12,7 @@ from bascule.core.request import Request
 from bascule.links.gate import StartGate
 from bascule.links.link import Link
 from bascule.links.state import LinkState
-from bascule.sandbox.child import Command
+from bascule.sandbox.process.child import Command
 from bascule.transports.stdio import StdioDispatcher
 from bascule.wire.request_meta import NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.children import children

@@ -12,7 +12,7 @@ from bascule.core.principal import Principal
 from bascule.records.recorder import Recorder
 from bascule.runtime.boxes import Boxes, proxy_trouble
 from bascule.runtime.raising import Raising
-from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.access_log import Access
 from bascule.sandbox.owner import RUN
 from bascule.sensitivity.ratchet import Ratchets
 from bascule.store.null_store import UnkeptLevels

@@ -13,9 +13,9 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.raise_provision import RaiseProvision
-from bascule.sandbox.boxes.box import RAISE_SOCKET
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.box import RAISE_SOCKET
+from bascule.sandbox.spec.launch_request import Order
 from support.box_engines import NotingEngine
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-2")

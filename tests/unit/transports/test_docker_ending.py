@@ -12,8 +12,8 @@ from secrets import token_hex
 import psutil
 import pytest
 
-from bascule.sandbox.docker.engine import Engine
-from bascule.sandbox.run import Run
+from bascule.sandbox.docker.api import Engine
+from bascule.sandbox.spec.engine__run import Run
 from bascule.transports import docker_ending
 from bascule.transports.docker_ending import MARK, Ending, carries, sweep_what_was_left
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectionLost
-from bascule.sandbox.boxing import Ordering, ServerBox
+from bascule.sandbox.factory import Ordering, ServerBox
 from bascule.transports.process import ProcessDispatcher
 from support.box_engines import NotingEngine
 from support.boxes import ordered

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
-from bascule.sandbox.child import Command
+from bascule.sandbox.process.child import Command
 from bascule.transports.dispatcher import Response
 from bascule.transports.messages import ANSWERS_WAITING, GARBAGE_LIMIT, SERVER_REQUESTS
 from bascule.transports.stdio import StdioDispatcher

@@ -4,15 +4,15 @@ import asyncio
 
 from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.json_types import as_object
-from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.docker.container import NO_NETWORK
-from bascule.sandbox.docker.engine import Engine, EngineRefused
-from bascule.sandbox.docker.furnishing import Furnished, Furnishing
-from bascule.sandbox.docker.listening import listening_to
-from bascule.sandbox.docker.removing import remove_container
-from bascule.sandbox.docker.shutting import shut
-from bascule.sandbox.docker.striking import processes_of, strike
-from bascule.sandbox.run import Run
+from bascule.sandbox.docker.api import Engine, EngineRefused
+from bascule.sandbox.docker.attach import listening_to
+from bascule.sandbox.docker.box__striking import processes_of, strike
+from bascule.sandbox.docker.container_spec import NO_NETWORK
+from bascule.sandbox.docker.host_firewall import shut
+from bascule.sandbox.docker.provision import Furnished, Furnishing
+from bascule.sandbox.docker.remove__removing import remove_container
+from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.engine__run import Run
 
 MADE_WITHIN = 60.0
 """Seconds for an engine to make or start a container. It takes a fifth of one; ten at once, on a busy machine, more."""

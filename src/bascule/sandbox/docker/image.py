@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import as_object
-from bascule.sandbox.boxes.box import Box
-from bascule.sandbox.docker.container import TMP
-from bascule.sandbox.docker.engine import Engine, EngineRefused
+from bascule.sandbox.docker.api import Engine, EngineRefused
+from bascule.sandbox.docker.container_spec import TMP
+from bascule.sandbox.spec.box import Box
 
 REPOSITORY = "bascule/box"
 

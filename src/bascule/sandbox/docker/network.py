@@ -4,7 +4,7 @@ import asyncio
 
 from bascule.core.errors import ConnectFailed
 from bascule.core.json_types import JsonObject
-from bascule.sandbox.docker.engine import Engine, EngineRefused
+from bascule.sandbox.docker.api import Engine, EngineRefused
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.owner import Owner
 

@@ -10,10 +10,10 @@ from typing import Protocol
 from bascule.config.model.egress import Egress
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import PROXY_FOLDER
-from bascule.sandbox.boxes.engine import Engine
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.access_log import Access
+from bascule.sandbox.spec.box import PROXY_FOLDER
+from bascule.sandbox.spec.engine import Engine
+from bascule.sandbox.spec.launch_request import Order
 
 _log = logging.getLogger("bascule.sandbox")
 

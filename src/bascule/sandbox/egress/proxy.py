@@ -15,13 +15,13 @@ import msgspec
 
 from bascule.config.model.egress import Egress
 from bascule.core.errors import SandboxError
-from bascule.sandbox.child import Child, Command, Pipes, spawn
-from bascule.sandbox.egress.access import Access, AccessLines
-from bascule.sandbox.egress.envoy import BOOTSTRAP, LISTENERS, bootstrap, listeners, socket_path
-from bascule.sandbox.egress.own import own_addresses
-from bascule.sandbox.egress.program import find_envoy
-from bascule.sandbox.egress.ranges import closed_ranges
-from bascule.sandbox.stderr_ring import StderrRing
+from bascule.sandbox.egress.access_log import Access, AccessLines
+from bascule.sandbox.egress.envoy_config import BOOTSTRAP, LISTENERS, bootstrap, listeners, socket_path
+from bascule.sandbox.egress.proxy__own import own_addresses
+from bascule.sandbox.egress.proxy__program import find_envoy
+from bascule.sandbox.egress.proxy__ranges import closed_ranges
+from bascule.sandbox.process.child import Child, Command, Pipes, spawn
+from bascule.sandbox.process.stderr__stderr_ring import StderrRing
 
 LISTENING = 20.0
 """Seconds until a box's socket must be there. It takes a tenth of one, and much longer only where all is slow."""

@@ -39,7 +39,7 @@ def main(argv: "list[str]") -> "NoReturn":
     told = json.loads(argv[1])
     # What else lies in this folder. Nothing was there to be found before: -I and -S leave all but the library out.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 -- pathlib takes too long
-    proofs = importlib.import_module("proofs")
+    proofs = importlib.import_module("probes")
     for reason in proofs.leaks(isolated=told["isolated"]):
         refuse(reason)
     if told["forwarding"] != "none":
@@ -67,7 +67,7 @@ def lead_to_proxy(told: "dict[str, Any]") -> None:
     """Have something listen on the loopback that hands all it is given to the proxy's socket."""
     if told["forwarding"] == "start":
         try:
-            forward = importlib.import_module("forward")  # it lies beside this file
+            forward = importlib.import_module("proxy_forwarder")  # it lies beside this file
         except ImportError as error:
             refuse(f"there is nothing that leads to the proxy: {error}")
         _start_beside(forward.serve, told["port"], told["socket"])

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from bascule.core.errors import SandboxError
-from bascule.sandbox.child import Command
 from bascule.sandbox.prepare.package import Package
+from bascule.sandbox.process.child import Command
 
 Tool = Literal["npm", "uv", "pip"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import as_object
-from bascule.sandbox.prepare.fetching import ENVIRONMENT
+from bascule.sandbox.prepare.fetch_box import ENVIRONMENT
 from bascule.sandbox.prepare.package import Package
 
 LONGEST_DESCRIPTION = 4 * 1024 * 1024

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from bascule.core.errors import SandboxError
-from bascule.sandbox.boxes.box import Mount
-from bascule.sandbox.prepare.tree import content_digest, look_digest
+from bascule.sandbox.prepare.layer_files import content_digest, look_digest
+from bascule.sandbox.spec.box import Mount
 
 RECORD = "layer.json"
 TREE = "tree"

@@ -5,11 +5,11 @@ from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 
-from bascule.sandbox.boxes.engine import Engine
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
 from bascule.sandbox.prepare.layer import Layer
-from bascule.sandbox.prepare.preparing import Preparing
+from bascule.sandbox.prepare.prepare import Preparing
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.engine import Engine
+from bascule.sandbox.spec.launch_request import Order
 
 
 class PreparedPackages:

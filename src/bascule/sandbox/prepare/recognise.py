@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from bascule.sandbox.prepare.options import NPM, PIPX, UV, Meaning, Table
 from bascule.sandbox.prepare.package import Kind, Package, Unprepared
-from bascule.sandbox.prepare.specs import NotUnderstood, has_credentials, npm_spec, python_spec
+from bascule.sandbox.prepare.package__specs import NotUnderstood, has_credentials, npm_spec, python_spec
+from bascule.sandbox.prepare.recognise__options import NPM, PIPX, UV, Meaning, Table
 
 
 @dataclass(frozen=True, slots=True)

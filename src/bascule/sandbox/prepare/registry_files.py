@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bascule.sandbox.child import Command
 from bascule.sandbox.prepare.fetcher import Fetcher
-from bascule.sandbox.prepare.npm_registries import npm_registries
-from bascule.sandbox.prepare.python_registries import pip_registries, uv_registries
-from bascule.sandbox.prepare.registries import Registries
+from bascule.sandbox.prepare.package_registries import Registries
+from bascule.sandbox.prepare.registry_files__npm_registries import npm_registries
+from bascule.sandbox.prepare.registry_files__python_registries import pip_registries, uv_registries
+from bascule.sandbox.process.child import Command
 
 LONGEST = 1024 * 1024
 """Bytes of a file with settings. They have a few lines."""

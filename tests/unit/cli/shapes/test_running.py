@@ -6,7 +6,7 @@ from bascule.cli.check import Check
 from bascule.cli.shapes.running import BoxesShape, CatalogEventShape, CheckShape
 from bascule.cli.up_views import told_shape
 from bascule.core.events import CatalogChanged
-from bascule.sandbox.listing import ListedBox, ListedLayer
+from bascule.sandbox.inventory import ListedBox, ListedLayer
 from support.shapes import misfit
 
 

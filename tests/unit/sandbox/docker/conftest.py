@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.docker.boxes import DockerEngine
-from bascule.sandbox.docker.engine import Engine
+from bascule.sandbox.docker.api import Engine
+from bascule.sandbox.docker.engine import DockerEngine
 from support import docker
 from support.docker_boxes import docker_boxes
 

@@ -1,135 +1,102 @@
-"""What an engine is asked, and what is made of its answers."""
+"""Boxes by a container engine."""
 
-import socket
-from collections.abc import AsyncGenerator
+import asyncio
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import ConnectFailed
-from bascule.sandbox.docker import engine as docker_engine
-from bascule.sandbox.docker.engine import (
-    DEFAULT_SOCKET,
-    Engine,
-    EngineRefused,
-    RunState,
-    read_answer,
-    socket_of,
-)
-from bascule.sandbox.run import Run
-from support.fake_engine import BOX, FakeEngine, answer, fake_engine
+from bascule.core.errors import SandboxError
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.docker.engine import DockerEngine
+from bascule.sandbox.owner import Owner
+from bascule.sandbox.spec.box import Box
+from support import docker
+from support.docker_boxes import an_order
 
 
-@pytest.fixture
-async def fake() -> AsyncGenerator[FakeEngine]:
-    async with fake_engine() as engine:
-        yield engine
+def laid(boxes: DockerEngine, *argv: str, lane: Lane = Lane.SEALED) -> Box:
+    """A box as data."""
+    return boxes.box(an_order(lane, *argv)).box
 
 
-@pytest.mark.parametrize(
-    ("environ", "path"),
-    [
-        ({}, DEFAULT_SOCKET),
-        ({"DOCKER_HOST": ""}, DEFAULT_SOCKET),
-        ({"DOCKER_HOST": "unix:///run/user/1000/podman/podman.sock"}, "/run/user/1000/podman/podman.sock"),
-    ],
-)
-def test_the_socket_is_where_every_client_looks(environ: dict[str, str], path: str):
-    assert socket_of(environ) == path
+async def test_boxes_can_be_made_where_an_engine_answers(boxes: DockerEngine):
+    assert await boxes.why_not() == ""
+    assert boxes.kind == "docker"
 
 
-@pytest.mark.parametrize(
-    "host", ["tcp://10.0.0.1:2375", "ssh://me@host", "/var/run/docker.sock", "unix://", "unix://x"]
-)
-def test_an_engine_elsewhere_is_refused_and_never_another_one_used(host: str):
-    with pytest.raises(ConnectFailed, match="DOCKER_HOST") as caught:
-        socket_of({"DOCKER_HOST": host})
-    assert "unix://" in caught.value.fix
+async def test_without_one_the_reason_is_told_and_a_box_is_an_error(tmp_path: Path):
+    owner = Owner(tmp_path / "state")
+    boxes = DockerEngine(owner, {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/none"})
+    assert "cannot be reached" in await boxes.why_not()
+    with pytest.raises(SandboxError) as caught:
+        await boxes.box(an_order(Lane.OPEN, "true")).open()
+    assert "cannot be reached" in caught.value.evidence
+    await boxes.close()
+    owner.release()
 
 
-async def test_what_is_run_has_three_streams_no_terminal_and_only_the_given_variables(fake: FakeEngine):
-    run = Run(BOX, ("server", "--flag"), {"TOKEN": "hunter2"}, "/srv")
-
-    assert await Engine(fake.socket).prepare(run) == "0"
-    assert fake.runs[0].asked == {
-        "AttachStdin": True,
-        "AttachStdout": True,
-        "AttachStderr": True,
-        "Tty": False,
-        "Cmd": ["server", "--flag"],
-        "Env": ["TOKEN=hunter2"],
-        "WorkingDir": "/srv",
-    }
-    assert "hunter2" not in repr(run)
+async def test_every_box_has_a_name_of_its_own_that_tells_whose_it_is(boxes: DockerEngine):
+    names = {boxes.box(an_order(Lane.SEALED, "true")).box.name for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.startswith(f"bascule-{boxes._owner.id}-files-") for name in names)
 
 
-async def test_how_far_a_run_is(fake: FakeEngine):
-    engine = Engine(fake.socket)
-    run_id = await engine.prepare(Run(BOX, ("true",)))
+@pytest.mark.long
+async def test_what_is_run_to_its_end_tells_its_code_and_its_words_and_leaves_nothing(
+    boxes: DockerEngine, daemon: docker.DockerEngine
+):
+    box = laid(boxes, "sh", "-c", "cat; echo out; echo err >&2; exit 7")
+    ended = await boxes.run(box, 60)
 
-    before = await engine.look(run_id)
-    assert (before.started, before.ended) == (False, False)
-    await engine.ask("POST", f"/exec/{run_id}/start", {"Detach": True, "Tty": False})
-    assert (await engine.look(run_id)).started
-
-
-def test_a_run_that_was_never_found_has_ended_and_not_started():
-    assert not RunState(running=True, code=None, pid=0).started
-    failed = RunState(running=False, code=126, pid=0)
-    assert (failed.started, failed.ended) == (False, True)
+    assert ended.code == 7
+    assert sorted(ended.output.splitlines(keepends=True)) == ["err\n", "out\n"]
+    assert box.name not in daemon.run("ps", "--all")
 
 
-async def test_a_container_runs_or_not_and_an_unknown_one_does_not(fake: FakeEngine):
-    engine = Engine(fake.socket)
-
-    assert await engine.is_up(BOX)
-    assert not await engine.is_up("other")
-    fake.up = False
-    assert not await engine.is_up(BOX)
-
-
-async def test_a_refusal_carries_its_status_and_the_engines_words(fake: FakeEngine):
-    fake.up = False
-    with pytest.raises(EngineRefused, match="is not running") as caught:
-        await Engine(fake.socket).prepare(Run(BOX, ("server",)))
-    assert caught.value.status == 409
+@pytest.mark.long
+async def test_what_takes_too_long_is_ended(boxes: DockerEngine, daemon: docker.DockerEngine):
+    box = laid(boxes, "sleep", "600")
+    with pytest.raises(SandboxError, match="took longer than 2 s"):
+        await boxes.run(box, 2)
+    assert box.name not in daemon.run("ps", "--all")
 
 
-@pytest.mark.parametrize("said", [b"SSH-2.0-OpenSSH\r\n", b"", b"HTTP/1.0 huh\r\n\r\n"])
-async def test_what_is_no_engine_is_told(fake: FakeEngine, said: bytes):
-    fake.instead["/json"] = said
-    with pytest.raises(EngineRefused, match="does not speak HTTP"):
-        await Engine(fake.socket).look("0")
+@pytest.mark.long
+async def test_what_cannot_be_run_is_told(boxes: DockerEngine):
+    box = replace(laid(boxes, "true"), argv=("/nowhere/at-all",))
+    ended = await boxes.run(box, 60)
+    assert ended.code == 127
+    assert "/nowhere/at-all could not be started" in ended.output
 
 
-async def test_an_answer_without_end_is_not_held(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(docker_engine, "LONGEST_ANSWER", 1000)
-    fake.instead["/json"] = answer(200, {"pad": "x" * 2000})
-    with pytest.raises(ConnectFailed, match="longer than 1000 bytes"):
-        await Engine(fake.socket).look("0")
+@pytest.mark.long
+async def test_whoever_gives_up_a_run_leaves_nothing(boxes: DockerEngine, daemon: docker.DockerEngine):
+    box = laid(boxes, "sleep", "600")
+    running = asyncio.create_task(boxes.run(box, 60))
+    await asyncio.sleep(0.3)
+    running.cancel()
+    await asyncio.wait((running,))
+    assert box.name not in daemon.run("ps", "--all")
 
 
-async def test_an_engine_that_hangs_is_not_awaited_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(docker_engine, "ANSWER_WITHIN", 0.05)
-    with socket.socket(socket.AF_UNIX) as listener:
-        monkeypatch.chdir(tmp_path)
-        listener.bind("s")
-        listener.listen()
-        with pytest.raises(ConnectFailed, match="did not answer"):
-            await Engine("s").look("0")
+@pytest.mark.long
+async def test_closing_the_engine_ends_its_boxes_and_its_network_and_nobody_elses(
+    boxes: DockerEngine, daemon: docker.DockerEngine
+):
+    kept = [boxes.box(an_order(lane, "sleep", "600")) for lane in (Lane.OPEN, Lane.SEALED)]
+    await asyncio.gather(*(box.open() for box in kept))
+    with daemon.container() as other:
+        await boxes.close()
+        listed = daemon.run("ps", "--all")
+        assert other.name in listed
+    assert not any(box.box.name in listed for box in kept)
+    assert f"bascule-{boxes._owner.id}" not in daemon.run("network", "ls")
 
 
-async def test_an_engine_that_is_not_there_is_told_with_a_fix(tmp_path: Path):
-    with pytest.raises(ConnectFailed, match="cannot be reached") as caught:
-        await Engine(str(tmp_path / "none")).look("0")
-    assert "DOCKER_HOST" in caught.value.fix
-
-
-def test_a_socket_that_we_may_not_use_has_another_fix():
-    assert "group" in docker_engine.unreachable("/s", PermissionError(13, "denied")).fix
-
-
-@pytest.mark.parametrize("body", [b"not json", b"[1]", b'"text"'])
-def test_an_answer_that_says_nothing_we_can_read_has_its_status_alone(body: bytes):
-    answer = read_answer(b"HTTP/1.1 500 Oops\r\n\r\n" + body)
-    assert (answer.status, answer.message) == (500, "")
+async def test_closing_the_engine_finds_what_it_was_never_told_of(boxes: DockerEngine, daemon: docker.DockerEngine):
+    """As when the engine made a container and crashed before it could say so."""
+    daemon.run("create", "--name=unheard-of", f"--label=dev.bascule.owner={boxes._owner.id}", "empty", "/none")
+    await boxes.close()
+    assert "unheard-of" not in daemon.run("ps", "--all")

@@ -9,9 +9,9 @@ import pytest
 
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import Bounds, Box, Link
-from bascule.sandbox.docker.engine import Engine
+from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.image import image_of, packed, volumes_of
+from bascule.sandbox.spec.box import Bounds, Box, Link
 from support.docker import DockerEngine
 from support.fake_engine import answer, fake_engine
 

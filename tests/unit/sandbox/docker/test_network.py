@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.docker.engine import Engine
+from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.network import OpenNetwork, remove_network
 from bascule.sandbox.owner import Owner
 from support.docker import DockerEngine

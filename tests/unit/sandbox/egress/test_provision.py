@@ -9,12 +9,12 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import PROXY_FOLDER
-from bascule.sandbox.boxes.order import Order
-from bascule.sandbox.child import Command
 from bascule.sandbox.egress import provision
-from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.access_log import Access
 from bascule.sandbox.egress.provision import ProxyProvision
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.box import PROXY_FOLDER
+from bascule.sandbox.spec.launch_request import Order
 from support.box_engines import NotingEngine
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-2")

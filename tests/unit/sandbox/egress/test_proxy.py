@@ -14,7 +14,7 @@ import pytest
 from bascule.config.model.egress import Egress
 from bascule.core.errors import SandboxError
 from bascule.sandbox.egress import proxy as module
-from bascule.sandbox.egress.access import Access
+from bascule.sandbox.egress.access_log import Access
 from bascule.sandbox.egress.proxy import EgressProxy, Surroundings
 from support.asking import Answer, calling, get
 from support.waiting import fail_after, until

@@ -15,7 +15,7 @@ PROGRAM = Path(entry.__file__)
 ALONE = """
 import sys
 sys.path.insert(0, {folder!r})
-import entry, proofs
+import entry, probes as proofs
 proofs.leaks = lambda isolated: iter(())
 entry.FORWARDER_WITHIN = 0.3
 entry.main(["entry", *sys.argv[1:]])

@@ -4,7 +4,7 @@ import pytest
 
 from bascule.core.errors import SandboxError
 from bascule.sandbox.prepare.layer import FORMAT, RECORD, TREE, Record, looked_over, read_record, written
-from bascule.sandbox.prepare.tree import content_digest, look_digest
+from bascule.sandbox.prepare.layer_files import content_digest, look_digest
 from support.packages import install
 
 

@@ -8,9 +8,9 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.boxes.box import Mount
-from bascule.sandbox.boxes.order import Order
 from bascule.sandbox.prepare.provision import PreparedPackages
+from bascule.sandbox.spec.box import Mount
+from bascule.sandbox.spec.launch_request import Order
 from support.packages import WritesPackages, command, tools
 
 

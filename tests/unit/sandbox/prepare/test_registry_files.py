@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from bascule.sandbox.prepare.fetcher import Fetcher, Tool
-from bascule.sandbox.prepare.registries import Registries
+from bascule.sandbox.prepare.package_registries import Registries
 from bascule.sandbox.prepare.registry_files import registries_of
 from support.packages import command
 

@@ -1,0 +1,1 @@
+"""Sandbox engine on bubblewrap: its arguments, and cgroups for limits."""

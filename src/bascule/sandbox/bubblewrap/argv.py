@@ -1,0 +1,177 @@
+"""How bubblewrap is told of a box: the command that makes it and starts the first program in it.
+
+    sh        writes down its number, and joins the box's cgroups
+    sh        has a network made for the box, where it is to have one of its own
+    unshare   goes where mounts are nobody else's
+    sh        makes the one place that can be written to, as large as the box may fill, and opens the filter
+    bwrap     makes the box
+    python    the first program, which becomes the server
+
+Each becomes the next. The environment is the server's own all along, since everybody on this machine sees what stands
+in a command; so programs are named by their whole paths, and the scripts are always the same.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Literal
+
+from bascule.sandbox.spec.box import HOME, USER, Box, Mount
+
+NetworkKind = Literal["none", "host", "pasta", "slirp4netns"]
+"""What a box is given to reach: nothing, all that this machine reaches, or that without this machine itself."""
+
+NAMESERVERS = {"pasta": "169.254.1.1", "slirp4netns": "10.0.2.3"}
+"""Where names are asked for in a network of the box's own, whatever this machine's own nameserver is."""
+
+NOT_MADE = 96
+"""The exit code of a box that could not be made."""
+
+PER_FILE = 4096
+"""Bytes of the disk for which one file may be made. Files take memory even if they are empty."""
+
+SETTINGS = "/proc/sys"
+"""Whom the kernel takes for root may write to these in every box, and so leave it."""
+
+FILTER = 3
+"""The file descriptor with the filter of system calls."""
+
+JOIN = f"""echo $$ >"$1" && [ -e "$1" ] || exit {NOT_MADE}
+shift
+while [ "$1" != -- ]; do echo 0 >"$1" || exit {NOT_MADE}; shift; done
+shift
+exec "$@"
+"""
+"""A box that was ended before it began has no folder any more. One whose folder goes in the middle is either known by
+its number, or finds that out."""
+
+_NETWORK = f"""mkfifo=$1 program=$2 at=$3
+shift 3
+"$mkfifo" -m 600 "$at/there" "$at/ready" || exit {NOT_MADE}
+(
+    exec </dev/null >"$at/log" 2>&1
+    read -r there <"$at/there"
+    %s
+) &
+exec "$@"
+"""
+
+_PASTA = (
+    '"$program" --quiet %s--config-net --no-map-gw --tcp-ports none --udp-ports none --tcp-ns none --udp-ns none '
+    f"--dns-forward {NAMESERVERS['pasta']} "
+    '--userns "/proc/$$/ns/user" --netns "/proc/$$/ns/net" && echo ready >"$at/ready" || echo >"$at/ready"'
+)
+"""Nothing of this machine is forwarded to the box, and its address there is the same as outside, so that this machine
+cannot be reached by it either. As root it would else become nobody, who has no say in namespaces of root's."""
+
+_SLIRP = (
+    'exec "$program" --configure --mtu=65520 --disable-host-loopback --ready-fd=8 --netns-type=path '
+    '--userns-path="/proc/$$/ns/user" "/proc/$$/ns/net" tap0 8>"$at/ready"'
+)
+
+MOUNT = f"""mount=$1 mkdir=$2 cat=$3 place=$4 options=$5 filter=$6 at=$7
+shift 7
+if [ -n "$at" ]; then
+    echo >"$at/there"
+    read -r ready <"$at/ready"
+    [ -n "$ready" ] || {{ "$cat" "$at/log" >&2; exit {NOT_MADE}; }}
+fi
+"$mount" -t tmpfs -o "$options" box "$place" &&
+    "$mkdir" -m 1777 "$place/tmp" "$place/shm" &&
+    "$mkdir" -m 700 "$place/home" &&
+    "$mount" -o bind,noexec,nosuid,nodev "$place/tmp" "$place/tmp" || exit {NOT_MADE}
+exec {FILTER}<"$filter" || exit {NOT_MADE}
+exec "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Programs of this machine that a box is made with, by their whole paths, and what is known of them."""
+
+    paths: Mapping[str, str]
+    """By name: sh, mount, mkdir, mkfifo, cat, unshare, bwrap; and pasta or slirp4netns, where there is one."""
+    disables_userns: bool = True
+    """Whether this bubblewrap can keep a box from making users of its own. The filter does so, too."""
+    root: bool = False
+    masked: tuple[str, ...] = ()
+    """What the kernel would tell of this machine, and does not have to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where on this machine one box is made."""
+
+    at: str
+    """The folder with its own files."""
+    place: str
+    """An empty folder. What is mounted there is seen by the box alone."""
+    filter: str
+    network: NetworkKind = "none"
+    cgroups: tuple[str, ...] = ()
+    """Files that a process joins a cgroup by."""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Small files of the box, and where they lie outside."""
+
+    @property
+    def pid(self) -> str:
+        return f"{self.at}/pid"
+
+
+def bwrap_argv(box: Box, tools: Tools, site: Site, first: Sequence[str]) -> tuple[str, ...]:
+    """The command that makes a box and runs `first` in it."""
+    path = tools.paths
+    made_by = (path["sh"], "-c", JOIN, box.name, site.pid, *site.cgroups, "--")
+    own = site.network in NAMESERVERS
+    net = (path["sh"], "-c", network_script(site.network, root=tools.root), box.name) if own else ()
+    with_net = (*net, path["mkfifo"], path[site.network], site.at) if own else ()
+    apart = (path["unshare"], "-r", "-m", *(("-n",) if own else ()), "--")
+    options = f"size={box.bounds.disk},nr_inodes={max(1024, box.bounds.disk // PER_FILE)},mode=0755,nosuid,nodev"
+    given = (path["mount"], path["mkdir"], path["cat"], site.place, options, site.filter, site.at if own else "")
+    mounted = (path["sh"], "-c", MOUNT, box.name, *given)
+    return (*made_by, *with_net, *apart, *mounted, path["bwrap"], *_box(box, tools, site), "--", *first)
+
+
+def network_script(kind: NetworkKind, *, root: bool) -> str:
+    """How a network of the box's own is made, beside it."""
+    return _NETWORK % (_PASTA % ("--runas 0 " if root else "") if kind == "pasta" else _SLIRP)
+
+
+def _box(box: Box, tools: Tools, site: Site) -> Iterator[str]:
+    yield from ("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
+    if site.network == "none":
+        yield "--unshare-net"
+    if tools.disables_userns:
+        yield "--disable-userns"
+    yield from ("--uid", str(USER), "--gid", str(USER), "--hostname", "box", "--cap-drop", "ALL")
+    yield from ("--die-with-parent", "--new-session", "--seccomp", str(FILTER))
+    yield from ("--proc", "/proc", "--ro-bind", SETTINGS, SETTINGS)
+    for path in tools.masked:
+        yield from ("--ro-bind", "/dev/null", path)
+    yield from ("--dev", "/dev", "--bind", f"{site.place}/shm", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
+    yield from ("--bind", f"{site.place}/tmp", "/tmp", "--bind", f"{site.place}/home", HOME)  # noqa: S108
+    for link in box.links:
+        yield from ("--symlink", link.to, link.path)
+    for path, source in site.files.items():
+        yield from ("--ro-bind", source, path)
+    for shown in sorted((*box.mounts, *box.hidden), key=_depth):
+        yield from _shown(shown)
+    yield from ("--remount-ro", "/", "--chdir", "/")
+
+
+def _depth(shown: Mount | str) -> int:
+    return len(PurePath(shown if isinstance(shown, str) else shown.target).parts)
+
+
+def _shown(shown: Mount | str) -> tuple[str, ...]:
+    if isinstance(shown, str):
+        return ("--size", str(PER_FILE), "--tmpfs", shown, "--remount-ro", shown)
+    return ("--bind" if shown.writable else "--ro-bind", shown.source, shown.target)
+
+
+def limits(box: Box, *, bounded: bool) -> dict[str, int]:
+    """The system's limits that a server is held by. Where cgroups bound it as a whole, these are few."""
+    always = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": box.bounds.disk}
+    if bounded:
+        return always
+    return {**always, "RLIMIT_DATA": box.bounds.memory, "RLIMIT_NPROC": box.bounds.pids}

@@ -1,0 +1,154 @@
+"""From a box as data to the container that it becomes: what the engine, this machine and the runtime add to it."""
+
+import asyncio
+import json
+import os
+import platform
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bascule.core.errors import SandboxError
+from bascule.core.json_types import JsonObject
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.docker.api import Engine
+from bascule.sandbox.docker.availability import Standings
+from bascule.sandbox.docker.bundled_python import carried
+from bascule.sandbox.docker.container_spec import NO_NETWORK, TMP, Making, body
+from bascule.sandbox.docker.host_firewall import Shutter, shutter
+from bascule.sandbox.docker.image import image_of, volumes_of
+from bascule.sandbox.docker.labels import owned_by
+from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.provision__mountpoints import mounted_here, with_mounts_below
+from bascule.sandbox.docker.provision__workspace import hand_over
+from bascule.sandbox.docker.remove__removing import remove_container
+from bascule.sandbox.mounts.system import written_files
+from bascule.sandbox.owner import Owner
+from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
+from bascule.sandbox.spec.entry_command import Forwarding, Mode, entry_argv
+from bascule.sandbox.spec.seccomp import docker_profile
+
+PYTHON = f"{HOUSE}/python"
+"""Where a box of a foreign image finds the Python that it is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Furnished:
+    """All that is needed to make the container of one box, and to run its server there."""
+
+    body: JsonObject
+    network: str
+    argv: tuple[str, ...]
+    """How the server is run: by the first program, which looks again and becomes it."""
+    env: dict[str, str]
+    shutter: Shutter
+
+
+@dataclass(frozen=True, slots=True)
+class _Dressed:
+    """A box with all its mounts, and what it is made from."""
+
+    box: Box
+    python: tuple[str, ...]
+    """How the Python is started that runs our programs."""
+    image: str
+    ours: str
+    """One of our own, where that is somebody else's."""
+    own: tuple[Mount, ...]
+    """Which mounts our programs need."""
+    volumes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Furnishing:
+    """What all boxes of one owner on one engine have in common."""
+
+    engine: Engine
+    owner: Owner
+    standings: Standings
+    network: OpenNetwork
+    path: str = ""
+    """Where programs are looked for on this machine. In an image that says nothing."""
+    left: set[str] = field(default_factory=set[str])
+    """Containers in which nothing runs, and which the engine could not be asked to remove."""
+
+    async def tidy(self) -> None:
+        """Remove what was left. What cannot be, stays for the next time."""
+        for container in tuple(self.left):
+            with suppress(SandboxError):
+                await remove_container(self.engine, container, within=0)
+                self.left.discard(container)
+
+    async def of(self, box: Box) -> Furnished:
+        standing = await self.standings.now()
+        if standing.why_not:
+            raise SandboxError("no container can be made here", where="box", evidence=standing.why_not)
+        await self.tidy()
+        uid, gid = user()
+        box = replace(box, mounts=tuple(with_mounts_below(box.mounts, mounted_here())))
+        dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
+        box = dressed.box
+        await self._hand_over(box, uid, gid)
+        making = Making(
+            image=dressed.image,
+            first=_first(box, dressed.python, "stay", "start"),
+            user=f"{uid}:{gid}",
+            seccomp=json.dumps(docker_profile(platform.machine())),
+            network=await self.network.ready() if box.lane is Lane.OPEN else NO_NETWORK,
+            labels=owned_by(self.owner),
+            volumes=dressed.volumes,
+            userns="host" if standing.remapped else "",
+        )
+        asked = body(box, making)
+        become = _first(box, dressed.python, "become", "wait")
+        second = shutter(asked, dressed.ours, dressed.python, dressed.own)
+        return Furnished(asked, making.network, become, self._env(box), second)
+
+    async def _plain(self, box: Box, uid: int) -> "_Dressed":
+        """This machine's own programs, in an image of ours."""
+        known = written_files(box.lane, uid)
+        files = {path: known.get(path, text) for path, text in box.files.items()}
+        box = replace(box, files=files, **await asyncio.to_thread(_without_links_in_memory, box))
+        image = await image_of(self.engine, box)
+        own = (mount for mount in box.mounts if mount.why in {"system", "program"} or mount.target == INSIDE)
+        return _Dressed(box, (box.python,), image, image, tuple(mount for mount in own if not mount.writable))
+
+    async def _foreign(self, box: Box, image: str) -> "_Dressed":
+        """Somebody's image, with our Python in it."""
+        volumes = await volumes_of(self.engine, image)
+        inside = next(mount for mount in box.mounts if mount.target == INSIDE)
+        made = await asyncio.to_thread(carried, self.owner.state, Path(inside.source))
+        python = Mount(str(made.folder), PYTHON, why="ours")
+        ours = await image_of(self.engine, replace(box, links=(), files={}))
+        dressed = replace(box, mounts=(*box.mounts, python))
+        return _Dressed(dressed, made.argv(PYTHON), image, ours, (inside, python), volumes)
+
+    async def _hand_over(self, box: Box, uid: int, gid: int) -> None:
+        for mount in box.mounts:
+            if mount.target == WORKSPACE and mount.writable and os.geteuid() == 0:
+                await asyncio.to_thread(hand_over, Path(mount.source), uid, gid)
+
+    def _env(self, box: Box) -> dict[str, str]:
+        env = dict(box.env)
+        if box.image is not None and env.get("PATH") == self.path:
+            del env["PATH"]
+        return env
+
+
+def user() -> tuple[int, int]:
+    """Who everything is inside: whoever we are, to whom the files belong outside too; or nobody, if we are root."""
+    return (os.geteuid(), os.getegid()) if os.geteuid() != 0 else (USER, USER)
+
+
+def _without_links_in_memory(box: Box) -> dict[str, Any]:
+    """Links in folders that are made anew with each container cannot come with its image. What they lead to is mounted
+    in their place."""
+    lost = {link for link in box.links if any(PurePosixPath(link.path).is_relative_to(own) for own in (TMP, HOME))}
+    mounts = [Mount(os.path.realpath(link.path), link.path, why="program") for link in box.links if link in lost]
+    shown = tuple(mount for mount in mounts if Path(mount.source).exists())
+    return {"links": tuple(link for link in box.links if link not in lost), "mounts": (*box.mounts, *shown)}
+
+
+def _first(box: Box, python: tuple[str, ...], mode: Mode, forwarding: Forwarding) -> tuple[str, ...]:
+    return (*python, *entry_argv(box, mode, forwarding=forwarding)[1:])

@@ -1,0 +1,238 @@
+"""The proxy as Envoy is told it: what is the same for all boxes, and a listener for each. Nothing is run here.
+
+A request passes, in this order: how many there are, by name (`egress.allow`), the look-up of its name, by what it was
+resolved to. Only names that are allowed are looked up. What is not on the internet is taken out of every answer to a
+look-up, so that neither a second address of a name nor one that it has a moment later leads there.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bascule.config.model.egress import Egress
+from bascule.sandbox.egress.access_log import log_format
+from bascule.sandbox.egress.envoy_config__replies import replies
+from bascule.sandbox.egress.rules import address_match, address_rules, name_rules
+
+BOOTSTRAP, LISTENERS = "./bootstrap.json", "./listeners.json"
+"""Files of the proxy's folder, in which Envoy runs: paths in these are short, however long that of the folder is."""
+
+SOCKET = "egress.sock"
+
+CONNECTIONS = 128
+"""At once, of one box. What comes on top is closed at once."""
+
+BURST, PER_SECOND = 1000, 200
+"""Requests of one box. They bound the log too: each of them is a line."""
+
+MOST_CONNECTIONS = 8192
+"""Of all boxes."""
+
+MOST_NAMES = 8192
+"""Names that are remembered with what they were resolved to."""
+
+BUFFER = 256 * 1024
+"""Bytes that wait for one side of a connection, before the other is not read any more."""
+
+LONGEST_EXPRESSION = 10_000_000
+
+HEADERS, HEADER_KILOBYTES = 100, 48
+
+CONNECTING, WAITING, IDLE = 10, 300, 600
+"""Seconds until a host must be connected; for which nothing may come on a request or in a tunnel; and between two
+requests on one connection."""
+
+_CLUSTER = "internet"
+_UPSTREAM = "envoy.stream.upstream_address"
+_TYPES = "type.googleapis.com/envoy."
+
+_KEPT_BACK = ("proxy-authorization", "proxy-connection", "x-forwarded-proto", "x-request-id")
+"""Headers between a box and the proxy, or of Envoy's own making. The host has nothing to do with them."""
+
+
+def bootstrap(closed: tuple[str, ...]) -> dict[str, Any]:
+    """Without an admin interface, so that there is none to be reached."""
+    most = {"max_connections": MOST_CONNECTIONS, "max_pending_requests": MOST_CONNECTIONS, "max_requests": 65536}
+    monitor = _typed(
+        "extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
+        max_active_downstream_connections=MOST_CONNECTIONS,
+    )
+    return {
+        "node": {"id": "bascule", "cluster": "bascule"},
+        "dynamic_resources": {"lds_config": {"path_config_source": {"path": LISTENERS}}},
+        # Expressions are as long as the list of hosts is; Envoy would not take five of them otherwise.
+        "layered_runtime": {
+            "layers": [{"name": "all", "static_layer": {"re2.max_program_size.error_level": LONGEST_EXPRESSION}}]
+        },
+        "overload_manager": {
+            "resource_monitors": [
+                {"name": "envoy.resource_monitors.global_downstream_max_connections", "typed_config": monitor}
+            ]
+        },
+        "static_resources": {
+            "clusters": [
+                {
+                    "name": _CLUSTER,
+                    "connect_timeout": f"{CONNECTING}s",
+                    "lb_policy": "CLUSTER_PROVIDED",
+                    "per_connection_buffer_limit_bytes": BUFFER,
+                    "circuit_breakers": {"thresholds": [most]},
+                    "cluster_type": {
+                        "name": "envoy.clusters.dynamic_forward_proxy",
+                        "typed_config": _typed(
+                            "extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig",
+                            dns_cache_config=_names(closed),
+                        ),
+                    },
+                }
+            ]
+        },
+    }
+
+
+def listeners(egress: Egress, closed: tuple[str, ...], boxes: Iterable[int]) -> dict[str, Any]:
+    """One for each box, by its number. A box has no way to another's socket, so the number tells who asked."""
+    kind = f"{_TYPES}config.listener.v3.Listener"
+    return {"resources": [{"@type": kind, **_listener(egress, closed, box)} for box in boxes]}
+
+
+def socket_path(box: int) -> str:
+    return f"{box}/{SOCKET}"
+
+
+def _listener(egress: Egress, closed: tuple[str, ...], box: int) -> dict[str, Any]:
+    limit = _typed(
+        "extensions.filters.network.connection_limit.v3.ConnectionLimit",
+        stat_prefix="box",
+        max_connections=CONNECTIONS,
+    )
+    filters = [
+        {"name": "envoy.filters.network.connection_limit", "typed_config": limit},
+        {"name": "envoy.filters.network.http_connection_manager", "typed_config": _http(egress, closed, box)},
+    ]
+    return {
+        "name": f"box-{box}",
+        # Whoever is inside may write to it. Outside, nobody but us gets into the folder above.
+        "address": {"pipe": {"path": socket_path(box), "mode": 0o666}},
+        "per_connection_buffer_limit_bytes": BUFFER,
+        "filter_chains": [{"filters": filters}],
+    }
+
+
+def _http(egress: Egress, closed: tuple[str, ...], box: int) -> dict[str, Any]:
+    return _typed(
+        "extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        stat_prefix="box",
+        codec_type="HTTP1",
+        # A box is nobody whose word on itself counts, and what it says of itself is passed on as it is.
+        use_remote_address=False,
+        generate_request_id=False,
+        server_header_transformation="PASS_THROUGH",
+        normalize_path=False,
+        max_request_headers_kb=HEADER_KILOBYTES,
+        request_headers_timeout="20s",
+        stream_idle_timeout=f"{WAITING}s",
+        # A box that ends is not waited for.
+        drain_timeout="0.1s",
+        delayed_close_timeout="1s",
+        common_http_protocol_options={"idle_timeout": f"{IDLE}s", "max_headers_count": HEADERS},
+        # Python's own client asks for a tunnel in the words of HTTP/1.0.
+        http_protocol_options={"allow_absolute_url": True, "accept_http_10": True},
+        upgrade_configs=[{"upgrade_type": "CONNECT"}],
+        early_header_mutation_extensions=[_no_orders()],
+        access_log=[{"name": "envoy.access_loggers.stdout", **_log(box)}],
+        access_log_options={"flush_log_on_tunnel_successfully_established": True},
+        local_reply_config=replies(),
+        route_config=_routes(),
+        http_filters=_filters(egress, closed),
+    )
+
+
+def _filters(egress: Egress, closed: tuple[str, ...]) -> list[dict[str, Any]]:
+    rbac = "extensions.filters.http.rbac.v3.RBAC"
+    often = {"max_tokens": BURST, "tokens_per_fill": PER_SECOND, "fill_interval": "1s"}
+    always = {"default_value": {"numerator": 100}}
+    chain = {
+        "envoy.filters.http.local_ratelimit": _typed(
+            "extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
+            stat_prefix="box",
+            token_bucket=often,
+            filter_enabled=always,
+            filter_enforced=always,
+        ),
+        "by-name": _typed(rbac, rules=name_rules(egress)),
+        "envoy.filters.http.dynamic_forward_proxy": _typed(
+            "extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig",
+            dns_cache_config=_names(closed),
+            save_upstream_address=True,
+        ),
+        # Nothing of what is refused here should have come this far.
+        "by-address": _typed(rbac, rules=address_rules(closed, _UPSTREAM)),
+        "envoy.filters.http.router": _typed("extensions.filters.http.router.v3.Router", suppress_envoy_headers=True),
+    }
+    return [{"name": name, "typed_config": config} for name, config in chain.items()]
+
+
+def _names(closed: tuple[str, ...]) -> dict[str, Any]:
+    """How names are looked up. Cluster and filter are told the same, or Envoy does not take it."""
+    resolver = _typed(
+        "extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
+        # A name is the one that was asked for, and never one that a domain of this machine makes of it.
+        dns_resolver_options={"no_default_search_domain": True},
+        filter_unroutable_families=True,
+        query_timeout_seconds=3,
+        query_tries=2,
+    )
+    return {
+        "name": "names",
+        "dns_lookup_family": "V4_PREFERRED",
+        "max_hosts": MOST_NAMES,
+        "host_ttl": "60s",
+        "dns_query_timeout": "8s",
+        "resolved_address_filter": address_match(closed, inverted=False),
+        "typed_dns_resolver_config": {"name": "envoy.network.dns_resolver.cares", "typed_config": resolver},
+    }
+
+
+def _routes() -> dict[str, Any]:
+    where: dict[str, Any] = {"cluster": _CLUSTER, "timeout": "0s"}
+    tunnel: dict[str, Any] = {**where, "upgrade_configs": [{"upgrade_type": "CONNECT", "connect_config": {}}]}
+    return {
+        "virtual_hosts": [
+            {
+                "name": "every",
+                "domains": ["*"],
+                "routes": [
+                    {"match": {"connect_matcher": {}}, "route": tunnel},
+                    {"match": {"prefix": "/"}, "route": where},
+                ],
+            }
+        ],
+        "request_headers_to_remove": list(_KEPT_BACK),
+    }
+
+
+def _no_orders() -> dict[str, Any]:
+    """Envoy does as it is told by headers of this name, and a box has nothing to tell it."""
+    mutation = {"remove_on_match": {"key_matcher": {"prefix": "x-envoy-"}}}
+    return {
+        "name": "envoy.http.early_header_mutation.header_mutation",
+        "typed_config": _typed(
+            "extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation", mutations=[mutation]
+        ),
+    }
+
+
+def _log(box: int) -> dict[str, Any]:
+    """All that is asked, but of what was too much only one in a hundred: else the log would be too much too."""
+    one_in_a_hundred = {"runtime_filter": {"runtime_key": "egress.too_many", "percent_sampled": {"numerator": 1}}}
+    not_too_many = {"comparison": {"op": "NE", "value": {"default_value": 429, "runtime_key": "egress.limited"}}}
+    return {
+        "filter": {"or_filter": {"filters": [{"status_code_filter": not_too_many}, one_in_a_hundred]}},
+        "typed_config": _typed(
+            "extensions.access_loggers.stream.v3.StdoutAccessLog", log_format={"json_format": log_format(box)}
+        ),
+    }
+
+
+def _typed(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"@type": _TYPES + kind, **fields}

@@ -1,0 +1,123 @@
+"""The boxes of one runtime: each is ordered with all that its lane needs, and nothing that it must not have."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.core.errors import SandboxError
+from bascule.core.principal import Nobody, Principal
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.engines import Engines, settings_of
+from bascule.sandbox.limits import spent
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.engine import Engine, EngineBox
+from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.launch_request import Order
+
+WorkspaceOf = Callable[[Principal], str]
+"""Gives the folder with the files of an agent session, which is made if need be."""
+
+
+class Provision(Protocol):
+    """Something of ours that boxes are given: what is done before one is made, and after it is gone."""
+
+    async def before(self, engine: Engine, order: Order) -> Order:
+        """The order with what it needs of this. Raises `SandboxError`."""
+        ...
+
+    async def after(self, order: Order) -> None:
+        """The box is gone, or was never made. Never raises."""
+        ...
+
+
+@dataclass(slots=True)
+class ServerBox:
+    """One server's box. It is made when it is opened, and opened once."""
+
+    engine: Engine
+    order: Order
+    provisions: tuple[Provision, ...] = ()
+    _box: EngineBox | None = None
+
+    async def spent(self) -> str:
+        """Wait until it has used up what it may, and say what it was."""
+        return await spent(self.order)
+
+    async def open(self) -> Command | Run:
+        for provision in self.provisions:
+            self.order = await provision.before(self.engine, self.order)
+        self._box = self.engine.box(self.order)
+        return await self._box.open()
+
+    async def close(self) -> None:
+        """Nothing of it is left when this returns. Raises `SandboxError` if something may be."""
+        try:
+            if self._box is not None:
+                await self._box.close()
+        finally:
+            for provision in reversed(self.provisions):
+                await provision.after(self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """All of an order but its command."""
+
+    engine: Engine
+    whole: Order
+    provisions: tuple[Provision, ...] = ()
+
+    @property
+    def lane(self) -> Lane:
+        return self.whole.lane
+
+    def of(self, command: Command) -> ServerBox:
+        """A box that is not made yet."""
+        return ServerBox(self.engine, replace(self.whole, command=command), self.provisions)
+
+
+class Boxing:
+    """Orders boxes. Which engine makes them was settled when the runtime started."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        provisions: tuple[Provision, ...] = (),
+        workspace_of: WorkspaceOf | None = None,
+        room: int | None = None,
+    ) -> None:
+        """`room` is what the files of one agent session may take, in bytes."""
+        self.engines = engines
+        """Put others here, and every box from then on is made by them."""
+        self.provisions = provisions
+        self._workspace_of = workspace_of
+        self._room = room
+
+    def engine_of(self, server: ServerConfig) -> Engine | SandboxError | None:
+        return self.engines.of(server)
+
+    def has_twin(self, server: ServerConfig) -> bool:
+        """Whether the same command in a tighter box stands in for a server. Where an operator has named a twin, or
+        vouches for the server as it is, that is what counts."""
+        if server.isolated is not None or server.vouched is not None:
+            return False
+        return not isinstance(self.engine_of(server), SandboxError | None)
+
+    def ordering(self, server: ServerConfig, lane: Lane, principal: Principal) -> "Ordering | None":
+        """How a box is ordered for a server. None, if it runs without one. Raises why it cannot be had."""
+        engine = self.engine_of(server)
+        if engine is None:
+            return None
+        if isinstance(engine, SandboxError):
+            raise engine.with_traceback(None)
+        nobodys = self._workspace_of is None or isinstance(principal, Nobody)
+        workspace = None if nobodys or self._workspace_of is None else self._workspace_of(principal)
+        # What an operator vouches for is the server with the way out that it has.
+        lane = Lane.OPEN if server.vouched is not None else lane
+        whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace, self._room)
+        return Ordering(engine, whole, self.provisions)
+
+
+UNBOXED = Boxing(Engines())
+"""Where nothing was looked for."""

@@ -1,0 +1,217 @@
+"""How a box is laid out: from what a server was ordered with to all that it sees inside. Files and folders are looked
+at, and nothing is changed."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bascule.config.model.sandbox import AUTO, Sandbox
+from bascule.core.errors import SandboxError
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.mounts.host import Machine
+from bascule.sandbox.mounts.layout__commands import paths_in, scripts_in
+from bascule.sandbox.mounts.path_checks import is_file, is_folder, is_there
+from bascule.sandbox.mounts.programs import Find, interpreters, show_program, show_venv
+from bascule.sandbox.mounts.projects import show_project
+from bascule.sandbox.mounts.symlinks import trail
+from bascule.sandbox.mounts.system import show_system, written_files
+from bascule.sandbox.mounts.too_wide import below
+from bascule.sandbox.mounts.visible_paths import View
+from bascule.sandbox.process.child import Command, find_program
+from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount
+from bascule.sandbox.spec.launch_request import Order
+
+CODE_PATHS = ("PYTHONPATH", "PYTHONHOME", "NODE_PATH", "LD_LIBRARY_PATH", "RUBYLIB", "PERL5LIB")
+"""Variables that name folders to take code from."""
+
+VENVS = (".venv", "venv")
+"""What the virtual environment in a project is called."""
+
+LOOPBACK = "127.0.0.1,localhost,::1"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One line on what a box shows, or does not, for a person."""
+
+    path: str
+    mode: str
+    """ro, rw, or `no` for what the command names and the box does not show."""
+    why: str
+
+
+def laid_out(order: Order, machine: Machine, name: str) -> Box:
+    """The box for an order. `name` is to be unique. Raises `SandboxError` for what the operator named and is not
+    there."""
+    view = View(machine)
+    whole = order.settings.image is None
+    argv = tuple(order.command.argv)
+    if whole:
+        show_system(view, order.lane)
+        if not _is_prepared(order):
+            argv = (_show_command(view, order.command), *argv[1:])
+        show_program(view, machine.python, lambda _: None)
+    for mount in order.mounts:
+        view.add(mount)
+    _show_named(view, order)
+    view.add(Mount(machine.inside, INSIDE, why="ours"))
+    if order.workspace is not None:
+        view.add(Mount(os.path.realpath(order.workspace), WORKSPACE, writable=True, why="workspace"))
+    for inside, outside in order.sockets.items():
+        view.add(Mount(outside, inside, why="ours"))
+    proxied = order.lane is Lane.PROXIED and PROXY_FOLDER in order.sockets
+    files = written_files(order.lane) if whole else {}
+    return Box(
+        name=name,
+        server=order.server,
+        lane=order.lane,
+        argv=argv,
+        env=environment(order, proxied=proxied),
+        cwd=_folder_inside(view, order),
+        mounts=tuple(mount for mount in view.mounts if mount.target not in files),
+        bounds=bounds(order.settings),
+        links=view.links,
+        files=files,
+        hidden=view.hidden,
+        omitted=view.omitted,
+        python=machine.python if whole else "",
+        proxied=proxied,
+        image=order.settings.image,
+    )
+
+
+def bounds(settings: Sandbox) -> Bounds:
+    return Bounds(memory=settings.memory, cpus=settings.cpus, pids=settings.pids, disk=settings.disk)
+
+
+def environment(order: Order, *, proxied: bool) -> dict[str, str]:
+    """All variables of a server inside: its own, and those that are otherwise in a box."""
+    given = {**order.command.env, "HOME": HOME, "TMPDIR": "/tmp", "BASCULE_LANE": order.lane.value}  # noqa: S108
+    if not proxied:
+        return given
+    proxy = f"http://127.0.0.1:{PROXY_PORT}"
+    # Programs differ in which spelling they read.
+    for variable in ("HTTP_PROXY", "HTTPS_PROXY"):
+        given |= {variable: proxy, variable.lower(): proxy}
+    return {**given, "NO_PROXY": LOOPBACK, "no_proxy": LOOPBACK, "NODE_USE_ENV_PROXY": "1"}
+
+
+def shown(box: Box) -> tuple[Shown, ...]:
+    """What is mounted, as a person is told it: of the system only that it is there."""
+    own = (Shown(mount.target, "rw" if mount.writable else "ro", mount.why) for mount in box.mounts if _telling(mount))
+    left = (Shown(omitted.path, "no", omitted.why) for omitted in box.omitted)
+    return (*own, *left)
+
+
+def _telling(mount: Mount) -> bool:
+    return mount.why not in {"system", "ours"}
+
+
+# The command
+
+
+def _is_prepared(order: Order) -> bool:
+    """Whether the program is one that was fetched in a box. All it needs is mounted with it, and what strangers wrote
+    into it is not asked which other files of this machine are to be shown."""
+    return any(mount.why == "prepared" and below(order.command.argv[0], mount.target) for mount in order.mounts)
+
+
+def _show_command(view: View, command: Command) -> str:
+    """The program, and what it is given to run. Returns the program by the path that is found."""
+    folder = _folder(view, command)
+    program = os.path.normpath(Path(folder, find_program(command)))
+    find = finder(command)
+    show_program(view, program, find)
+    words = list(command.argv[1:])
+    if Path(program).name == "env":
+        _show_behind_env(view, words, find)
+    for script in scripts_in(program, words, folder):
+        followed = trail(script)
+        view.link(followed.links)
+        show_project(view, followed.end)
+        for interpreter in interpreters(followed.end, find):
+            show_program(view, interpreter, find)
+    for variable in CODE_PATHS:
+        for path in command.env.get(variable, "").split(os.pathsep):
+            if path.startswith("/"):
+                view.tree(os.path.realpath(path), "program")
+    for project in [mount.source for mount in view.mounts if mount.why == "program"]:
+        _show_venvs_in(view, project)
+    return program
+
+
+def _show_behind_env(view: View, words: list[str], find: Find) -> None:
+    name = next((word for word in words if not word.startswith("-") and "=" not in word), "")
+    if name and (found := find(name)):
+        show_program(view, found, find)
+
+
+def _show_venvs_in(view: View, folder: str) -> None:
+    for name in VENVS:
+        if is_file(Path(folder) / name / "pyvenv.cfg"):
+            show_venv(view, str(Path(folder) / name))
+
+
+def finder(command: Command) -> Find:
+    """Finds programs as the command itself would."""
+    path = command.env.get("PATH", "")
+    return lambda name: shutil.which(name, path=path)
+
+
+def _folder(view: View, command: Command) -> str:
+    """What the command is started in, outside."""
+    folder = os.path.normpath(Path(view.machine.here, command.cwd or ""))
+    if command.cwd is not None and not is_folder(folder):
+        fix = f"run `mkdir -p {shlex.quote(folder)}`, or change `cwd`"
+        raise SandboxError(f"the working directory {command.cwd} does not exist", fix=fix)
+    return folder
+
+
+# What else it names
+
+
+def _show_named(view: View, order: Order) -> None:
+    if order.settings.mounts != AUTO:
+        for path, writable in _configured(view.machine, order.settings):
+            view.place(path, "configured", writable=writable)
+        return
+    command = order.command
+    folder = _folder(view, command)
+    if command.cwd is not None:
+        view.named(folder, "folder")
+        _show_venvs_in(view, folder)
+    for _, path in paths_in(command.argv[1:], folder):
+        view.named(path, "argument")
+        _show_venvs_in(view, path)
+
+
+def _configured(machine: Machine, settings: Sandbox) -> Iterator[tuple[str, bool]]:
+    for mount in settings.mounts:
+        assert not isinstance(mount, str)
+        path = os.path.normpath(machine.home + mount.path[1:] if mount.path.startswith("~/") else mount.path)
+        where = "sandbox.mounts"
+        if not is_there(path):
+            raise SandboxError(
+                f"{mount.path} is to be mounted and is not there", where=where, fix="make it, or take it out"
+            )
+        if path == "/" or below(path, HOUSE) or below(os.path.realpath(path), machine.state):
+            raise SandboxError(
+                f"{mount.path} cannot be mounted",
+                where=where,
+                cause="a box has its own uppermost folder, and never sees the state of Bascule",
+                fix="name the folders in it that are needed",
+            )
+        yield path, mount.mode == "rw"
+
+
+def _folder_inside(view: View, order: Order) -> str:
+    """What the server is started in: the folder outside, where it is there inside and somebody meant it."""
+    command = order.command
+    folder = _folder(view, command)
+    relative = any(not part.startswith("/") for part, _ in paths_in(command.argv, folder))
+    if (command.cwd is not None or relative) and view.has(folder):
+        return folder
+    return WORKSPACE if order.workspace is not None else HOME

@@ -1,0 +1,1 @@
+"""Server processes: fork server, reaper, process trees, environment and stderr."""

@@ -1,0 +1,44 @@
+"""What every engine does with boxes, however it does it."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.launch_request import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of something that ran in a box to its end."""
+
+    code: int
+    output: str
+    """The end of what it wrote, to stdout and stderr alike."""
+
+
+class EngineBox(Protocol):
+    """One box that was ordered. It is made when it is opened, and may be opened again when what ran in it has ended."""
+
+    async def open(self) -> Command | Run:
+        """How the server is started in the box: a process of this machine, or one in a container. It runs only if the
+        box has been found tight from inside. Raises `SandboxError`."""
+        ...
+
+    async def close(self) -> None:
+        """Nothing of it is left when this returns. Whatever runs in it is ended at once."""
+        ...
+
+
+class Engine(Protocol):
+    """Makes boxes. The same order gives the same confinement, whichever engine it is given to."""
+
+    kind: str
+
+    def box(self, order: Order) -> EngineBox: ...
+
+    async def run(self, box: Box, timeout: float) -> Ended:
+        """Run the box's command to its end, and leave nothing of the box. Raises `SandboxError` where it cannot be run
+        at all, or takes longer."""
+        ...

@@ -1,0 +1,81 @@
+"""What becomes of a box when it is made a container."""
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bascule.core.sensitivity import Lane
+from bascule.sandbox.docker import provision as module
+from bascule.sandbox.docker.api import Engine
+from bascule.sandbox.docker.engine import DockerEngine
+from bascule.sandbox.spec.box import USER
+from support import docker
+from support.docker_boxes import an_order, said
+
+
+async def test_the_one_list_of_refused_calls_is_what_the_container_gets(boxes: DockerEngine):
+    furnished = await boxes._furnishing.of(boxes.box(an_order(Lane.SEALED, "true")).box)
+    (profile,) = [option for option in furnished.body["HostConfig"]["SecurityOpt"] if option.startswith("seccomp=")]
+    refused = {name for rule in json.loads(profile.partition("=")[2])["syscalls"] for name in rule["names"]}
+
+    assert {"io_uring_setup", "bpf", "mount", "ptrace"} <= refused
+
+
+async def test_only_an_open_box_is_given_a_network(boxes: DockerEngine):
+    modes = {
+        lane: (await boxes._furnishing.of(boxes.box(an_order(lane, "true")).box)).body["HostConfig"]["NetworkMode"]
+        for lane in Lane
+    }
+
+    assert modes[Lane.SEALED] == modes[Lane.PROXIED] == "none"
+    assert modes[Lane.OPEN] == await boxes._network.ready()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.long
+async def test_the_workspace_belongs_to_whoever_the_server_is(boxes: DockerEngine, real: Engine, tmp_path: Path):
+    workspace = tmp_path / "workspace"
+    workspace.mkdir(mode=0o700)
+    (workspace / "ours").write_text("before")
+    command = ("sh", "-c", "echo after >/workspace/ours && cp /workspace/ours /workspace/theirs && id -u")
+    run = await boxes.box(an_order(Lane.SEALED, *command, workspace=workspace)).open()
+
+    assert await said(real, run) == str(USER)
+    assert (workspace / "theirs").read_text() == "after\n"
+
+
+async def test_who_is_not_root_outside_is_the_same_inside(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "getegid", lambda: 100)
+    assert module.user() == (1000, 100)
+
+
+@pytest.mark.long
+async def test_an_image_of_its_own_is_given_our_python_and_keeps_its_own_path(
+    boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine, tmp_path: Path
+):
+    """There is nothing at all in this image but one program, with the libraries that it needs."""
+    needed = subprocess.run(["ldd", "/usr/bin/env"], capture_output=True, text=True, check=True).stdout
+    libraries = [word for word in needed.split() if word.startswith("/")]
+    tar = tmp_path / "bare.tar"
+    renamed = ("--dereference", "--transform=s,usr/bin/env,programs/show,")
+    subprocess.run(["tar", "-cPf", str(tar), *renamed, "/usr/bin/env", *libraries], check=True)
+    changes = ("--change=ENV PATH=/programs:/bin", "--change=VOLUME /data", "--change=HEALTHCHECK CMD show")
+    daemon.run("import", *changes, str(tar), "bare")
+    run = await boxes.box(an_order(Lane.SEALED, "show", image="bare", env={"TOKEN": "t"})).open()
+
+    shown = dict(line.split("=", 1) for line in (await said(real, run)).splitlines())
+    assert (shown["PATH"], shown["TOKEN"], shown["HOME"]) == ("/programs:/bin", "t", "/home/box")
+    (told,) = json.loads(daemon.run("inspect", run.container))
+    assert [mount["Type"] for mount in told["Mounts"] if mount["Destination"] == "/data"] == ["tmpfs"]
+    assert "Health" not in told["State"]
+
+
+async def test_a_path_that_was_configured_is_kept_in_an_image(boxes: DockerEngine):
+    box = boxes.box(an_order(Lane.SEALED, "show", image="empty")).box
+    assert "PATH" not in boxes._furnishing._env(box)
+    assert boxes._furnishing._env(replace(box, env={"PATH": "/own"}))["PATH"] == "/own"

@@ -1,0 +1,156 @@
+"""The filter, run by a small machine of the same kind as the kernel's."""
+
+import errno
+import json
+import re
+import struct
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bascule.sandbox.spec.seccomp import ALLOW, ARCHITECTURES, ERROR, KILL, docker_profile, filter_program
+from bascule.sandbox.spec.seccomp__syscalls import NUMBERS, REFUSED
+
+MACHINES = ["x86_64", "aarch64"]
+LONGEST = 4096
+"""Instructions of a program that the kernel takes."""
+
+
+@cache
+def instructions(machine: str) -> list[tuple[int, int, int, int]]:
+    return list(struct.iter_unpack("=HBBI", filter_program(machine)))
+
+
+def answer(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
+    """What the program says to a call."""
+    program = instructions(machine)
+    whole = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
+    data = struct.pack("=IIQ6Q", number, ARCHITECTURES[machine] if architecture is None else architecture, 0, *whole)
+    at = accumulator = 0
+    for _ in range(LONGEST):
+        code, if_so, if_not, value = program[at]
+        at += 1
+        match code:
+            case 0x20:
+                accumulator = struct.unpack_from("=I", data, value)[0]
+            case 0x15:
+                at += if_so if accumulator == value else if_not
+            case 0x35:
+                at += if_so if accumulator >= value else if_not
+            case 0x45:
+                at += if_so if accumulator & value else if_not
+            case 0x06:
+                return value
+            case _:
+                raise AssertionError(code)
+    raise AssertionError("it never ends")
+
+
+def call(machine: str, name: str, *arguments: int) -> int:
+    return answer(machine, NUMBERS[machine][name], *arguments)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_kernel_takes_it(machine: str) -> None:
+    assert len(filter_program(machine)) // 8 <= LONGEST
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_each_refused_call_is_answered_with_its_error(machine: str) -> None:
+    for refused in REFUSED:
+        if refused.name in NUMBERS[machine] and not refused.conditions:
+            assert call(machine, refused.name) == ERROR | refused.error, refused.name
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_servers_need_is_open(machine: str) -> None:
+    refused = set(NUMBERS[machine].values())
+    for number in set(range(460)) - refused:
+        assert answer(machine, number, 1, 2, 3) == ALLOW, number
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_processes_and_threads_are_made_but_no_namespaces(machine: str) -> None:
+    threads = 0x3D0F00
+    assert call(machine, "clone", threads) == ALLOW
+    assert call(machine, "clone", 17) == ALLOW
+    for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+        assert call(machine, "clone", threads | flag) == ERROR | errno.EPERM
+        assert call(machine, "clone", flag | 17) == ERROR | errno.EPERM
+    assert call(machine, "clone3") == ERROR | errno.ENOSYS
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_sockets_of_the_usual_kinds_alone_are_made(machine: str) -> None:
+    for name in ("socket", "socketpair"):
+        assert [family for family in range(100) if call(machine, name, family, 1) == ALLOW] == [1, 2, 10, 16]
+    assert call(machine, "socket", 16, 3, 0) == ALLOW
+    assert call(machine, "socket", 16, 3, 15) == ERROR | errno.EAFNOSUPPORT
+    assert call(machine, "socket", 2, 2, 17) == ALLOW
+    # The kernel reads the lower half alone, and so must we.
+    assert call(machine, "socket", (1 << 32) | 38, 5) == ERROR | errno.EAFNOSUPPORT
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_terminals_are_used_but_not_typed_on_for_others(machine: str) -> None:
+    assert call(machine, "ioctl", 0, 0x5401) == ALLOW
+    assert call(machine, "ioctl", 0, 0x5412) == ERROR | errno.EPERM
+    assert call(machine, "ioctl", 0, (1 << 32) | 0x5412) == ERROR | errno.EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_memory_stays_where_it_cannot_be_guessed(machine: str) -> None:
+    assert call(machine, "personality", 0) == ALLOW
+    assert call(machine, "personality", 0x40000) == ERROR | errno.EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_another_architecture_ends_the_program(machine: str) -> None:
+    assert answer(machine, 0, architecture=0x40000003) == KILL
+
+
+def test_the_second_set_of_calls_is_closed() -> None:
+    assert answer("x86_64", 0x40000000 | 1) == ERROR | errno.EPERM
+
+
+def test_numbers_are_those_of_the_system_s_own_headers() -> None:
+    header = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
+    if not header.is_file():
+        pytest.skip("no headers of the kernel (Debian: apt-get install linux-libc-dev)")
+    known = dict(re.findall(r"#define __NR_(\w+) (\d+)", header.read_text()))
+    for name, number in NUMBERS["x86_64"].items():
+        assert known.get(name, str(number)) == str(number), name
+
+
+def test_docker_is_told_the_same() -> None:
+    profile = docker_profile("x86_64")
+    assert json.loads(json.dumps(profile)) == profile
+    assert profile["architectures"] == ["SCMP_ARCH_X86_64"]
+    assert [rule["names"][0] for rule in profile["syscalls"]] == [call.name for call in REFUSED]
+    assert [(rule["errnoRet"], len(rule["args"])) for rule in profile["syscalls"]] == [
+        (call.error, len(call.conditions)) for call in REFUSED
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("socket", (38, 5, 0)), ("socket", (2, 1, 0)), ("socket", (16, 3, 9)), ("socket", (16, 3, 0)), ("socket", ((1 << 32) | 1, 1, 0)),
+     ("clone", (0x10000011,)), ("clone", (17,)), ("ioctl", (0, (1 << 40) | 0x5412)), ("personality", (0,))],
+)  # fmt: skip
+def test_docker_s_words_mean_the_same(name: str, arguments: tuple[int, ...]) -> None:
+    def holds(argument: dict[str, int | str]) -> bool:
+        given, value = arguments[int(argument["index"])], int(argument["value"])
+        match argument["op"]:
+            case "SCMP_CMP_MASKED_EQ":
+                return given & value == argument["valueTwo"]
+            case "SCMP_CMP_NE":
+                return given != value
+            case _:
+                return given >= value
+
+    rules = [rule for rule in docker_profile("x86_64")["syscalls"] if rule["names"] == [name]]
+    refused = any(all(map(holds, rule["args"])) for rule in rules)
+    ours = call("x86_64", name, *arguments) != ALLOW
+    # What has something in its upper half is refused there even if it is harmless.
+    assert refused == ours or (refused and max(arguments) >> 32)
