@@ -54,8 +54,8 @@ BY_THEIR_PAGES = {
 
 NOT_RUN = {
     "bridge-weakincentives.md[1]": "needs Python 3.12, and is run there as tests/behaviour/weakincentives; here it is read",
-    "connectors.md[3]": "asks a PostgreSQL called `db`; tests/unit/kit/connectors/test_sql*.py ask a real one",
-    "connectors.md[4]": "asks https://api.example.com; tests/unit/kit/connectors/test_http.py ask a real one on loopback",
+    "connectors.md[3]": "asks a PostgreSQL called `db`; tests/unit/kit/connectors/sql ask a real one",
+    "connectors.md[4]": "asks https://api.example.com; tests/unit/kit/connectors/http/test_connector.py ask a real one on loopback",
 }
 """Blocks that cannot be run here, each with the reason. That they are Python is looked at nevertheless."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from furnished import furnish, serve
 
 from bascule.kit import create_mcp_server
-from bascule.kit.course import Home
+from bascule.kit.request_context import Home
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import pytest
 from bascule.core.errors import BasculeError, UsageError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.connectors import HttpConnector, HttpSource
-from bascule.kit.connectors.http_address import is_public
+from bascule.kit.connectors.http.ssrf_guard import is_public
 from support.web_service import WebService, web_service
 
 PUBLIC = DataSensitivity.PUBLIC

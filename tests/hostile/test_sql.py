@@ -16,9 +16,9 @@ import pytest
 from bascule.core.errors import BasculeError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.connectors import Rows, SqlConnector, SqlLimits, SqlSource
-from bascule.kit.connectors.sql_check import CheckedQuery, checked_query
-from bascule.kit.connectors.sql_postgres import postgres_reader
-from bascule.kit.connectors.sql_sqlite import sqlite_reader
+from bascule.kit.connectors.sql.postgres import postgres_reader
+from bascule.kit.connectors.sql.query_check import CheckedQuery, checked_query
+from bascule.kit.connectors.sql.sqlite import sqlite_reader
 from support.hostile_sql import BOTH, HONEST, HONEST_POSTGRES, HONEST_SQLITE, POSTGRES, SQLITE
 from support.postgres import PostgresServer, execute
 

@@ -10,7 +10,7 @@ from fastmcp import Client, FastMCP
 from bascule.core.principal import Principal
 from bascule.identity.current import CURRENT as WHO
 from bascule.kit import ToolPermission, create_mcp_server, tool_permission
-from bascule.kit.course import Home
+from bascule.kit.request_context import Home
 from bascule.kit.server import GovernedServer
 from bascule.sensitivity.private_data import CURRENT as SEEN
 from bascule.sensitivity.private_data__labels import LABELS_KEY

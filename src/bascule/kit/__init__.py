@@ -12,7 +12,7 @@ from bascule.kit.permission import ToolPermission, tool_permission
 from bascule.sensitivity.private_data import PrivateData
 
 if TYPE_CHECKING:
-    from bascule.kit.auth_session import AuthSessionMiddleware
+    from bascule.kit.auth.middleware import AuthSessionMiddleware
     from bascule.kit.server import GovernedServer, create_mcp_server
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AuthSessionMiddleware": "bascule.kit.auth_session",
+    "AuthSessionMiddleware": "bascule.kit.auth.middleware",
     "GovernedServer": "bascule.kit.server",
     "create_mcp_server": "bascule.kit.server",
 }

@@ -10,7 +10,7 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.identity.current import CURRENT as WHO
 from bascule.identity.current import current_principal
-from bascule.kit.levels import Levels
+from bascule.kit.levels.files import Levels
 
 CONFINED = frozenset({Lane.PROXIED.value, Lane.SEALED.value})
 

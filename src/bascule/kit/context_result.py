@@ -19,7 +19,7 @@ import msgspec
 
 from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.core.errors import UsageError
-from bascule.kit.content import is_content, is_reply, shortened_content, shortened_reply
+from bascule.kit.context_result__content import is_content, is_reply, shortened_content, shortened_reply
 from bascule.result_limits.limiter import NOWHERE, limited
 from bascule.result_limits.shrink import shrunk
 from bascule.workspace.host_paths import current_workspace

@@ -23,14 +23,14 @@ from bascule.identity.jwt.minting import Mint
 from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE, MintMark
 from bascule.identity.jwt.verifier import Believes
 from bascule.kit.admission import Admission
-from bascule.kit.auth_session import AuthSessionMiddleware
-from bascule.kit.course import Home
-from bascule.kit.doorkeeper import Doorkeeper
-from bascule.kit.plain_headers import PlainHeaders
-from bascule.kit.plain_log import plain_log
-from bascule.kit.registry import GoverningProvider, governed, permissions_of
-from bascule.kit.telling import TellingServer
-from bascule.kit.token_auth import TokenAuth
+from bascule.kit.auth.middleware import AuthSessionMiddleware
+from bascule.kit.auth.token_auth import TokenAuth
+from bascule.kit.request_context import Home
+from bascule.kit.server__doorkeeper import Doorkeeper
+from bascule.kit.server__plain_headers import PlainHeaders
+from bascule.kit.server__plain_log import plain_log
+from bascule.kit.server__telling import TellingServer
+from bascule.kit.tools import GoverningProvider, governed, permissions_of
 
 DEVELOPMENT_SESSION = "development"
 

@@ -8,7 +8,7 @@ from bascule.core.errors import NotIdentified, Refused, StoreError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.admission import Admission
-from bascule.kit.levels import KeptLevels
+from bascule.kit.levels.files import KeptLevels
 from support.kit import ALICE, BOB, CONNECT, READ, WRITE, on_behalf_of
 
 CONFIDENTIAL, SECRET = DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET

@@ -14,7 +14,7 @@ from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.kit.context_result import CURRENT, context_result
-from bascule.kit.course import Home
+from bascule.kit.request_context import Home
 from bascule.result_limits.shrink import NOTICE
 from bascule.workspace import Workspace
 from bascule.workspace.host_paths import CURRENT as WORKSPACE

@@ -15,11 +15,11 @@ from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit import PrivateData, ToolFatalError, ToolRetryError, get_user_id
 from bascule.kit.admission import Admission
-from bascule.kit.course import Home
 from bascule.kit.governed_tool import GovernedTool
-from bascule.kit.levels import KeptLevels
+from bascule.kit.governed_tool__replies import RETRY_KEY
+from bascule.kit.levels.files import KeptLevels
 from bascule.kit.permission import PERMISSIONS_KEY
-from bascule.kit.replies import RETRY_KEY
+from bascule.kit.request_context import Home
 from bascule.sensitivity.private_data__labels import LABELS_KEY
 from bascule.wire.tool_result__fatal import FATAL_KEY
 from support.kit import ALICE, CONNECT, READ, labels_of, text_of

@@ -21,7 +21,7 @@ from bascule.identity.jwt.claims__audience import AT_SPAWN, SPAWN_VARIABLE, audi
 from bascule.identity.jwt.minting import Mint
 from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE
 from bascule.kit import PrivateData, create_mcp_server, get_user_id
-from bascule.kit.levels import KeptLevels
+from bascule.kit.levels.files import KeptLevels
 from support.kit import ALICE, called, client_of, connecting, kit_server, labels_of, reading, text_of
 from support.kit_http import AUTH, asked, bearer, listening
 from support.ports import free_port

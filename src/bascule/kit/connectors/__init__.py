@@ -3,14 +3,14 @@
 from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.csv_files import CsvConnector
 from bascule.kit.connectors.files import FilesConnector
-from bascule.kit.connectors.http import HttpConnector, HttpReply
-from bascule.kit.connectors.http_source import HttpSource
+from bascule.kit.connectors.http.connector import HttpConnector, HttpReply
+from bascule.kit.connectors.http.openapi import OpenApiConnector
+from bascule.kit.connectors.http.source import HttpSource
 from bascule.kit.connectors.json_files import JsonConnector
-from bascule.kit.connectors.openapi import OpenApiConnector
 from bascule.kit.connectors.source import FileSource
-from bascule.kit.connectors.sql import SqlConnector
-from bascule.kit.connectors.sql_rows import Rows
-from bascule.kit.connectors.sql_source import SqlLimits, SqlSource
+from bascule.kit.connectors.sql.connector import SqlConnector
+from bascule.kit.connectors.sql.source import SqlLimits, SqlSource
+from bascule.kit.connectors.sql.source__sql_rows import Rows
 
 __all__ = [
     "Connector",

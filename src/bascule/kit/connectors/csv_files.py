@@ -12,7 +12,7 @@ from typing import Any
 
 from bascule.core.errors import UsageError
 from bascule.kit.connectors.connector import Connector
-from bascule.kit.connectors.csv_table import MAX_COLUMNS, BrokenRow, CsvTable
+from bascule.kit.connectors.csv_files__csv_table import MAX_COLUMNS, BrokenRow, CsvTable
 from bascule.kit.connectors.file_lines import MAX_SHOWN
 from bascule.kit.connectors.files import MAX_WRITTEN
 from bascule.kit.connectors.source import FileSource, path_of

@@ -5,7 +5,7 @@ import threading
 from bascule.core.errors import UsageError
 from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.file_lines import TextPart, part_from, part_from_end, text_of
-from bascule.kit.connectors.file_search import Found, search
+from bascule.kit.connectors.files__file_search import Found, search
 from bascule.kit.connectors.source import FileSource, path_of
 from bascule.workspace.files__entry import Entry
 

@@ -1,0 +1,1 @@
+"""Authentication of servers written with the kit: token verification and session middleware."""

@@ -1,0 +1,1 @@
+"""HTTP and OpenAPI connectors, with an SSRF guard."""

@@ -1,0 +1,1 @@
+"""SQL connectors for SQLite and PostgreSQL: read-only queries with row and time limits."""

@@ -1,0 +1,1 @@
+"""Events of a server: resource changes, listeners and watchers."""

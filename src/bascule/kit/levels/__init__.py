@@ -1,0 +1,1 @@
+"""Session levels of a server, and the socket over which the runtime raises them."""

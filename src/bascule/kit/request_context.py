@@ -1,0 +1,170 @@
+"""The course of one request: on whose behalf it is carried out, in which workspace, and what it has seen.
+
+Set when a request begins and reset when it ends. Whatever runs in between finds it, in the loop, in threads and in
+subtasks; nothing else does.
+"""
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+
+from bascule.config.model.result_presets import PRESETS, Preset
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import WORKSPACES_VARIABLE, state_folder
+from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
+from bascule.core.errors import UsageError
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import DataSensitivity
+from bascule.identity.current import CURRENT as WHO
+from bascule.kit.context_result import CURRENT as SHOWN
+from bascule.kit.levels.files import KeptLevels, Levels
+from bascule.kit.levels.socket_client import SocketLevels
+from bascule.sensitivity.private_data import CURRENT as SEEN
+from bascule.workspace.host_paths import CURRENT as WORKSPACE
+from bascule.workspace.host_paths import workspace_of_call
+from bascule.workspace.workspace import QUOTA
+from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
+
+
+class Seen:
+    """What one agent session has seen, as this server keeps it."""
+
+    __slots__ = ("_levels", "_principal")
+
+    def __init__(self, levels: Levels, principal: Principal) -> None:
+        self._levels = levels
+        self._principal = principal
+
+    @property
+    def level(self) -> DataSensitivity:
+        return self._levels.look_now(self._principal)
+
+    def add(self, dataset: str, sensitivity: DataSensitivity) -> None:
+        self._levels.add(self._principal, dataset, sensitivity)
+
+
+IDLE = 64
+"""Workspaces that stay open although nobody uses them. Each holds three files of the process open, and nobody tells a
+server when an agent session has ended."""
+
+
+class Home:
+    """Where a server of ours keeps what must outlive it: levels, and the files of agent sessions.
+
+    Workspaces are those of the runtime on this machine: what a tool saves for an agent session is where the agent looks
+    for it. Levels are the server's own, and shared with its twin; in a box, whoever made the box keeps them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        folder: Path | None = None,
+        workspaces: str | None = None,
+        quota: int = QUOTA,
+        presets: Mapping[str, Preset] = PRESETS,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.folder = folder or state_folder(environ)
+        self._own = Path("servers", _folder_of(name))
+        self._guests = 0
+        raised_through = environ.get(RAISE_SOCKET_VARIABLE)
+        # Named and not there is an error when it is asked: a folder in a box would be clean each time.
+        self.levels: Levels = (
+            KeptLevels(self.folder / self._own) if raised_through is None else SocketLevels(raised_through)
+        )
+        boxed = environ.get(WORKSPACE_VARIABLE)
+        self._boxed = boxed is not None
+        self.workspaces = (
+            BoxedWorkspace(Path(boxed).absolute(), quota=quota)
+            if boxed is not None
+            else Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
+        )
+        self._settled = self.folder, self.workspaces
+        self.presets = presets
+        """How much of a long result is shown, by name: those of the config."""
+        self._lock = Lock()
+        self._busy: dict[Principal, int] = {}
+        self._idle: dict[Principal, None] = {}
+        """Those whose last request has ended, the longest ago first."""
+
+    def follow(self, config: RuntimeConfig) -> None:
+        """Use the workspaces and the presets that a config describes. In a box there is one workspace."""
+        if not self._boxed:
+            self.workspaces = Workspaces.at(config.workspace_root, self.folder, quota=config.workspace_quota)
+        self.presets = config.presets
+
+    @contextmanager
+    def course_of(self, principal: Principal) -> Generator[None]:
+        """For as long as a request of this principal is carried out."""
+        self._begin(principal)
+        # An agent's workspace that is at hand already is that of the call we are in the course of, in this process.
+        at_hand = (WORKSPACE.get() or workspace_of_call()) if WHO.get() == principal else None
+        who = WHO.set(principal)
+        files = WORKSPACE.set(at_hand or partial(self.workspaces.of, principal))
+        seen = SEEN.set(Seen(self.levels, principal))
+        shown = SHOWN.set(self.presets)
+        try:
+            yield
+        finally:
+            SHOWN.reset(shown)
+            SEEN.reset(seen)
+            WORKSPACE.reset(files)
+            WHO.reset(who)
+            self._end(principal)
+
+    def _begin(self, principal: Principal) -> None:
+        with self._lock:
+            self._busy[principal] = self._busy.get(principal, 0) + 1
+            self._idle.pop(principal, None)
+
+    def _end(self, principal: Principal) -> None:
+        with self._lock:
+            self._busy[principal] -= 1
+            if self._busy[principal]:
+                return
+            del self._busy[principal]
+            self._idle[principal] = None
+            if len(self._idle) > IDLE:
+                oldest = next(iter(self._idle))
+                del self._idle[oldest]
+                # In the lock: whoever comes back in this moment must not get one that is being closed.
+                self.workspaces.close(oldest)
+
+    @contextmanager
+    def elsewhere(self, folder: Path) -> Generator[None]:
+        """Keep everything in this folder meanwhile. A test must not touch what is kept here, nor find it."""
+        if self._guests and folder != self.folder:
+            raise UsageError(
+                f"this server keeps what it must in {self.folder} already, for another test",
+                fix="give both clients the same `home`, or ask one client for several principals",
+            )
+        if not self._guests:
+            self._settled = self.folder, self.workspaces
+            self._move(folder, Workspaces.at(None, folder))
+        self._guests += 1
+        try:
+            yield
+        finally:
+            self._guests -= 1
+            if not self._guests:
+                self._move(*self._settled)
+
+    def _move(self, folder: Path, workspaces: Workspaces) -> None:
+        self.close()
+        self.folder, self.workspaces = folder, workspaces
+        self.levels.move(folder / self._own)
+
+    def close(self) -> None:
+        self.levels.close()
+        self.workspaces.close()
+
+
+def _folder_of(name: str) -> str:
+    """A name of a folder for a server of any name: no two servers share one, and none leads elsewhere."""
+    plain = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)[:40]
+    return f"{plain}-{sha256(name.encode()).hexdigest()[:16]}"
