@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from bascule.runtime.session import AgentSession
     from bascule.runtime.typed_call import typed_call
     from bascule.runtime.wrapping import Wrapped
-    from bascule.transports.native_media import Media
-    from bascule.transports.native_progress import Progress
-    from bascule.transports.native_tool import tool
+    from bascule.transports.inprocess.python_tool import tool
+    from bascule.transports.inprocess.python_types import Progress
+    from bascule.transports.inprocess.python_types__native_media import Media
 
 __version__ = "0.1.0"
 
@@ -75,10 +75,10 @@ _HOMES = {
     "CompletionResult": "bascule.core.outcome",
     "Decline": "bascule.core.client_features",
     "Elicitation": "bascule.core.client_features",
-    "Media": "bascule.transports.native_media",
+    "Media": "bascule.transports.inprocess.python_types__native_media",
     "Outcome": "bascule.core.outcome",
     "Principal": "bascule.core.principal",
-    "Progress": "bascule.transports.native_progress",
+    "Progress": "bascule.transports.inprocess.python_types",
     "PromptResult": "bascule.core.outcome",
     "ResourceResult": "bascule.core.outcome",
     "Respondent": "bascule.core.client_features",
@@ -98,7 +98,7 @@ _HOMES = {
     "Wrapped": "bascule.runtime.wrapping",
     "native_server": "bascule.runtime.native",
     "search": "bascule.catalog.search",
-    "tool": "bascule.transports.native_tool",
+    "tool": "bascule.transports.inprocess.python_tool",
     "typed_call": "bascule.runtime.typed_call",
     "typed_tool": "bascule.catalog.typed.tool",
 }

@@ -26,8 +26,8 @@ BROAD_CATCHES = {
     "policy/decide.py:decide": "whatever is wrong with a rule, a request it did not allow is refused",
     "runtime/callback.py:put_to": "a user's callback: whatever it raises is no answer, and none of the server's business",
     "runtime/undoing.py:_begin": "a user's participant: what it raises is told as the reason why nothing was sent",
-    "transports/own_thread.py:run": "a program's code in a thread of its own; what it raises goes on to who waits for it",
-    "transports/memory.py:_serve": "a server object's own code; whatever it raises is that server's death",
+    "transports/inprocess/worker_thread.py:run": "a program's code in a thread of its own; what it raises goes on to who waits for it",
+    "transports/inprocess/memory.py:_serve": "a server object's own code; whatever it raises is that server's death",
 }
 """Where everything may be caught, as `room/module.py:function`, each with its reason: a supervisor's loop, a
 rule that must refuse when it breaks, the outermost of the gateway and of the command, and around a user's sinks and callbacks."""

@@ -15,7 +15,7 @@ from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.links.link import Link
 from bascule.links.pool import Pool
 from bascule.runtime.runtime import Runtime
-from bascule.transports.messages import MessageDispatcher
+from bascule.transports.jsonrpc import MessageDispatcher
 from bascule.wire.jsonrpc import Message
 from support.children import beneath, children, keepers
 from support.runtime import QUICKLY, roster_of

@@ -12,7 +12,7 @@ from bascule.core.sensitivity import Lane
 from bascule.links.link import Link
 from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.factory import ServerBox
-from bascule.transports.docker_exec import DockerExecDispatcher
+from bascule.transports.process.docker_exec import DockerExecDispatcher
 from support.boxes import docker
 from support.docker import running_engine
 from support.docker_boxes import an_order

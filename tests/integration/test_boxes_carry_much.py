@@ -10,8 +10,8 @@ import pytest
 from bascule.config import ContainerTransport, ServerConfig
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.spec.engine import Engine
-from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.factory import dispatcher_for
+from bascule.transports.process.docker_exec import DockerExecDispatcher
 from support.boxes import Link, link_to, ordered
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture
 from support.docker import reached

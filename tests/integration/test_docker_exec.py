@@ -16,8 +16,8 @@ from bascule.core.errors import ConnectFailed, ConnectionLost
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.factory import dispatcher_for
+from bascule.transports.process.docker_exec import DockerExecDispatcher
 from support.command import bascule
 from support.docker import Container, DockerEngine, reached
 from support.http_servers import socket_file

@@ -23,8 +23,8 @@ from bascule.sandbox.process.environment import child_environment
 from bascule.sandbox.spec.box import Box
 from bascule.sandbox.spec.engine import Ended, Engine
 from bascule.sandbox.spec.launch_request import Order
-from bascule.transports.docker_exec import DockerExecDispatcher
-from bascule.transports.stdio import StdioDispatcher
+from bascule.transports.process.docker_exec import DockerExecDispatcher
+from bascule.transports.process.stdio import StdioDispatcher
 from support.bwrap import skip_without_bubblewrap
 from support.docker import reached
 from support.docker_boxes import docker_boxes

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from bascule.sandbox.spec.engine__run import Run
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.docker_exec import DockerExecDispatcher
-from bascule.transports.http import HttpDispatcher
-from bascule.transports.sse import SseDispatcher
-from bascule.transports.stdio import StdioDispatcher
-from bascule.transports.ws import WebSocketDispatcher
+from bascule.transports.http.dispatcher import HttpDispatcher
+from bascule.transports.http.legacy_sse import SseDispatcher
+from bascule.transports.process.docker_exec import DockerExecDispatcher
+from bascule.transports.process.stdio import StdioDispatcher
+from bascule.transports.websocket.dispatcher import WebSocketDispatcher
 from support.docker import reached
 from support.http_servers import Asked, read_request, socket_file, stream_head
 from support.servers import CAP, argv, stdio

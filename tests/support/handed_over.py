@@ -47,8 +47,8 @@ def counting_in(counted: HandedOver, *, memory: bool = True) -> Generator[None]:
 
 
 def _count_in_memory(patch: pytest.MonkeyPatch, counted: HandedOver) -> None:
-    from bascule.transports.memory import MemoryDispatcher
-    from bascule.transports.native import NativeDispatcher
+    from bascule.transports.inprocess.memory import MemoryDispatcher
+    from bascule.transports.inprocess.python_tools import NativeDispatcher
 
     for kind in (MemoryDispatcher, NativeDispatcher):
         patch.setattr(kind, "_write", _noting(kind.__dict__["_write"], counted))

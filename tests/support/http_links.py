@@ -7,9 +7,9 @@ from typing import Any
 
 from bascule.core.json_types import JsonObject
 from bascule.core.request import Permit, Request
-from bascule.transports.hosts import Kin
-from bascule.transports.http import HttpDispatcher
-from bascule.transports.http_credentials import Credentials
+from bascule.transports.auth.oauth_credentials import Credentials
+from bascule.transports.http.dispatcher import HttpDispatcher
+from bascule.transports.http.shared_connections import Kin
 from support.waiting import fail_after
 
 NEW = "2026-07-28"

@@ -10,7 +10,7 @@ from bascule.core.text.redaction import Mask
 from bascule.identity.oauth.redirect import OnLogin
 from bascule.store.secrets.key_files import KeyFiles
 from bascule.store.secrets.vault import Vault
-from bascule.transports.http_credentials import Credentials, Target
+from bascule.transports.auth.oauth_credentials import Credentials, Target
 from support.fake_login import FakeLogin, fake_login
 from support.waiting import fail_after
 

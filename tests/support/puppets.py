@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bascule.core.errors import ConnectFailed, ConnectionLost
-from bascule.transports.messages import MessageDispatcher
+from bascule.transports.jsonrpc import MessageDispatcher
 
 NEW = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete", "ttlMs": 0}
 OLD = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "it", "version": "1"}}

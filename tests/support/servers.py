@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.process.environment import child_environment
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.stdio import StdioDispatcher
+from bascule.transports.process.stdio import StdioDispatcher
 from support.waiting import fail_after
 
 SERVERS = Path(__file__).parents[1] / "servers"

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bascule.transports.sse import SseDispatcher
+from bascule.transports.http.legacy_sse import SseDispatcher
 from support.http_servers import Asked, RawServer, event, http_reply, raw_server, stream_head
 from support.waiting import fail_after
 

@@ -7,7 +7,7 @@ from typing import Any
 from bascule.core.counters__tally import Tally
 from bascule.core.errors import ConnectionLost
 from bascule.core.request import OnProgress, Permit, Request
-from bascule.transports.stream import StreamDispatcher
+from bascule.transports.process.stream import StreamDispatcher
 from support.waiting import fail_after
 
 

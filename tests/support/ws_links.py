@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
-from bascule.transports.ws import WebSocketDispatcher
+from bascule.transports.websocket.dispatcher import WebSocketDispatcher
 from support.waiting import fail_after
 
 LONG = 20.0

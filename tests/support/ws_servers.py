@@ -15,7 +15,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from bascule.transports.memory import lowlevel_of
+from bascule.transports.inprocess.memory import lowlevel_of
 from support.http_servers import Answer, Asked
 
 Talk = Callable[[ServerConnection], Awaitable[None]]

@@ -15,7 +15,7 @@ from bascule.gateway.exchange import Send
 from bascule.gateway.inner_address import InnerAddress
 from bascule.gateway.membership import Membership
 from bascule.store.owners import Member
-from bascule.transports.tls_failure import tls_reason, tls_told
+from bascule.transports.http.errors__tls_failure import tls_reason, tls_told
 
 _log = logging.getLogger("bascule.gateway")
 

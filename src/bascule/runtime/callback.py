@@ -9,7 +9,7 @@ from typing import Any
 
 from bascule.core.client_features import Approval, Elicitation, RootsAsked, Sampling
 from bascule.core.errors import Refused
-from bascule.transports.own_thread import in_a_thread
+from bascule.transports.inprocess.worker_thread import in_a_thread
 
 _log = logging.getLogger("bascule.runtime")
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from bascule.links.link import Link
-from bascule.transports.http_credentials import Credentials
+from bascule.transports.auth.oauth_credentials import Credentials
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from bascule.links.reception import Reception
 from bascule.links.terms import Terms
 from bascule.records.remarks import wanted_level
 from bascule.sandbox.factory import UNBOXED, Boxing
+from bascule.transports.auth.providers import Introducing
 from bascule.transports.factory import by_older_way, dial, overheard
-from bascule.transports.hosts import Hosts
-from bascule.transports.introducing import Introducing
+from bascule.transports.http.shared_connections import Hosts
 
 
 def _client_info() -> Mapping[str, str]:

@@ -17,7 +17,7 @@ def native_server(name: str, functions: Iterable[Callable[..., Any]], **settings
     """A server of these functions. The settings are those of `ServerConfig`: `raises`, `ask`, `limits`, `timeouts` and
     the like. What `tool` says that a function may do is the program's word, and counts as an operator's map does; what
     stands in `permissions` beside it only tightens it. Raises `UsageError` where a function cannot be a tool."""
-    from bascule.transports.native_tool import native_tools  # noqa: PLC0415 -- most runtimes have none
+    from bascule.transports.inprocess.python_tool import native_tools  # noqa: PLC0415 -- most runtimes have none
 
     odd = [setting for setting in NOT_OURS if setting in settings]
     if odd:

@@ -34,10 +34,10 @@ from bascule.runtime.whose import ORIGINAL, STARTING, drop_principal, drop_serve
 from bascule.sandbox.factory import UNBOXED, Boxing
 from bascule.sensitivity.lease import Lease
 from bascule.sensitivity.ratchet import Ratchets
-from bascule.transports.hosts import Hosts
-from bascule.transports.http_credentials import Credentials
-from bascule.transports.http_logins import no_login, target_of
-from bascule.transports.introducing import Introducing
+from bascule.transports.auth.oauth_credentials import Credentials
+from bascule.transports.auth.oauth_credentials__http_logins import no_login, target_of
+from bascule.transports.auth.providers import Introducing
+from bascule.transports.http.shared_connections import Hosts
 
 EDITED = "the server's configuration was changed"
 """Why a link was ended that was in order."""

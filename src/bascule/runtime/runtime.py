@@ -45,8 +45,8 @@ from bascule.store.null_store import Unkept
 from bascule.store.open import store_at
 from bascule.store.owners import OwnerStore
 from bascule.store.secrets.vault import Vault
-from bascule.transports.http_logins import Logins
-from bascule.transports.introducing import Introducing
+from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.providers import Introducing
 from bascule.workspace.workspaces import Workspaces
 
 MOVED = "another gateway serves this agent session from here on"

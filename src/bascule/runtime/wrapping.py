@@ -20,7 +20,7 @@ from bascule.runtime.prepared import Prepared, values_of
 from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.tool_call import INNER_CALL
 from bascule.runtime.trail import Trail
-from bascule.transports.native_reply import failure_reply, is_meant, reply_of
+from bascule.transports.inprocess.python_result import failure_reply, is_meant, reply_of
 from bascule.wire.tool_result import take_outcome
 from bascule.wire.tool_result__fatal import read_fatal
 

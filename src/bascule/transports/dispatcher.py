@@ -10,7 +10,7 @@ import msgspec
 from bascule.core.errors import ConnectFailed, PeerError, PermitLost
 from bascule.core.json_types import JsonObject
 from bascule.core.request import OnNotice, Permit, Request
-from bascule.transports.vitals import Vitals
+from bascule.transports.liveness import Vitals
 
 
 class Response(msgspec.Struct, frozen=True):

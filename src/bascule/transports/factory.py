@@ -23,9 +23,9 @@ from bascule.core.text.redaction import Mask
 from bascule.sandbox.factory import UNBOXED, Boxing, Ordering
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.process.environment import SAFE_BASE, child_environment, let_through
+from bascule.transports.auth.providers import Introducing, Who
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.hosts import Hosts, Kin
-from bascule.transports.introducing import Introducing, Who
+from bascule.transports.http.shared_connections import Hosts, Kin
 
 
 def dial(  # noqa: PLR0913 -- each is of another room
@@ -51,7 +51,7 @@ def overheard(
     dialling: Callable[[Principal], Dispatcher], said: Callable[[Principal, int, str], None], principal: Principal
 ) -> Dispatcher:
     """A connection of which is told what its server writes to stderr: on whose behalf it runs, its process, a line."""
-    from bascule.transports.process import ProcessDispatcher  # noqa: PLC0415 -- see below
+    from bascule.transports.process.dispatcher import ProcessDispatcher  # noqa: PLC0415 -- see below
 
     dialled = dialling(principal)
     if isinstance(dialled, ProcessDispatcher):
@@ -78,14 +78,14 @@ def dispatcher_for(
         case StreamableHttpTransport() | UnixSocketTransport() as http:
             return _http(http, max_message, server.timeouts.connect, who, kin)
         case WebSocketTransport() as ws:
-            from bascule.transports.ws import WebSocketDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
+            from bascule.transports.websocket.dispatcher import WebSocketDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
             headers, limit = reveal_all(ws.headers), server.timeouts.connect
             return WebSocketDispatcher(ws.url, headers, max_message=max_message, connect_timeout=limit)
         case InProcessTransport() | NativeTransport() as here:
             return _here(here, max_message, who)
         case SseTransport() as sse:
-            from bascule.transports.sse import SseDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
+            from bascule.transports.http.legacy_sse import SseDispatcher  # noqa: PLC0415 -- aiohttp takes half a second
 
             headers, limit = reveal_all(sse.headers), server.timeouts.connect
             return SseDispatcher(
@@ -102,7 +102,7 @@ def _http(
     who: Who,
     kin: Kin | None,
 ) -> Dispatcher:
-    from bascule.transports.http import HttpDispatcher  # noqa: PLC0415 -- see above
+    from bascule.transports.http.dispatcher import HttpDispatcher  # noqa: PLC0415 -- see above
 
     made = partial(HttpDispatcher, max_message=max_message, connect_timeout=limit, kin=kin)
     headers = reveal_all(http.headers)
@@ -116,10 +116,10 @@ def _http(
 def _here(here: InProcessTransport | NativeTransport, max_message: int, who: Who) -> Dispatcher:
     """To what runs in this process."""
     if isinstance(here, NativeTransport):
-        from bascule.transports.native import NativeDispatcher  # noqa: PLC0415 -- most runtimes have none
+        from bascule.transports.inprocess.python_tools import NativeDispatcher  # noqa: PLC0415 -- most runtimes have none
 
         return NativeDispatcher(here.tools, max_message=max_message, principal=who.principal)
-    from bascule.transports.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
+    from bascule.transports.inprocess.memory import MemoryDispatcher  # noqa: PLC0415 -- imports the SDK
 
     return MemoryDispatcher(here.server, max_message=max_message, principal=who.principal)
 
@@ -144,10 +144,10 @@ def _stdio(
     # What the operator let pass by name is as likely a secret as what was configured.
     hidden = (*configured.values(), *(value for name, value in env.items() if name not in SAFE_BASE))
     if box is not None and box.engine.kind == "docker":
-        from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
+        from bascule.transports.process.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
 
         return DockerExecDispatcher(box.of(command), max_message=max_message, environ=environ, hidden=hidden)
-    from bascule.transports.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
+    from bascule.transports.process.stdio import StdioDispatcher  # noqa: PLC0415 -- see above
 
     started = command if box is None else box.of(command)
     return StdioDispatcher(started, max_message=max_message, hidden=hidden)
@@ -155,7 +155,7 @@ def _stdio(
 
 def _inside(inside: ContainerTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:
     from bascule.sandbox.spec.engine__run import Run  # noqa: PLC0415 -- see above
-    from bascule.transports.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
+    from bascule.transports.process.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
 
     # Without the safe base: our PATH and HOME mean nothing in there, and the container has its own.
     env = {**let_through(inside.inherit_env, environ), **reveal_all(inside.env)}

@@ -13,7 +13,7 @@ from bascule.links.gate import StartGate
 from bascule.links.link import Link
 from bascule.links.state import LinkState
 from bascule.sandbox.process.child import Command
-from bascule.transports.stdio import StdioDispatcher
+from bascule.transports.process.stdio import StdioDispatcher
 from bascule.wire.request_meta import NEW_VERSIONS, OLD_VERSIONS, VERSION_KEY
 from support.children import children
 from support.links import Journal, a_link, a_plan, linked

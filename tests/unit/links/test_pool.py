@@ -18,9 +18,9 @@ from bascule.links.key import LinkKey
 from bascule.links.link import Link, LinkPlan
 from bascule.links.pool import Pool
 from bascule.links.state import LinkState
-from bascule.transports.http import HttpDispatcher
-from bascule.transports.sse import SseDispatcher
-from bascule.transports.stdio import StdioDispatcher
+from bascule.transports.http.dispatcher import HttpDispatcher
+from bascule.transports.http.legacy_sse import SseDispatcher
+from bascule.transports.process.stdio import StdioDispatcher
 from support.children import children
 from support.http_servers import http_reply
 from support.links import ALICE, BOB, Journal, a_key, a_plan

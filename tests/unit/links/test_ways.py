@@ -12,8 +12,8 @@ from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, PeerEr
 from bascule.links.link import Link
 from bascule.links.state import LinkState
 from bascule.links.ways import neither_way
-from bascule.transports.http import HttpDispatcher
-from bascule.transports.sse import SseDispatcher
+from bascule.transports.http.dispatcher import HttpDispatcher
+from bascule.transports.http.legacy_sse import SseDispatcher
 from support.http_servers import error_body, http_reply, stream_head
 from support.links import a_link, a_plan
 from support.servers import CAP

@@ -17,8 +17,8 @@ from bascule.links.plans import ServerPlan
 from bascule.links.reception import Reception
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.store.secrets.vault import Vault
-from bascule.transports.http_logins import Logins
-from bascule.transports.introducing import Introducing
+from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.providers import Introducing
 from bascule.wire.request_meta import CLIENT_INFO_KEY
 from support.links import ALICE, a_key
 from support.runtime import obeying, roster_of, running, stand_in

@@ -9,7 +9,7 @@ from bascule.config import NativeTransport, RuntimeConfig, ServerConfig, Streama
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.permission import Permission
 from bascule.runtime.native import native_server, natives_of, with_natives
-from bascule.transports.native_tool import tool
+from bascule.transports.inprocess.python_tool import tool
 
 READ, WRITE, CONNECT = Permission
 

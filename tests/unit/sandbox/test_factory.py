@@ -19,7 +19,7 @@ from bascule.sandbox.factory import UNBOXED, Boxing, ServerBox
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.engine import Engine
 from bascule.sandbox.spec.launch_request import Order
-from bascule.transports.stdio import StdioDispatcher
+from bascule.transports.process.stdio import StdioDispatcher
 from support.box_engines import NotingEngine
 from support.servers import CAP, SERVERS
 

@@ -23,17 +23,17 @@ from bascule.config.model.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectionLost, LoginNeeded
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
+from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.providers import Introducing
 from bascule.transports.dispatcher import Dispatcher
-from bascule.transports.docker_exec import DockerExecDispatcher
 from bascule.transports.factory import by_older_way, dial, dispatcher_for, overheard
-from bascule.transports.hosts import Hosts
-from bascule.transports.http import HttpDispatcher
-from bascule.transports.http_logins import Logins
-from bascule.transports.introducing import Introducing
-from bascule.transports.memory import MemoryDispatcher
-from bascule.transports.sse import SseDispatcher
-from bascule.transports.stdio import StdioDispatcher
-from bascule.transports.ws import WebSocketDispatcher
+from bascule.transports.http.dispatcher import HttpDispatcher
+from bascule.transports.http.legacy_sse import SseDispatcher
+from bascule.transports.http.shared_connections import Hosts
+from bascule.transports.inprocess.memory import MemoryDispatcher
+from bascule.transports.process.docker_exec import DockerExecDispatcher
+from bascule.transports.process.stdio import StdioDispatcher
+from bascule.transports.websocket.dispatcher import WebSocketDispatcher
 from support.fake_engine import BOX, fake_engine
 from support.http_servers import Asked, http_reply, raw_server, raw_unix_server, result_body
 from support.login_place import place

@@ -1,0 +1,1 @@
+"""Credentials of HTTP servers: OAuth, header commands and tokens for the kit."""

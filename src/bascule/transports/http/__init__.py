@@ -1,0 +1,1 @@
+"""Streamable HTTP and legacy SSE: exchanges, streams, connections and errors."""

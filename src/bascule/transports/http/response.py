@@ -1,0 +1,62 @@
+"""Responses: of aiohttp's client, and of requests that were put on its connections without it."""
+
+from collections.abc import Callable, Mapping
+
+from aiohttp import ClientResponse, StreamReader
+from aiohttp.connector import Connection
+from multidict import CIMultiDictProxy
+
+from bascule.transports.http.connections import Frugal
+from bascule.transports.http.response_head_cache import WholeReply
+
+
+class DirectResponse:
+    """One that came to a request of our own. It gives its connection back when its body was read to the end."""
+
+    __slots__ = ("_connection", "_put", "content", "headers", "reason", "sent", "status")
+
+    def __init__(
+        self,
+        status: int,
+        reason: str | None,
+        headers: CIMultiDictProxy[str],
+        content: StreamReader,
+        asked: tuple[Connection, Mapping[str, str]],
+        put: Callable[[Connection], None],
+    ) -> None:
+        """`put` takes the connection in the end, and sees whether it can be used again."""
+        self.status = status
+        self.reason = reason
+        self.headers = headers
+        self.content = content
+        self._connection: Connection | None
+        self._connection, self.sent = asked
+        """The connection, and the headers of the request beside those that all have."""
+        self._put = put
+        content.on_eof(self.release)
+
+    @property
+    def closed(self) -> bool:
+        return self._connection is None
+
+    def close(self) -> None:
+        """Take nothing more, and give up the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def release(self) -> None:
+        """Take nothing more. The connection goes on if the body was read, and is given up otherwise."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            protocol = connection.protocol
+            self._put(connection)
+            if isinstance(protocol, Frugal):
+                protocol.rest()
+
+
+Response = ClientResponse | DirectResponse
+"""What is read of either is the same."""
+
+Received = Response | WholeReply
+"""What comes back to a POST."""

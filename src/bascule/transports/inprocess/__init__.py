@@ -1,0 +1,1 @@
+"""Servers in the same process: functions, server objects and worker threads."""

@@ -1,0 +1,1 @@
+"""Servers as processes: stdio, and exec into a Docker container."""

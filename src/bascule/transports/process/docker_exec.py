@@ -1,0 +1,211 @@
+"""A server in a container that already runs: a process more in there, spoken to over its stdin and stdout."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from secrets import token_hex
+
+from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError, StartFailed
+from bascule.sandbox.docker.api import Engine, EngineRefused, RunState, socket_of
+from bascule.sandbox.factory import ServerBox
+from bascule.sandbox.process.stderr__stderr_ring import cleaned
+from bascule.sandbox.spec.engine__run import Run
+from bascule.transports.dispatcher import may_write, no_leave, not_opened
+from bascule.transports.process.dispatcher import ProcessDispatcher
+from bascule.transports.process.docker_exec__docker_attach import Attachment, attach
+from bascule.transports.process.docker_kill import MARK, PAUSE, Ending, sweep_what_was_left
+
+START_WITHIN = 60.0
+"""Seconds for an engine to find and start a program. On a busy machine it takes one or two."""
+
+LAST_WORDS = 1.0
+"""Seconds after the end of a server's streams in which its exit code may become known. It is some milliseconds."""
+
+FIRST_WORDS = 64 * 1024
+"""Bytes of stdout that are held back until the program is known to run. Why it does not is told on stdout too, in one
+line; more than this can only come from the program itself."""
+
+
+class DockerExecDispatcher(ProcessDispatcher):
+    """The conversation with one process in a container, somebody's own or one that is a box. It is lost when the
+    process, the container or the engine ends, and when the box has lived long enough."""
+
+    kind = "docker exec"
+
+    def __init__(
+        self, run: Run | ServerBox, *, max_message: int, environ: Mapping[str, str], hidden: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(run if isinstance(run, ServerBox) else None, max_message=max_message, hidden=hidden)
+        self._mark = token_hex(16)
+        self._run = Run("", ()) if isinstance(run, ServerBox) else self._marked(run)
+        self._environ = environ
+        self._attachment: Attachment | None = None
+        self._ending: Ending | None = None
+        """Set once there may be something to end."""
+        self._held: bytearray | None = bytearray()
+        self._over = asyncio.Event()
+        self._asking: asyncio.Task[None] | None = None
+        self._severed = False
+
+    async def open(self) -> None:
+        self._go_on()
+        self._ask_leave()
+        if self._box is not None:
+            self._run = self._marked(await self._made(self._box))
+            self._go_on()
+            self._watch_spending()
+        engine = Engine(socket_of(self._environ))
+        try:
+            await sweep_what_was_left(engine, self._run.container)
+            run_id = await engine.prepare(self._run)
+            self._attachment = self._carrier = await attach(engine, self)
+            # From here on there is something to end. Whoever closed us before this found nothing, so nothing may start.
+            self._go_on()
+            self._ask_leave()
+            self._ending = Ending(engine, self._run.container, run_id, self._mark)
+            self._attachment.begin(run_id)
+            await self._attachment.answered
+            state = await self._started(engine, run_id)
+        except EngineRefused as error:
+            raise self._refused(error) from error
+        if not state.started:
+            raise self._not_started()
+        self._go_on()
+        self.pid = state.pid
+        self.connect_output(self._attachment.write)
+        self._release()
+        if self._over.is_set():
+            self._ask_why()
+
+    def _marked(self, run: Run) -> Run:
+        return replace(run, env={**run.env, MARK: self._mark})
+
+    async def _made(self, box: ServerBox) -> Run:
+        try:
+            made = await box.open()
+        except SandboxError as error:
+            told = {"evidence": error.evidence, "cause": error.cause, "fix": error.fix}
+            raise StartFailed(error.message, where="spawn", **told) from error
+        assert isinstance(made, Run)
+        return made
+
+    def sever(self, reason: PeerError) -> None:
+        self._severed = True
+        super().sever(reason)
+
+    def _ask_leave(self) -> None:
+        # What is run there, and with which variables, is told to the engine: that is writing, too.
+        if not may_write(self.leave):
+            raise not_opened(no_leave("connect"))
+
+    def _go_on(self) -> None:
+        # A server may have said too much by now. Whoever asks it something is told so.
+        given_up = self.lost.done() and not isinstance(self.lost.result(), ProtocolViolation)
+        if self._closing is not None or given_up:
+            if self._attachment is not None and self._ending is None:
+                self._attachment.cut()
+            raise ConnectFailed("the link was closed while it was opened")
+
+    async def _started(self, engine: Engine, run_id: str) -> RunState:
+        """Wait until the program runs, or has not been found. The engine takes the connection over before it looks."""
+        try:
+            async with asyncio.timeout(START_WITHIN):
+                while True:
+                    state = await engine.look(run_id)
+                    if state.started or state.ended:
+                        return state
+                    self._go_on()
+                    await asyncio.sleep(PAUSE)
+        except TimeoutError as error:
+            raise ConnectFailed(f"the container engine started nothing within {START_WITHIN:g} s") from error
+
+    def _refused(self, error: EngineRefused) -> ConnectFailed:
+        name = self._run.container
+        if error.status == 404:
+            return ConnectFailed(
+                f"there is no container {name}",
+                where="connect",
+                evidence=error.said,
+                fix="start it, or correct `container`; `docker ps` lists those that run",
+            )
+        if error.status == 409:
+            return ConnectFailed(
+                f"the container {name} does not run", where="connect", evidence=error.said, fix=f"docker start {name}"
+            )
+        return ConnectFailed(error.message, where="connect", evidence=error.said, fix="look into the engine's log")
+
+    def _not_started(self) -> StartFailed:
+        program, name = self._run.argv[0], self._run.container
+        told = cleaned(bytes(self._held or b"").decode("utf-8", "replace")).strip()
+        return StartFailed(
+            f"{program} could not be started in the container {name}",
+            where="spawn",
+            evidence=told or self._stderr.tail(),
+            cause=f"{program} is not installed there, not on the container's PATH, or not to be run",
+            fix=f"install {program} in the container, or give its full path there as `command`",
+        )
+
+    async def _end_process(self, grace: float) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+        if self._attachment is None:
+            return
+        if not may_write(self.leave):
+            self._cut()
+        self._attachment.end_input()
+        if self._box is not None:
+            # Its container ends with it, and so does all that it has started: at once, if it has a way out too many.
+            if self._ending is not None and not self._severed:
+                with suppress(ConnectFailed):
+                    await self._ending.ended_within(grace * 0.4)
+        elif self._ending is not None:
+            await self._ending.bring_about(grace)
+        self._attachment.cut()
+
+    def heard(self, data: bytes) -> None:
+        """Take what the server wrote to stdout."""
+        if self._held is None:
+            self.feed(data)
+            return
+        self._held += data
+        if len(self._held) > FIRST_WORDS:
+            self._release()
+
+    def _release(self) -> None:
+        held, self._held = self._held, None
+        if held:
+            self.feed(bytes(held))
+
+    def broke(self, reason: PeerError) -> None:
+        self.lose(reason)
+
+    def hung_up(self) -> None:
+        self._over.set()
+        self.said_all()
+        # While it is being opened, whoever opens it finds out.
+        if self._outbox is not None:
+            self._ask_why()
+
+    def _ask_why(self) -> None:
+        if not self.lost.done() and self._asking is None:
+            self._asking = self._loop.create_task(self._lose_for_its_reason())
+
+    async def _lose_for_its_reason(self) -> None:
+        told = await self._how_it_ended()
+        self.lose(ConnectionLost(told, evidence=self._stderr.tail()))
+
+    async def _how_it_ended(self) -> str:
+        assert self._ending is not None
+        try:
+            # Of what ran in a container that is gone, the engine may know nothing any more.
+            if not await self._ending.engine.is_up(self._run.container):
+                return f"the container {self._run.container} has stopped"
+            state = await self._ending.ended_within(LAST_WORDS)
+        except ConnectFailed:
+            return "the container engine ended the connection, and does not answer any more"
+        if state is None or state.code is None:
+            return "the server closed its stdout but still runs"
+        if state.code > 128:
+            return f"the server was ended by signal {state.code - 128}"
+        return f"the server exited with code {state.code}"

@@ -1,0 +1,20 @@
+"""How a function tells how far it has come."""
+
+from typing import Any
+
+from bascule.transports.inprocess.python_types import Progress, unheard
+
+
+def test_progress_is_told_with_what_was_left_out():
+    told: list[Any] = []
+    say = Progress(lambda *progress: told.append(progress))
+
+    say(1)
+    say(2, 3)
+    say(3, 3, "there")
+
+    assert told == [(1, None, None), (2, 3, None), (3, 3, "there")]
+
+
+def test_where_nobody_listens_nothing_happens():
+    Progress(unheard)(1, 2, "half")
