@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.wire.jsonrpc import read_message, take_result
 from bench.result import Goal, Report, Row

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bascule.catalog.search import search
+    from bascule.catalog.search.index import search
     from bascule.catalog.typed.tool import TypedTool, typed_tool
     from bascule.core.client_features import (
         Accept,
@@ -97,7 +97,7 @@ _HOMES = {
     "Unset": "bascule.core.unset",
     "Wrapped": "bascule.runtime.wrapping",
     "native_server": "bascule.runtime.native",
-    "search": "bascule.catalog.search",
+    "search": "bascule.catalog.search.index",
     "tool": "bascule.transports.inprocess.python_tool",
     "typed_call": "bascule.runtime.typed_call",
     "typed_tool": "bascule.catalog.typed.tool",

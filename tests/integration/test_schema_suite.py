@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bascule import TypedTool, typed_tool
-from bascule.catalog.validation import Validator, compile_schema, validator_of
+from bascule.catalog.schema.validator import Validator, compile_schema, validator_of
 from bascule.core.errors import BasculeError
 from bascule.core.tool import ToolKey, ToolSpec
 from support.schema_suite import DRAFTS, Group, groups

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.catalog.digest import tool_digest
-from bascule.catalog.lock import LOCK_NAME, Approved, read_lock, write_lock
+from bascule.catalog.pinning.lock import LOCK_NAME, Approved, read_lock, write_lock
 from bascule.core.json_types import JsonObject
 
 RICH: JsonObject = {

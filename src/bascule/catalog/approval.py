@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bascule.catalog.definition_diff import definition_diff
 from bascule.catalog.entry import Entry
-from bascule.catalog.lock import Approved, Lock, LockedServers
+from bascule.catalog.pinning.definition_diff import definition_diff
+from bascule.catalog.pinning.lock import Approved, Lock, LockedServers
 from bascule.core.finding import Finding
 from bascule.core.json_types import JsonObject
 from bascule.core.tool import ToolKey, ToolStatus

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
-from bascule.catalog.canonical import canonical_json
+from bascule.catalog.digest__canonical import canonical_json
 from bascule.core.json_types import JsonObject
 
 

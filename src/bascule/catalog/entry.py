@@ -9,8 +9,8 @@ import msgspec
 from bascule.catalog.digest import tool_digest
 from bascule.catalog.judgement import Judge, Judgement, accept
 from bascule.catalog.repair import mend, takes_objects
-from bascule.catalog.screening import screened_definition
-from bascule.catalog.validation import Validator, validator_of
+from bascule.catalog.schema.validator import Validator, validator_of
+from bascule.catalog.screening.findings import screened_definition
 from bascule.core.json_types import JsonObject, as_object, is_array
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.core.json_types import JsonObject
 from bascule.core.permission import UNDECLARED, Permission
 from bascule.core.tool import ToolKey

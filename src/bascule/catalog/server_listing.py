@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from bascule.catalog.digest import listing_digest, tool_digest
 from bascule.catalog.entry import Entry, make_entry
 from bascule.catalog.judgement import Judge, accept
-from bascule.catalog.listing import Pages
 from bascule.catalog.naming import exposed_names
-from bascule.catalog.screening import screened
+from bascule.catalog.pages import Pages
+from bascule.catalog.screening.findings import screened
 from bascule.core.finding import Finding
 from bascule.core.tool import ToolKey, ToolStatus
 

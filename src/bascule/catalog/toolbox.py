@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bascule.catalog.entry import Entry
-from bascule.catalog.lookalikes import lookalikes
 from bascule.catalog.naming import collision_problem
-from bascule.catalog.screening import refusal_of
-from bascule.catalog.search import SearchIndex
+from bascule.catalog.naming__suggest import nearest_names
+from bascule.catalog.screening.confusables__lookalikes import lookalikes
+from bascule.catalog.screening.findings import refusal_of
+from bascule.catalog.search.index import SearchIndex
 from bascule.catalog.server_listing import ServerListing
-from bascule.catalog.suggest import nearest_names
 from bascule.core.errors import UnknownTool
 from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus

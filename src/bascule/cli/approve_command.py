@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TextIO
 
 from bascule.catalog.approval import Proposal, proposals
-from bascule.catalog.lock import LOCK_NAME, Lock
+from bascule.catalog.pinning.lock import LOCK_NAME, Lock
 from bascule.cli import exit_codes
 from bascule.cli.explain import as_json, explain, finding_shapes, json_line, legible
 from bascule.cli.opening import agent_session, read_config

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bascule.catalog.definition_diff import definition_diff
+from bascule.catalog.pinning.definition_diff import definition_diff
 from bascule.catalog.signature import signature
 from bascule.cli import exit_codes
 from bascule.cli.box_shape import box_shape

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bascule.catalog.lock import LOCK_NAME, Lock
+from bascule.catalog.pinning.lock import LOCK_NAME, Lock
 from bascule.cli.check import Check, failed
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.tool import ToolSpec, ToolStatus

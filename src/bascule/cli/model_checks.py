@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from bascule.catalog.model_apis import refusals
+from bascule.catalog.model_api_limits import refusals
 from bascule.cli.check import Check
 from bascule.core.tool import ToolSpec, ToolStatus
 

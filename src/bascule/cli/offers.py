@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from bascule.catalog.library import Library
+from bascule.catalog.resources import Library
 from bascule.cli.explain import finding_mark, finding_shapes, first_line, legible
 from bascule.cli.shapes.listings import ListedPromptShape, ListedResourceShape, ListShape
 from bascule.cli.tables import show_beside, terminal

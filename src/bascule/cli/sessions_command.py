@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bascule.catalog.suggest import nearest_names
+from bascule.catalog.naming__suggest import nearest_names
 from bascule.cli import exit_codes
 from bascule.cli.consent import consent_at_the_terminal
 from bascule.cli.explain import explain, json_line, legible

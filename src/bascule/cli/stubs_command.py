@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bascule.catalog.typed.module import TITLE, Module, module_of
+from bascule.catalog.typed.stub_module import TITLE, Module, module_of
 from bascule.cli import exit_codes
 from bascule.cli.explain import json_line, legible
 from bascule.cli.opening import agent_session, read_config

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from shutil import get_terminal_size
 
-from bascule.catalog.search_pair import search_pair
-from bascule.catalog.search_shown import MOST_SHOWN
-from bascule.catalog.tokens import METHOD, tokens_of, tokens_of_all
+from bascule.catalog.search.meta_tools import search_pair
+from bascule.catalog.search.results import MOST_SHOWN
+from bascule.catalog.search.token_estimate import METHOD, tokens_of, tokens_of_all
 from bascule.cli.shapes.listings import ListShape
 from bascule.core.tool import ToolSpec, ToolStatus
 

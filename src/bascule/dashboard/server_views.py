@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from bascule.catalog.approval import Proposal
-from bascule.catalog.lock import Approved
+from bascule.catalog.pinning.lock import Approved
 from bascule.catalog.server_listing import ServerListing
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.config.model.transport import StdioTransport

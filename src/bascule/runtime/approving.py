@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bascule.catalog.approval import Proposal, overtaken, with_approved
-from bascule.catalog.lock import LOCK_NAME, LockedServers
+from bascule.catalog.pinning.lock import LOCK_NAME, LockedServers
 from bascule.core.errors import ConfigError
 from bascule.runtime.lock_file import change_lock
 

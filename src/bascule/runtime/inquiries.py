@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.listing import Listed
-from bascule.catalog.suggest import nearest_names
+from bascule.catalog.naming__suggest import nearest_names
+from bascule.catalog.pages import Listed
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments
 from bascule.core.events import RequestEnded

@@ -1,7 +1,7 @@
 """The operator's word and the lock, put together for the catalog."""
 
 from bascule.catalog.judgement import Judge, ServerJudge
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.policy.exposure import Exposure
 from bascule.policy.permissions import ServerWord

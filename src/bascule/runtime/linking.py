@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.config.model.transport import SseTransport, secrets_of
 from bascule.core.errors import BasculeError, SandboxError

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from bascule.catalog.entry import Entry
 from bascule.catalog.judgement import Judge, Judgement
-from bascule.catalog.listing import Pages
-from bascule.catalog.removed import Removed
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing, exposed_tools, rejudged
+from bascule.catalog.server_listing__removed import Removed
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.events import CatalogChanged, ToolsQuarantined

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bascule.catalog.lock import LOCK_NAME, LockedServers, read_lock, write_lock
+from bascule.catalog.pinning.lock import LOCK_NAME, LockedServers, read_lock, write_lock
 from bascule.core.errors import ConfigError
 from bascule.store.secrets.key_files import sync_folder
 from bascule.store.secrets.process_lock import taken

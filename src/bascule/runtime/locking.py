@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.config.model.runtime_config import Locking as Mode
 from bascule.core.errors import ConfigError
 from bascule.runtime.lock_file import LockFile, look_at_lock

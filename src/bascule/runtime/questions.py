@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bascule.catalog.validation import Validator, compile_schema
+from bascule.catalog.schema.validator import Validator, compile_schema
 from bascule.core.client_features import Elicitation, Respondent, RootsAsked, Sampling
 from bascule.core.errors import ProtocolViolation, Refused
 from bascule.core.json_types import JsonObject, as_text, is_array, is_object

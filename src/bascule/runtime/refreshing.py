@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Protocol
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import RefreshFailed

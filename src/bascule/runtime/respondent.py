@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.validation import NOT_JSON, Validator
+from bascule.catalog.schema.validator import NOT_JSON, Validator
 from bascule.core.client_features import Accept, Cancel, Decline, Elicitation, Respondent, Root, Sampled
 from bascule.core.errors import Refused
 from bascule.core.json_types import JsonObject, as_object, is_object

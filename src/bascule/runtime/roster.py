@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.config.diff import ConfigDiff
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.errors import BasculeError, LoginNeeded, UsageError

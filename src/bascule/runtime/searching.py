@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from bascule.catalog.entry import Entry
-from bascule.catalog.search import Found
-from bascule.catalog.search_pair import CALL, OURS, SEARCH, USUALLY_FOUND, search_pair
-from bascule.catalog.search_shown import shown
+from bascule.catalog.search.index import Found
+from bascule.catalog.search.meta_tools import CALL, OURS, SEARCH, USUALLY_FOUND, search_pair
+from bascule.catalog.search.results import shown
 from bascule.catalog.toolbox import Toolbox
 from bascule.core.call import ToolCall
 from bascule.core.errors import BasculeError, InvalidArguments, ReplyTimeout, UsageError

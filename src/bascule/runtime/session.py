@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from bascule.catalog.entry import Entry
-from bascule.catalog.library import Library
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
+from bascule.catalog.resources import Library
 from bascule.catalog.toolbox import Toolbox
-from bascule.catalog.typed.dumping import Instance, own_arguments
+from bascule.catalog.typed.dump import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.call import Inquiry, ToolCall

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.library import Library
-from bascule.catalog.listing import PROMPTS, RESOURCES, TEMPLATES, Listed, Pages
-from bascule.catalog.offers import ServerOffers, catalog_offers
+from bascule.catalog.pages import PROMPTS, RESOURCES, TEMPLATES, Listed, Pages
+from bascule.catalog.resources import Library
+from bascule.catalog.resources__offers import ServerOffers, catalog_offers
 from bascule.core.call import Inquiry
 from bascule.core.errors import ProtocolViolation, UnknownPrompt, UnknownResource, UsageError
 from bascule.core.json_types import JsonObject, as_object

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping
 
 import msgspec
 
-from bascule.catalog.checks import check_arguments, check_result
+from bascule.catalog.call_checks import check_arguments, check_result
 from bascule.catalog.entry import Entry
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.call import ToolCall

@@ -4,9 +4,9 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing
-from bascule.catalog.twin import differences, other_words
+from bascule.catalog.twin_check import differences, other_words
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, ConnectFailed, TwinDiffers
 from bascule.core.sensitivity import Lane

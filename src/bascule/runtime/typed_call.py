@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
-from bascule.catalog.typed.dumping import dumped
-from bascule.catalog.typed.loading import Misfit, loaded
+from bascule.catalog.typed.dump import dumped
+from bascule.catalog.typed.load import Misfit, loaded
 from bascule.core.errors import InvalidArguments, ProtocolViolation
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.unset import UNSET, Unset

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from bascule.catalog.checks import check_result
+from bascule.catalog.call_checks import check_result
 from bascule.catalog.entry import Entry
 from bascule.core.call import ToolCall
 from bascule.core.errors import ReplyTimeout, UsageError

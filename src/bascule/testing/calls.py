@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 from weakref import WeakSet
 
-from bascule.catalog.typed.dumping import Instance, own_arguments
+from bascule.catalog.typed.dump import Instance, own_arguments
 from bascule.core.client_features import Respondent
 from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal

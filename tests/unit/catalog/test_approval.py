@@ -3,7 +3,7 @@
 from bascule.catalog.approval import Proposal, overtaken, proposals, with_approved
 from bascule.catalog.entry import Entry, make_entry
 from bascule.catalog.judgement import Judgement
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.core.json_types import JsonObject
 from bascule.core.tool import ToolKey
 from support.locks import RICH, approved

@@ -4,7 +4,7 @@ from typing import Any
 
 from bascule.catalog.digest import tool_digest
 from bascule.catalog.judgement import Judgement, ServerJudge, accept
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.core.permission import UNDECLARED, Permission
 from support.locks import RICH, approved
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from bascule.catalog.judgement import Judgement
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ListingDiff, ServerListing, catalog_listing, exposed_tools, rejudged
 from bascule.core.tool import ToolStatus
 

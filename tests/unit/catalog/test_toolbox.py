@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bascule.catalog.judgement import Judgement
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.catalog.toolbox import Toolbox
 from bascule.core.errors import UnknownTool

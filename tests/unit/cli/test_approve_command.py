@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bascule.catalog.approval import Proposal
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.cli.approve_command import Review, agrees, as_shape, chosen, show
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
 from bascule.core.errors import ConnectFailed, UsageError

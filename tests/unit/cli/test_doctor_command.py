@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.cli.check import Check
 from bascule.cli.doctor_command import process_check
 from bascule.cli.doctor_screen import lines

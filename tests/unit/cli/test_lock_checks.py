@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.catalog.lock import Approved, Lock
+from bascule.catalog.pinning.lock import Approved, Lock
 from bascule.cli.lock_checks import lock_checks, waits
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.catalog.library import Library
-from bascule.catalog.offers import ServerOffers
+from bascule.catalog.resources import Library
+from bascule.catalog.resources__offers import ServerOffers
 from bascule.cli.offers import add_offers, wanted
 from bascule.cli.shapes.listings import ListShape
 from bascule.core.resource import ResourceSpec

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bascule.catalog.tokens import tokens_of
+from bascule.catalog.search.token_estimate import tokens_of
 from bascule.cli.token_costs import add_costs, cost_lines, cost_of
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 

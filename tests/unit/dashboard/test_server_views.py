@@ -1,7 +1,7 @@
 """What servers list and say, as it may be shown."""
 
 from bascule.catalog.approval import Proposal
-from bascule.catalog.lock import Approved
+from bascule.catalog.pinning.lock import Approved
 from bascule.core.tool import ToolKey
 from bascule.dashboard.server_views import LONGEST_DEFINITION, drift_view, listed_tools, log_view
 from bascule.records.log_line import LogLine

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.core.errors import ConnectFailed, PeerRefused
 from bascule.core.json_types import JsonObject
 from bascule.core.request import Request

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.listing import RESOURCES
+from bascule.catalog.pages import RESOURCES
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments
 from bascule.core.prompt import PromptArgument, PromptSpec

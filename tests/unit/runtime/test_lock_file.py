@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.catalog.lock import LockedServers, read_lock, write_lock
+from bascule.catalog.pinning.lock import LockedServers, read_lock, write_lock
 from bascule.core.errors import ConfigError
 from bascule.runtime import lock_file
 from bascule.runtime.lock_file import change_lock, lock_path, look_at_lock

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.lock import Lock
+from bascule.catalog.pinning.lock import Lock
 from bascule.catalog.server_listing import catalog_listing
 from bascule.config.model.runtime_config import Locking as Mode
 from bascule.core.tool import ToolStatus

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.core.sensitivity import Lane
 from bascule.runtime.memory import MAX_FINDINGS, ListingMemory

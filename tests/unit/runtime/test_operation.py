@@ -1,6 +1,6 @@
 """Kinds of requests as values."""
 
-from bascule.catalog.listing import PROMPTS
+from bascule.catalog.pages import PROMPTS
 from bascule.core.call import Inquiry
 from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading
 from bascule.runtime.operation import AnyOperation

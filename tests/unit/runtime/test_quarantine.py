@@ -3,7 +3,7 @@
 from typing import Any
 
 from bascule.catalog.judgement import Judgement
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.core.events import ToolsQuarantined
 from bascule.core.json_types import JsonObject

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.search import SearchIndex
-from bascule.catalog.search_pair import CALL, OURS, SEARCH
+from bascule.catalog.search.index import SearchIndex
+from bascule.catalog.search.meta_tools import CALL, OURS, SEARCH
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind
 from bascule.core.tool import ToolSpec

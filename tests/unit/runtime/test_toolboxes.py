@@ -1,6 +1,6 @@
 """One toolbox for all who see the same."""
 
-from bascule.catalog.listing import Pages
+from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.runtime.toolboxes import MOST_TOOLBOXES, Toolboxes
 from support.runtime import a_tool

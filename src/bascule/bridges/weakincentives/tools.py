@@ -15,10 +15,10 @@ from bascule.bridges.weakincentives.events import McpToolInvoked
 from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
 from bascule.bridges.weakincentives.naming import cut_description
 from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult, failed, output_of, succeeded
+from bascule.catalog.schema.validator import validator_of
+from bascule.catalog.typed.from_schema import read, read_object
 from bascule.catalog.typed.names import class_name
-from bascule.catalog.typed.reading import read, read_object
 from bascule.catalog.typed.shape import Struct
-from bascule.catalog.validation import validator_of
 from bascule.core.failure_action import Reaction, reaction
 from bascule.core.outcome import Outcome, ToolFailure
 from bascule.core.outcome import ToolResult as Answer

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.checks import check_arguments, check_result
+from bascule.catalog.call_checks import check_arguments, check_result
 from bascule.catalog.entry import Entry
+from bascule.catalog.schema.validator import Validator, validator_of
 from bascule.catalog.typed.classes import annotation, classes_of
-from bascule.catalog.typed.dumping import Instance, dumped, dumped_arguments
-from bascule.catalog.typed.loading import Misfit, loaded
+from bascule.catalog.typed.dump import Instance, dumped, dumped_arguments
+from bascule.catalog.typed.from_schema import Read, read, read_object
+from bascule.catalog.typed.load import Misfit, loaded
 from bascule.catalog.typed.names import class_name
-from bascule.catalog.typed.reading import Read, read, read_object
-from bascule.catalog.validation import Validator, validator_of
 from bascule.core.errors import InvalidArguments, ProtocolViolation
 from bascule.core.json_types import JsonObject
 from bascule.core.tool import ToolSpec

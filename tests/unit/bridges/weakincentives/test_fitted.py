@@ -5,8 +5,8 @@ import pytest
 from weakincentives.serde import dump, parse, schema
 
 from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
-from bascule.catalog.cost import Bound, bound_of
-from bascule.catalog.typed.reading import read_object
+from bascule.catalog.schema.cost import Bound, bound_of
+from bascule.catalog.typed.from_schema import read_object
 from bascule.catalog.typed.shape import Struct
 from bascule.core.unset import UNSET
 

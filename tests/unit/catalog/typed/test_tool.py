@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bascule.catalog.schema.validator import compile_schema
 from bascule.catalog.typed import tool as typed_tools
 from bascule.catalog.typed.tool import typed_tool
-from bascule.catalog.validation import compile_schema
 from bascule.core.errors import BasculeError, InvalidArguments, ProtocolViolation
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.core.unset import UNSET

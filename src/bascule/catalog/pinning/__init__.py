@@ -1,0 +1,1 @@
+"""Tool pinning: the lock of approved definitions (`bascule.lock`), and drift from it."""

@@ -1,0 +1,1 @@
+"""Prompt-injection screening of tool definitions: hidden characters, confusable letters, instructions to the model."""

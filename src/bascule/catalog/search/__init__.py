@@ -1,0 +1,1 @@
+"""Full-text search over tools: index, tokenizer, and the meta-tools through which a model searches."""
