@@ -8,7 +8,7 @@ from bascule.cli.check import Check, failed
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import StoreError
 from bascule.core.sensitivity import DataSensitivity
-from bascule.policy.footing import Footing, goes_on
+from bascule.policy.containment import Footing, goes_on
 from bascule.runtime.lanes import footing
 from bascule.store.levels.interface import LevelStore, SessionRecord
 from bascule.store.secrets.key_files import FOLDER

@@ -6,8 +6,8 @@ from bascule.core.permission import UNDECLARED, Permission
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
+from bascule.policy.containment import Footing
 from bascule.policy.exposure import Exposure
-from bascule.policy.footing import Footing
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from bascule.core.permission import UNDECLARED, Permission
 from bascule.core.sensitivity import is_wider, lane_for
 from bascule.core.tool import ToolStatus
+from bascule.policy.containment import Footing, goes_on
 from bascule.policy.facts import Facts
-from bascule.policy.footing import Footing, goes_on
 from bascule.policy.verdict import Ask, Refusal
 
 Rule = Callable[[Facts], Refusal | Ask | None]

@@ -8,7 +8,7 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.config.model.sandbox import NONE
 from bascule.config.model.transport import NativeTransport, StdioTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
-from bascule.policy.footing import Footing, footing_of
+from bascule.policy.containment import Footing, footing_of
 
 
 def footing(server: ServerConfig, *, boxed: bool) -> Footing:

@@ -35,12 +35,12 @@ from bascule.core.tool__subject import Subject
 from bascule.core.trace_context import TraceContext
 from bascule.core.undo.transaction import Participant
 from bascule.links.key import LinkKey
+from bascule.policy.containment import Footing
 from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
-from bascule.policy.footing import Footing
 from bascule.policy.permissions import permissions_of_request
-from bascule.policy.repeat import may_repeat
+from bascule.policy.permissions__repeat import may_repeat
 from bascule.policy.verdict import Allow
 from bascule.runtime.lanes import footing, lane_of
 from bascule.runtime.learning import ruled_level, unread_level

@@ -8,9 +8,9 @@ from bascule.core.permission import Permission
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.tool import ToolKey, ToolStatus
+from bascule.policy.containment import TABLE, Footing
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
-from bascule.policy.footing import TABLE, Footing
 from bascule.policy.rules import (
     RULES,
     data_stays_in,

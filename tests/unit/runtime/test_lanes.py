@@ -9,7 +9,7 @@ from bascule.config.model.oauth import OAuthSettings
 from bascule.config.model.sandbox import Sandbox
 from bascule.config.model.transport import NativeTransport, StdioTransport, UnixSocketTransport
 from bascule.core.sensitivity import DataSensitivity, Lane, is_wider, lane_for
-from bascule.policy.footing import Footing
+from bascule.policy.containment import Footing
 from bascule.runtime.lanes import footing, lane_of, taken_over, ways_of
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity

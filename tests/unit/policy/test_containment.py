@@ -7,7 +7,7 @@ import pytest
 
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
-from bascule.policy.footing import TABLE, Footing, footing_of, goes_on
+from bascule.policy.containment import TABLE, Footing, footing_of, goes_on
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 MODEL = Path(__file__).parents[3] / "docs" / "security-model.md"
