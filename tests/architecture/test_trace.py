@@ -66,4 +66,14 @@ async def test_a_call_never_steps_up():
 
 async def test_the_trace_saw_every_room_a_call_passes():
     callees = {callee for _, callee in (await traced_call()).steps}
-    assert {"catalog", "sensitivity", "policy", "links", "transports", "wire", "records", "sandbox", "core"} <= callees
+    assert {
+        "catalog",
+        "sensitivity",
+        "policy",
+        "upstream",
+        "transports",
+        "wire",
+        "records",
+        "sandbox",
+        "core",
+    } <= callees

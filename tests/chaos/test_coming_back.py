@@ -11,10 +11,10 @@ import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PoolTimeout
 from bascule.core.request import Request
-from bascule.links.key import LinkKey
-from bascule.links.link import Link, LinkPlan
-from bascule.links.pool import Pool
-from bascule.links.state import LinkState
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link, LinkPlan
+from bascule.upstream.pool import Pool
+from bascule.upstream.state import LinkState
 from support.links import ALICE, BOB, a_key, a_plan
 from support.puppets import Puppet, Strings
 from support.virtual_time import in_virtual_time

@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PoolTimeout, ReplyTimeout
 from bascule.core.request import Request
-from bascule.links.key import LinkKey
-from bascule.links.link import Link, LinkPlan
-from bascule.links.pool import Pool
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link, LinkPlan
+from bascule.upstream.pool import Pool
 from support.links import ALICE, BOB, a_key, a_plan
 from support.puppets import Strings
 from support.virtual_time import VirtualLoop

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, Timeouts
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
-from bascule.links.link import Link
-from bascule.links.pool import Pool
 from bascule.runtime.runtime import Runtime
 from bascule.transports.jsonrpc import MessageDispatcher
+from bascule.upstream.link import Link
+from bascule.upstream.pool import Pool
 from bascule.wire.jsonrpc import Message
 from support.children import beneath, children, keepers
 from support.runtime import QUICKLY, roster_of

@@ -16,8 +16,8 @@ from bascule.config import (
 )
 from bascule.config.model.transport import Transport
 from bascule.core.outcome import Outcome, ToolResult
-from bascule.links.terms import Era
 from bascule.runtime.session import AgentSession
+from bascule.upstream.settings import Era
 from servers.reference import built
 from support.fault_proxy import FaultProxy, fault_proxy
 from support.faults import Sudden

@@ -23,10 +23,10 @@ from bascule.config import (
 )
 from bascule.config.model.transport import Transport
 from bascule.core.request import Permit, Request
-from bascule.links.link import Link
 from bascule.runtime.native import native_server
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
+from bascule.upstream.link import Link
 from servers.reference import Maker, Notes, Tools, built, functions
 from support.http_servers import fastmcp_server, fastmcp_sse_server, sdk_server, sdk_sse_server, unix_asgi_server
 from support.links import a_link, a_plan

@@ -10,9 +10,9 @@ import pytest_asyncio
 
 from bascule.config import RuntimeConfig
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
-from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+from bascule.upstream.state import LinkState
 from contracts.harness import NATIVE_CELLS, SDK_CELLS, SECOND_OPINIONS, VERSIONS, Cell, Peer, peer_of
 from support.waiting import fail_after
 

@@ -10,10 +10,10 @@ import pytest
 from bascule.core.errors import BasculeError, ConnectFailed, LaneClosed, PermitLost, Refused
 from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import Lane
-from bascule.links.key import LinkKey
-from bascule.links.link import Link, LinkPlan
-from bascule.links.pool import Pool
-from bascule.links.state import LinkState
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link, LinkPlan
+from bascule.upstream.pool import Pool
+from bascule.upstream.state import LinkState
 from support.links import BOB, Journal, a_key, a_plan
 from support.puppets import Puppet, Strings
 from support.streams import Leave

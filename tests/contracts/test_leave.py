@@ -9,9 +9,9 @@ import pytest_asyncio
 
 from bascule.core.errors import ConnectFailed, LaneClosed, PermitLost
 from bascule.core.request import Request
-from bascule.links.link import Link
-from bascule.links.state import LinkState
 from bascule.runtime.roots import ROOTS_CHANGED
+from bascule.upstream.link import Link
+from bascule.upstream.state import LinkState
 from contracts.harness import NATIVE_CELLS, SDK_CELLS, Cell, Peer, a_call, link_to, peer_of
 from support.handed_over import HandedOver, handed_over
 from support.streams import Leave

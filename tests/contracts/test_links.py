@@ -10,8 +10,8 @@ from bascule.config import RuntimeConfig
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ReplyTimeout
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.request import Request
-from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
+from bascule.upstream.state import LinkState
 from contracts.harness import NATIVE_CELLS, SDK_CELLS, TIMEOUTS, Cell, Peer, a_call, link_to, peer_of
 from support.streams import Leave
 from support.waiting import fail_after

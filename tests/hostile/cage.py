@@ -14,8 +14,8 @@ from bascule.config.model.transport import Transport
 from bascule.config.model.transport_choice import remote_transport
 from bascule.core.events import LinkChanged
 from bascule.core.outcome import ToolResult
-from bascule.links.state import LinkState
 from bascule.runtime.session import AgentSession
+from bascule.upstream.state import LinkState
 from hostile.zoo import Carrier
 from support.children import lasting
 from support.servers import argv

@@ -16,7 +16,7 @@ from bascule.config.model.runtime_config import MESSAGE_MAX
 from bascule.config.model.transport import Transport
 from bascule.core.events import CatalogChanged, RefreshFailed
 from bascule.core.outcome import FailureKind
-from bascule.links.state import LinkState
+from bascule.upstream.state import LinkState
 from hostile.cage import PATIENT, neighbour, started, undisturbed
 from support.memory import measured_growth
 from support.runtime import Events, at_work, bad, good

@@ -16,10 +16,10 @@ from bascule.cli.explain import explain, explain_failure
 from bascule.config import RuntimeConfig, ServerConfig
 from bascule.config.model.runtime_config import MESSAGE_MAX
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure
-from bascule.links.key import LinkKey
 from bascule.records.remarks import LOGGER, LONGEST, MOST
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+from bascule.upstream.key import LinkKey
 from hostile.cage import Den, Trap, Watch, a_den, beast, neighbour, trap, undisturbed
 from hostile.zoo import BRIEF, ZOO, Carrier, Ending, Inhabitant
 from support.memory import measured_growth

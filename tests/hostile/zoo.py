@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from bascule.config import Timeouts
 from bascule.core.outcome import FailureKind
-from bascule.links.state import LinkState
+from bascule.upstream.state import LinkState
 
 Carrier = Literal["stdio", "ws", "sse", "json", "unix", "events"]
 """A child process; a WebSocket; the old HTTP with one event stream; HTTP that answers in JSON, on a port or on a socket

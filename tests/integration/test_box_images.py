@@ -9,10 +9,10 @@ import pytest
 
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
-from bascule.links.link import Link
 from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.factory import ServerBox
 from bascule.transports.process.docker_exec import DockerExecDispatcher
+from bascule.upstream.link import Link
 from support.boxes import docker
 from support.docker import running_engine
 from support.docker_boxes import an_order

@@ -9,11 +9,11 @@ import msgspec
 
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.links.gate import StartGate
-from bascule.links.key import LinkKey
-from bascule.links.link import Link, LinkPlan
-from bascule.links.terms import Terms
 from bascule.transports.dispatcher import Dispatcher
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link, LinkPlan
+from bascule.upstream.settings import Terms
+from bascule.upstream.start_limiter import StartGate
 from support.servers import stdio
 from support.waiting import fail_after
 

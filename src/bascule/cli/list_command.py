@@ -18,9 +18,9 @@ from bascule.config.find_server import client_server_named
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import Refused
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.links.state import LinkState
 from bascule.runtime.report import ServerReport
 from bascule.runtime.session import AgentSession
+from bascule.upstream.state import LinkState
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,7 @@ from typing import Any, TextIO, cast
 
 from bascule.cli.explain import legible
 from bascule.core.events import LinkChanged
-from bascule.links.state import LinkState
+from bascule.upstream.state import LinkState
 
 AFTER = 1.0
 """Seconds that need no word."""

@@ -20,12 +20,12 @@ from bascule.cli.shapes.running import DashboardEventShape
 from bascule.cli.up_rows import Rows
 from bascule.cli.up_views import View, view_for
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
-from bascule.links.key import SHARED
-from bascule.links.state import USABLE
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from bascule.sandbox.process.child import kill_all
+from bascule.upstream.key import SHARED
+from bascule.upstream.state import USABLE
 
 
 @dataclass(frozen=True, slots=True)

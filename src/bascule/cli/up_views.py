@@ -10,7 +10,7 @@ from bascule.cli.shapes.running import CatalogEventShape, ConfigEventShape, EndE
 from bascule.cli.tables import beneath
 from bascule.cli.up_rows import Row, row_shape
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected
-from bascule.links.state import LinkState
+from bascule.upstream.state import LinkState
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

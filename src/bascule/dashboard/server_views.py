@@ -25,12 +25,12 @@ from bascule.dashboard.server_shapes import (
     LogLineView,
     ServerRow,
 )
-from bascule.links.link import Link
-from bascule.links.state import LinkState
 from bascule.records.feed.hosts import HostNote
 from bascule.records.feed.server_note import ServerNote
 from bascule.records.log_line import LogLine
 from bascule.runtime.oversight import Oversight
+from bascule.upstream.link import Link
+from bascule.upstream.state import LinkState
 
 BEST_FIRST = (
     LinkState.READY,

@@ -16,7 +16,7 @@ from bascule.gateway.outlet import DEFAULT_LEVEL, Outlet, Tell
 from bascule.gateway.remarks import level_of
 from bascule.gateway.streams import Streams
 from bascule.gateway.wishes import WISHES, Wishes, note_roots, opened
-from bascule.links.following import LISTEN
+from bascule.upstream.resource_subscriptions import LISTEN
 
 
 class Attendance:

@@ -16,9 +16,9 @@ from bascule.gateway.outlet import Outlet, Tell
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
 from bascule.gateway.steady import COMMENT, EVENT_HEADERS, Send, Steady, event
 from bascule.gateway.streams import Lasts, Streams
-from bascule.links.following import ACKNOWLEDGED, LISTEN
-from bascule.links.tidings import KINDS, Kind
 from bascule.runtime.session import AgentSession
+from bascule.upstream.notifications import KINDS, Kind
+from bascule.upstream.resource_subscriptions import ACKNOWLEDGED, LISTEN
 from bascule.wire.jsonrpc import write_notification
 from bascule.wire.request_meta import INVALID_PARAMS, SUBSCRIPTION_KEY
 

@@ -10,7 +10,7 @@ from typing import Any
 from bascule.core.json_types import JsonObject
 from bascule.core.log_listener import reaches
 from bascule.gateway.asking import Ask, NotAnswered
-from bascule.links.tidings import FINISHED, KINDS, REMARK, UPDATED, Kind
+from bascule.upstream.notifications import FINISHED, KINDS, REMARK, UPDATED, Kind
 from bascule.wire.request_meta import SUBSCRIPTION_KEY
 
 Tell = Callable[[str, JsonObject], Awaitable[None]]

@@ -11,8 +11,8 @@ from bascule.gateway.client import Hearer
 from bascule.gateway.envelope import Asked
 from bascule.gateway.outlet import left_out
 from bascule.gateway.rejection import Rejected
-from bascule.links.tidings import REMARK
 from bascule.runtime.session import AgentSession
+from bascule.upstream.notifications import REMARK
 from bascule.wire.request_meta import INVALID_PARAMS, LOG_LEVEL_KEY
 
 MOST_WAITING = 64

@@ -15,8 +15,8 @@ from bascule.gateway.envelope import Asked
 from bascule.gateway.listening import MOST_RESOURCES
 from bascule.gateway.outlet import Outlet
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected
-from bascule.links.tidings import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 from bascule.runtime.session import AgentSession
+from bascule.upstream.notifications import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 from bascule.wire.request_meta import INVALID_PARAMS
 
 WISHES = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})

@@ -12,8 +12,6 @@ from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
-from bascule.links.link import Link
-from bascule.links.reception import AskedOn, Reception
 from bascule.records.recorder import Recorder
 from bascule.runtime.questions import ROOTS, answers
 from bascule.runtime.respondent import LONGEST_WAIT, answer
@@ -21,6 +19,8 @@ from bascule.runtime.roots import RootsNews
 from bascule.runtime.standing import Standing
 from bascule.runtime.under_way import Errand, UnderWay
 from bascule.transports.dispatcher import Response
+from bascule.upstream.link import Link
+from bascule.upstream.server_requests import AskedOn, Reception
 from bascule.wire.input_required import Question
 from bascule.wire.request_meta import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from bascule.wire.task import speaks_tasks

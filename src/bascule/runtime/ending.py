@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
-from bascule.links.link import Link
 from bascule.transports.auth.oauth_credentials import Credentials
+from bascule.upstream.link import Link
 
 
 @dataclass(frozen=True, slots=True)

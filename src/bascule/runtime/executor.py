@@ -26,9 +26,6 @@ from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolStatus
 from bascule.core.undo.transaction import CURRENT, Ending, Remote
-from bascule.links.key import LinkKey
-from bascule.links.link import Link
-from bascule.links.pool import Pool
 from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
 from bascule.runtime.input_rounds import go_on, next_round
@@ -41,6 +38,9 @@ from bascule.runtime.terms import Terms, withheld
 from bascule.runtime.trail import Trail
 from bascule.runtime.undoing import Undoing, settle
 from bascule.sensitivity.ratchet import EpochPermit
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link
+from bascule.upstream.pool import Pool
 from bascule.wire.input_required import INPUT_REQUIRED
 
 if TYPE_CHECKING:

@@ -12,17 +12,17 @@ from bascule.core.principal import Principal
 from bascule.core.request import Leave
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.links.hearing import UNHEARD, Hears
-from bascule.links.link import OnChange
-from bascule.links.listing import admit_by_listing
-from bascule.links.plans import ServerPlan
-from bascule.links.reception import Reception
-from bascule.links.terms import Terms
 from bascule.records.remarks import wanted_level
 from bascule.sandbox.factory import UNBOXED, Boxing
 from bascule.transports.auth.providers import Introducing
 from bascule.transports.factory import by_older_way, dial, overheard
 from bascule.transports.http.shared_connections import Hosts
+from bascule.upstream.connection_plan import ServerPlan
+from bascule.upstream.link import OnChange
+from bascule.upstream.listing import admit_by_listing
+from bascule.upstream.notifications__hearing import UNHEARD, Hears
+from bascule.upstream.server_requests import Reception
+from bascule.upstream.settings import Terms
 
 
 def _client_info() -> Mapping[str, str]:

@@ -17,9 +17,6 @@ from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.events import CatalogChanged, ToolsQuarantined
 from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
-from bascule.links.key import SHARED
-from bascule.links.link import Link
-from bascule.links.tidings import KINDS, Kind
 from bascule.policy.exposure import Exposure
 from bascule.runtime.judging import judge_of
 from bascule.runtime.lock_file import lock_path
@@ -28,6 +25,9 @@ from bascule.runtime.memory import ListingMemory
 from bascule.runtime.quarantine import Quarantine
 from bascule.runtime.toolboxes import Toolboxes
 from bascule.runtime.whose import Whose, drop_principal, drop_server
+from bascule.upstream.key import SHARED
+from bascule.upstream.link import Link
+from bascule.upstream.notifications import KINDS, Kind
 
 LARGE_LISTING = 256 * 1024
 """Bytes of a listing from which it is read in a thread."""

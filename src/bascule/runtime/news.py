@@ -13,10 +13,10 @@ from bascule.core.json_types import JsonObject, as_text
 from bascule.core.log_listener import LEVELS, Ear, most_talkative, reaches
 from bascule.core.principal import Nobody, Principal
 from bascule.core.text.redaction import Mask
-from bascule.links.key import LinkKey
-from bascule.links.link import Link
-from bascule.links.pool import DEAD, Pool
-from bascule.links.tidings import KINDS, Kind
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link
+from bascule.upstream.notifications import KINDS, Kind
+from bascule.upstream.pool import DEAD, Pool
 
 SETTLING = 0.02
 """Seconds in which several changes of the lists become one."""

@@ -18,7 +18,6 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.links.link import Link
 from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
 from bascule.policy.verdict import Verdict
@@ -32,6 +31,7 @@ from bascule.runtime.raising import Raising
 from bascule.runtime.roster import Roster
 from bascule.runtime.standing import Standing
 from bascule.store.levels.interface import SessionRecord
+from bascule.upstream.link import Link
 
 LONGEST_REASON = 1000
 """Characters. It stands in a receipt for good."""

@@ -12,11 +12,11 @@ from bascule.core.errors import BasculeError
 from bascule.core.events import RefreshFailed
 from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
-from bascule.links.key import LinkKey
-from bascule.links.link import Link
-from bascule.links.listing import list_tools
-from bascule.links.tidings import Kind
 from bascule.runtime.whose import Whose, drop_principal, drop_server
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link
+from bascule.upstream.listing import list_tools
+from bascule.upstream.notifications import Kind
 
 SHORTEST_TTL = 5.0
 """Seconds for which a listing holds at least. Many servers say that theirs holds for none, and mean that they do not

@@ -8,12 +8,12 @@ from typing import TypeVar
 import msgspec
 
 from bascule.core.errors import ConnectionLost, PeerError, ProtocolViolation, ReplyTimeout
-from bascule.links.link import Link
-from bascule.links.state import LinkState
 from bascule.runtime.operation import AnyOperation, Target
 from bascule.runtime.prepared import Prepared, Rounds
 from bascule.runtime.standing import Standing
 from bascule.runtime.trail import Trail
+from bascule.upstream.link import Link
+from bascule.upstream.state import LinkState
 
 T = TypeVar("T")
 

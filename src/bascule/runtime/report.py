@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from bascule.core.errors import BasculeError, ConnectFailed, Refused, UsageError
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding
-from bascule.links.state import LinkState
-from bascule.links.terms import Agreement
+from bascule.upstream.settings import Agreement
+from bascule.upstream.state import LinkState
 
 REMOVED = "the server was removed from the configuration"
 """Why nothing comes of a request that was made before."""

@@ -7,10 +7,10 @@ from weakref import WeakKeyDictionary
 from bascule.core.client_features import Respondent
 from bascule.core.errors import PeerError, PermitLost
 from bascule.core.principal import Principal
-from bascule.links.reception import AskedOn
 from bascule.runtime.questions import ROOTS, answers
 from bascule.runtime.standing import Standing
 from bascule.runtime.under_way import Errand
+from bascule.upstream.server_requests import AskedOn
 from bascule.wire.input_required import Question
 
 ROOTS_CHANGED = "notifications/roots/list_changed"

@@ -11,14 +11,6 @@ from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.errors import BasculeError, LoginNeeded, UsageError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
-from bascule.links.announcer import Announcer
-from bascule.links.key import SHARED, LinkKey
-from bascule.links.link import Link
-from bascule.links.listing import admit_by_listing
-from bascule.links.plans import Plans, ServerPlan
-from bascule.links.pool import Pool
-from bascule.links.reception import Reception
-from bascule.links.state import LinkState, failed
 from bascule.records.recorder import Recorder
 from bascule.runtime.ending import Ending
 from bascule.runtime.lanes import lane_of, taken_over, ways_of
@@ -38,6 +30,14 @@ from bascule.transports.auth.oauth_credentials import Credentials
 from bascule.transports.auth.oauth_credentials__http_logins import no_login, target_of
 from bascule.transports.auth.providers import Introducing
 from bascule.transports.http.shared_connections import Hosts
+from bascule.upstream.connection_plan import Plans, ServerPlan
+from bascule.upstream.key import SHARED, LinkKey
+from bascule.upstream.link import Link
+from bascule.upstream.link__announcer import Announcer
+from bascule.upstream.listing import admit_by_listing
+from bascule.upstream.pool import Pool
+from bascule.upstream.server_requests import Reception
+from bascule.upstream.state import LinkState, failed
 
 EDITED = "the server's configuration was changed"
 """Why a link was ended that was in order."""

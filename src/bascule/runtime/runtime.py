@@ -19,7 +19,6 @@ from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
 from bascule.identity.oauth.redirect import OnLogin
 from bascule.identity.signed_state import Seal
-from bascule.links.key import LinkKey
 from bascule.records.audit import Audit
 from bascule.records.log_file import log_folder
 from bascule.records.recorder import Recorder
@@ -47,6 +46,7 @@ from bascule.store.owners import OwnerStore
 from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.oauth_credentials__http_logins import Logins
 from bascule.transports.auth.providers import Introducing
+from bascule.upstream.key import LinkKey
 from bascule.workspace.workspaces import Workspaces
 
 MOVED = "another gateway serves this agent session from here on"

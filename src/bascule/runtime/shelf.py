@@ -19,12 +19,12 @@ from bascule.core.prompt import PromptSpec
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolKey
 from bascule.core.tool__subject import Subject
-from bascule.links.link import Link
 from bascule.runtime.executor import Executor
 from bascule.runtime.inquiries import Matter, completing, listing, prompting, reading, subscribing, unsubscribing
 from bascule.runtime.listings import LARGE_LISTING
 from bascule.runtime.refreshing import SHORTEST_PAUSE
 from bascule.runtime.standing import Standing
+from bascule.upstream.link import Link
 from bascule.wire.request_meta import METHOD_NOT_FOUND
 
 CAPABILITIES = {RESOURCES: "resources", TEMPLATES: "resources", PROMPTS: "prompts"}

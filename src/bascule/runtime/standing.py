@@ -34,7 +34,6 @@ from bascule.core.tool import ToolKey, ToolStatus
 from bascule.core.tool__subject import Subject
 from bascule.core.trace_context import TraceContext
 from bascule.core.undo.transaction import Participant
-from bascule.links.key import LinkKey
 from bascule.policy.containment import Footing
 from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure
@@ -48,6 +47,7 @@ from bascule.runtime.meter import Meter
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.report import REMOVED
 from bascule.runtime.roster import Roster
+from bascule.upstream.key import LinkKey
 from bascule.workspace.workspaces import Workspaces
 
 EVERYTHING = Exposure.of(None)

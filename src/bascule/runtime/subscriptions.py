@@ -10,13 +10,13 @@ import msgspec
 from bascule.core.call import Inquiry
 from bascule.core.errors import LimitReached
 from bascule.core.outcome import FailureKind, PageResult, ToolFailure
-from bascule.links.key import LinkKey
-from bascule.links.link import Link
 from bascule.runtime.executor import Executor
 from bascule.runtime.inquiries import Matter
 from bascule.runtime.news import Listener
 from bascule.runtime.operation import Operation
 from bascule.runtime.standing import Standing
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link
 
 MOST = 1000
 """Resources to which one agent session may be subscribed. Each is remembered here, and at its server."""

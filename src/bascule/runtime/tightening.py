@@ -9,10 +9,10 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane
-from bascule.links.key import LinkKey
-from bascule.links.link import Link
-from bascule.links.pool import Pool
 from bascule.runtime.lanes import ways_of
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link
+from bascule.upstream.pool import Pool
 
 TRIAL = Nobody("bascule", "trial")
 """On whose behalf a box is tried."""

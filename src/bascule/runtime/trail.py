@@ -13,12 +13,12 @@ from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.trace_context import Span
 from bascule.core.undo.transaction import Ending, Remote, Transaction
-from bascule.links.link import Link
 from bascule.runtime.failures import aborted, broken, failure_of
 from bascule.runtime.meter import Meter
 from bascule.runtime.prepared import Prepared
 from bascule.runtime.stopwatch import Steps
 from bascule.runtime.withholding import Withholding
+from bascule.upstream.link import Link
 
 # To find a member in its enum takes Python 3.11 ten times as long as a name of the module, and every call does.
 _OPEN, _NOTHING = Lane.OPEN, Ending.NOTHING

@@ -10,8 +10,8 @@ from bascule.catalog.twin_check import differences, other_words
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, ConnectFailed, TwinDiffers
 from bascule.core.sensitivity import Lane
-from bascule.links.link import Link
 from bascule.runtime.listings import Listings
+from bascule.upstream.link import Link
 
 
 def is_twin(link: Link, server: ServerConfig | None, *, boxed: bool) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from bascule.core.client_features import Respondent
 from bascule.core.errors import ProtocolViolation, Refused
 from bascule.core.json_types import JsonObject
-from bascule.links.reception import AskedOn
 from bascule.runtime.questions import answers
+from bascule.upstream.server_requests import AskedOn
 from bascule.wire.input_required import MAX_QUESTIONS, Question
 
 MOST_ASKED = 8 * MAX_QUESTIONS

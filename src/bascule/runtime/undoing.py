@@ -11,10 +11,10 @@ from bascule.core.events import CallUndone
 from bascule.core.permission import WRITING
 from bascule.core.principal import Principal
 from bascule.core.undo.transaction import Ending, Participant, Undo
-from bascule.links.link import Link
 from bascule.runtime.learning import is_answer, never_looked_at
 from bascule.runtime.standing import Governed, Standing
 from bascule.runtime.trail import Trail
+from bascule.upstream.link import Link
 
 IN_PROCESS = frozenset({"memory", "native"})
 """The kinds of link whose server can change something on our side after we have stopped waiting for it."""

@@ -18,10 +18,10 @@ from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding, FindingKind
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
-from bascule.links.state import LinkState
-from bascule.links.terms import Agreement
 from bascule.runtime.report import ServerReport
 from bascule.sandbox.process.fork_server import Reach
+from bascule.upstream.settings import Agreement
+from bascule.upstream.state import LinkState
 from support.command import bascule
 from support.servers import SERVERS
 

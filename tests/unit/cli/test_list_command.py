@@ -11,9 +11,9 @@ from bascule.cli.main import main
 from bascule.core.errors import ConnectFailed
 from bascule.core.permission import Permission
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
-from bascule.links.state import LinkState
-from bascule.links.terms import Agreement
 from bascule.runtime.report import ServerReport
+from bascule.upstream.settings import Agreement
+from bascule.upstream.state import LinkState
 from support.command import bascule, configured, entry
 from support.runtime import a_tool
 

@@ -9,9 +9,9 @@ import pytest
 
 from bascule.cli.login_command import may_open_browser, send_person, show_json, show_text
 from bascule.core.errors import ConnectFailed
-from bascule.links.state import LinkState
-from bascule.links.terms import Agreement
 from bascule.runtime.report import LoginReport, ServerReport
+from bascule.upstream.settings import Agreement
+from bascule.upstream.state import LinkState
 from support.command import bascule, configured, entry
 
 AGREED = Agreement("2026-07-28", {}, {"name": "guarded\x1b[1m", "version": "2"}, "")

@@ -4,8 +4,8 @@ from bascule.cli.check import Insight
 from bascule.cli.server_checks import collision_checks, server_checks
 from bascule.core.errors import ConnectFailed
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
-from bascule.links.state import LinkState
 from bascule.runtime.report import ServerReport
+from bascule.upstream.state import LinkState
 
 
 def test_a_failure_is_told_with_what_else_is_known():

@@ -4,9 +4,9 @@ from bascule.cli.up_rows import Row, Rows, row_shape
 from bascule.core.errors import ConnectFailed
 from bascule.core.events import ConfigApplied, LinkChanged
 from bascule.core.sensitivity import Lane
-from bascule.links.state import LinkState
-from bascule.links.terms import Agreement
 from bascule.runtime.report import ServerReport
+from bascule.upstream.settings import Agreement
+from bascule.upstream.state import LinkState
 from support.links import ALICE
 
 READY = ServerReport("work", "stdio", LinkState.READY, agreement=Agreement("2026-07-28", {}, {}, ""), tools=3)

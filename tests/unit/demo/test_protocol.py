@@ -9,8 +9,8 @@ import pytest
 from bascule.config import ServerConfig
 from bascule.demo.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
 from bascule.demo.stage import built_in
-from bascule.links.terms import Era
 from bascule.sensitivity.private_data__labels import LABELS_KEY
+from bascule.upstream.settings import Era
 from bascule.wire.request_meta import NEW_VERSIONS
 from support.runtime import at_work, good
 

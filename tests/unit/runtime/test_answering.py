@@ -11,11 +11,11 @@ from bascule.core.client_features import Accept, Decline, Elicitation, Responden
 from bascule.core.errors import PeerRefused, PermitLost
 from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.links.key import LinkKey
 from bascule.records.recorder import Recorder
 from bascule.runtime.answering import Answering
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
 from bascule.runtime.standing import Standing
+from bascule.upstream.key import LinkKey
 from support.links import ALICE, BOB
 from support.runtime import Events, obeying, roster_of, running
 

@@ -16,11 +16,11 @@ from bascule.core.json_types import JsonObject
 from bascule.core.outcome import FailureKind
 from bascule.core.request import Request
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.links.state import LinkState
 from bascule.policy.exposure import Exposure
 from bascule.runtime.executor import ROUNDS
 from bascule.runtime.session import AgentSession
 from bascule.runtime.tool_call import TOOL_CALL
+from bascule.upstream.state import LinkState
 from support.runtime import (
     TIMEOUTS,
     Arrived,

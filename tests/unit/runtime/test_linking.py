@@ -13,12 +13,12 @@ from bascule.config.model.transport import NoTransport, Transport
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
-from bascule.links.plans import ServerPlan
-from bascule.links.reception import Reception
 from bascule.runtime.linking import mask_of, plan_of
 from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.oauth_credentials__http_logins import Logins
 from bascule.transports.auth.providers import Introducing
+from bascule.upstream.connection_plan import ServerPlan
+from bascule.upstream.server_requests import Reception
 from bascule.wire.request_meta import CLIENT_INFO_KEY
 from support.links import ALICE, a_key
 from support.runtime import obeying, roster_of, running, stand_in

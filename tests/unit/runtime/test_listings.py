@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bascule.core.principal import Principal
-from bascule.links.key import SHARED
+from bascule.upstream.key import SHARED
 from support.links import ALICE, BOB
 from support.runtime import a_tool, obeying, roster_of, running
 

@@ -12,9 +12,9 @@ import pytest
 from bascule.config.diff import ConfigDiff
 from bascule.core.json_types import JsonObject
 from bascule.core.sensitivity import Lane
-from bascule.links.key import SHARED, LinkKey
 from bascule.runtime.news import LONGEST, News
 from bascule.runtime.session import AgentSession
+from bascule.upstream.key import SHARED, LinkKey
 from support.links import ALICE, BOB
 from support.live import Era, Living
 from support.runtime import at_work, obeying, running

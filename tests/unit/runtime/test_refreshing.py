@@ -11,13 +11,13 @@ import pytest
 from bascule.config import ServerConfig, Timeouts
 from bascule.core.events import CatalogChanged, RefreshFailed
 from bascule.core.outcome import FailureKind
-from bascule.links.key import LinkKey
-from bascule.links.link import Link
-from bascule.links.state import LinkState
 from bascule.runtime import refreshing
 from bascule.runtime.refreshing import Refreshing
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link
+from bascule.upstream.state import LinkState
 from support.live import Era, Living, until
 from support.runtime import Events, a_tool, bad, good, roster_of, running
 from support.scenarios import listing, log_of, scripted

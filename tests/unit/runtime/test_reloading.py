@@ -16,10 +16,10 @@ from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, Streamab
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import ConfigApplied, ConfigRejected, LinkChanged
 from bascule.core.outcome import FailureKind
-from bascule.links.state import LinkState
 from bascule.runtime.reloading import Reloading
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.whose import STARTING
+from bascule.upstream.state import LinkState
 from support.links import ALICE, a_key
 from support.runtime import Arrived, Events, a_tool, bad, good, obeying, roster_of, running, settled, stand_in
 from support.scenarios import scripted

@@ -14,12 +14,12 @@ from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, Protocol
 from bascule.core.json_types import JsonObject
 from bascule.core.outcome import FailureKind
 from bascule.core.request import Request
-from bascule.links.link import Link
 from bascule.runtime.executor import ROUNDS
 from bascule.runtime.prepared import Prepared, Rounds
 from bascule.runtime.repeating import in_time, rounds_of
 from bascule.runtime.session import AgentSession
 from bascule.runtime.trail import Trail
+from bascule.upstream.link import Link
 from support.runtime import (
     TIMEOUTS,
     Arrived,

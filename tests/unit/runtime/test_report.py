@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from bascule.links.state import LinkState
-from bascule.links.terms import Agreement
 from bascule.runtime.report import LoginReport, ServerReport, no_longer_there
+from bascule.upstream.settings import Agreement
+from bascule.upstream.state import LinkState
 
 
 def test_a_server_that_was_never_tried_has_nothing_to_tell():

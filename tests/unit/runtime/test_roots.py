@@ -11,10 +11,10 @@ from bascule.core.errors import ConnectionLost
 from bascule.core.principal import Principal
 from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.links.key import LinkKey
 from bascule.runtime.questions import ELICIT, ROOTS
 from bascule.runtime.roots import ROOTS_CHANGED, SHORTEST_PAUSE, RootsNews
 from bascule.runtime.standing import Standing
+from bascule.upstream.key import LinkKey
 from bascule.wire.input_required import Question
 from support.links import ALICE, BOB
 from support.runtime import obeying, roster_of, running

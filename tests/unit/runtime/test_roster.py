@@ -14,13 +14,13 @@ from bascule.config.model.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectFailed, Refused, StoreError
 from bascule.core.events import CatalogChanged
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.links.key import LinkKey
-from bascule.links.state import LinkState
 from bascule.runtime.memory import ListingMemory
 from bascule.runtime.report import ServerReport
 from bascule.runtime.roster import Roster, raise_for_required
 from bascule.runtime.runtime import Runtime
 from bascule.store.levels.interface import SessionRecord
+from bascule.upstream.key import LinkKey
+from bascule.upstream.state import LinkState
 from support.children import children
 from support.contract import answer_over_http
 from support.fake_login import fake_login

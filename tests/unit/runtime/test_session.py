@@ -16,8 +16,8 @@ from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolStatus
-from bascule.links.state import LinkState
 from bascule.runtime.runtime import Runtime
+from bascule.upstream.state import LinkState
 from support.children import children
 from support.live import Living, until
 from support.runtime import (

@@ -10,10 +10,10 @@ from bascule.config.diff import ConfigDiff
 from bascule.core.events import CatalogChanged
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity
-from bascule.links.key import LinkKey
-from bascule.links.tidings import Kind
 from bascule.runtime import shelf
 from bascule.runtime.session import AgentSession
+from bascule.upstream.key import LinkKey
+from bascule.upstream.notifications import Kind
 from support.offers import CACHE, capable, offering, result
 from support.runtime import TIMEOUTS, Events, at_work, bad, obeying, ratchet_of, stand_in, well
 from support.scenarios import log_of

@@ -21,11 +21,11 @@ from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.core.tool__subject import ASKING
-from bascule.links.key import LinkKey
 from bascule.policy.exposure import Exposure
 from bascule.runtime.prepared import Prepared, Rounds
 from bascule.runtime.standing import Standing
 from bascule.runtime.tool_call import TOOL_CALL
+from bascule.upstream.key import LinkKey
 from support.fake_login import fake_login
 from support.links import ALICE, BOB
 from support.live import Living

@@ -12,10 +12,10 @@ from bascule.config.model.twin import Twin
 from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.links.key import LinkKey
-from bascule.links.link import Link
-from bascule.links.pool import Pool
 from bascule.runtime.tightening import Tightening
+from bascule.upstream.key import LinkKey
+from bascule.upstream.link import Link
+from bascule.upstream.pool import Pool
 
 ALICE = Principal("alice", "s-1")
 

@@ -11,10 +11,10 @@ import pytest
 from bascule.config import ServerConfig, StdioTransport
 from bascule.core.errors import ConnectFailed, TwinDiffers
 from bascule.core.sensitivity import Lane
-from bascule.links.key import LinkKey
-from bascule.links.state import LinkState
 from bascule.runtime.roster import ORIGINAL, Roster
 from bascule.runtime.twinning import is_twin
+from bascule.upstream.key import LinkKey
+from bascule.upstream.state import LinkState
 from support.links import ALICE, BOB, a_key
 from support.runtime import a_tool, obeying, roster_of, running, twinned
 from support.servers import methods, pids

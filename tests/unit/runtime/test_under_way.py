@@ -11,9 +11,9 @@ from bascule.core.errors import ProtocolViolation, Refused
 from bascule.core.json_types import JsonObject
 from bascule.core.request import Permit
 from bascule.core.sensitivity import Lane
-from bascule.links.key import LinkKey
 from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
 from bascule.runtime.under_way import MOST_ASKED, Errand, UnderWay
+from bascule.upstream.key import LinkKey
 from bascule.wire.input_required import Question
 from support.links import ALICE
 from support.waiting import fail_after, until

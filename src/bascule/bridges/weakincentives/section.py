@@ -25,11 +25,11 @@ from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal
 from bascule.core.request import OnProgress
 from bascule.core.tool import ToolSpec
-from bascule.links.state import USABLE
 from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.sync_session import SyncSession
 from bascule.runtime.synchronous import SyncRuntime
+from bascule.upstream.state import USABLE
 
 
 @dataclass(frozen=True, slots=True)

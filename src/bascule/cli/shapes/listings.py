@@ -5,7 +5,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from bascule.cli.shapes.answers import ErrorShape, FindingShape, Level
 from bascule.core.permission import Permission
 from bascule.core.tool import ToolStatus
-from bascule.links.state import LinkState
+from bascule.upstream.state import LinkState
 
 
 class ListedServerShape(TypedDict):

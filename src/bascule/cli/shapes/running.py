@@ -4,7 +4,7 @@ from typing import Literal, TypedDict
 
 from bascule.cli.shapes.answers import ErrorShape
 from bascule.core.sensitivity import Lane
-from bascule.links.state import LinkState
+from bascule.upstream.state import LinkState
 
 
 class CheckShape(TypedDict):

@@ -16,10 +16,10 @@ from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerRefused, ProtocolViolation
 from bascule.core.json_types import JsonObject
-from bascule.links.negotiation import negotiate
-from bascule.links.terms import Agreement, Era
 from bascule.transports.dispatcher import is_new_era
 from bascule.transports.inprocess.memory import MemoryDispatcher, lowlevel_of
+from bascule.upstream.negotiation import negotiate
+from bascule.upstream.settings import Agreement, Era
 from bascule.wire.request_meta import new_stamp, old_stamp
 from support.links import TERMS
 from support.servers import opened

@@ -15,11 +15,11 @@ from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.request import Request
 from bascule.identity.current import get_user_id
-from bascule.links.negotiation import negotiate
-from bascule.links.terms import Era
 from bascule.transports.inprocess.python_tool import native_tools
 from bascule.transports.inprocess.python_tools import NativeDispatcher
 from bascule.transports.inprocess.python_types import Progress
+from bascule.upstream.negotiation import negotiate
+from bascule.upstream.settings import Era
 from support.links import ALICE, TERMS
 from support.servers import CAP, opened
 from support.streams import Leave
