@@ -12,8 +12,8 @@ from bascule.core.outcome import ToolResult
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.tool import ToolKey, ToolSpec
-from bascule.records.audit import Audit
-from bascule.records.audit_check import check_log
+from bascule.records.audit.log import Audit
+from bascule.records.audit.verify import check_log
 from bascule.store.audit.folder import AuditFolder
 from bascule.store.sqlite.store import SqliteStore
 from bench.result import Goal, Report, Row

@@ -8,11 +8,11 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from bascule.cli.shapes import answers, beginning, listings, records, running
-from bascule.records.audit_record import Record
+from bascule.records.audit.records import Record
 from handbook.navigation import ROOT
 
 SHAPES = ROOT / "src/bascule/cli/shapes"
-RECORDS = ROOT / "src/bascule/records/audit_record.py"
+RECORDS = ROOT / "src/bascule/records/audit/records.py"
 
 
 @dataclass(frozen=True, slots=True)

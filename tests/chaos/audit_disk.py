@@ -18,7 +18,7 @@ os.environ["BASCULE_HOME"] = sys.argv[1]
 from bascule.core.errors import BasculeError
 from bascule.core.outcome import Result, ToolFailure
 from bascule.core.sensitivity import DataSensitivity
-from bascule.records.audit import Audit
+from bascule.records.audit.log import Audit
 from support.auditing import fill
 from support.runtime import obeying, running
 

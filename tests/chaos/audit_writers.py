@@ -15,7 +15,7 @@ from pathlib import Path
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
-from bascule.records.audit import Audit
+from bascule.records.audit.log import Audit
 from bascule.store.sqlite.store import SqliteStore
 
 sys.path.insert(0, str(Path(__file__).parent.parent))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bascule.records import audit_slot
-from bascule.records.audit_check import check_log
-from bascule.records.audit_damage import AuditCheck
+from bascule.records.audit import chain_slot
+from bascule.records.audit.damage import AuditCheck
+from bascule.records.audit.verify import check_log
 from bascule.store.audit.chain import Chain, Macs
 from bascule.store.audit.file import AuditFile
 from bascule.store.audit.folder import AuditFolder
@@ -28,7 +28,7 @@ def seed() -> int:
 @pytest.fixture
 async def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two chains, one of them in several files, all of it anchored."""
-    monkeypatch.setattr(audit_slot, "AuditFile", lambda folder, name: AuditFile(folder, name, segment=2500))
+    monkeypatch.setattr(chain_slot, "AuditFile", lambda folder, name: AuditFile(folder, name, segment=2500))
     for _ in range(3):
         async with opened(tmp_path) as first, opened(tmp_path) as second:
             for _ in range(10):

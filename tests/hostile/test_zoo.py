@@ -16,7 +16,7 @@ from bascule.cli.explain import explain, explain_failure
 from bascule.config import RuntimeConfig, ServerConfig
 from bascule.config.model.runtime_config import MESSAGE_MAX
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure
-from bascule.records.remarks import LOGGER, LONGEST, MOST
+from bascule.records.log_messages import LOGGER, LONGEST, MOST
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from bascule.upstream.key import LinkKey

@@ -18,9 +18,9 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
-from bascule.records.audit import Audit
-from bascule.records.audit_check import check_log
-from bascule.records.audit_damage import AuditCheck
+from bascule.records.audit.damage import AuditCheck
+from bascule.records.audit.log import Audit
+from bascule.records.audit.verify import check_log
 from bascule.store.audit.anchors import Anchor
 from bascule.store.audit.folder import AuditFolder
 from bascule.store.sqlite.store import SqliteStore

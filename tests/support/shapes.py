@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.records.audit_record import Record
+from bascule.records.audit.records import Record
 
 
 def misfit(printed: Any, *shapes: Any) -> str:

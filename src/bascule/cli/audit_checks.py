@@ -11,8 +11,8 @@ from bascule.cli.audit_views import damage_lines
 from bascule.cli.check import Check, failed
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import StoreError
-from bascule.records.audit_check import check_state
-from bascule.records.audit_tail import read_tail
+from bascule.records.audit.chain_slot__audit_tail import read_tail
+from bascule.records.audit.verify import check_state
 from bascule.store.audit.chain import head_of, split
 from bascule.store.audit.folder import AuditFolder
 from bascule.store.open import store_at

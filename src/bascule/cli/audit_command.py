@@ -19,8 +19,8 @@ from bascule.cli.shapes.records import ExportShape, RecordsShape
 from bascule.cli.tables import fitting
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
-from bascule.records.audit_check import check_state
-from bascule.records.audit_reading import AuditReading, Entry
+from bascule.records.audit.read import AuditReading, Entry
+from bascule.records.audit.verify import check_state
 from bascule.store.audit.anchors import Anchor
 from bascule.store.audit.folder import AuditFolder
 

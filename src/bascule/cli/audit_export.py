@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from bascule.cli.audit_views import entry_shape
 from bascule.cli.explain import json_line
 from bascule.core.errors import UsageError
-from bascule.records.audit_reading import Entry
+from bascule.records.audit.read import Entry
 
 COLUMNS = (
     *("at", "writer", "seq", "kind", "user", "session", "server", "tool", "lane"),

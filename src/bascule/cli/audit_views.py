@@ -7,8 +7,8 @@ from typing import Any
 from bascule.cli.explain import json_line, legible
 from bascule.cli.shapes.records import AnchorShape, DamageShape, VerifyShape, WriterShape
 from bascule.cli.tables import show_rows
-from bascule.records.audit_damage import AuditCheck, Damage, WriterCheck
-from bascule.records.audit_reading import Entry
+from bascule.records.audit.damage import AuditCheck, Damage, WriterCheck
+from bascule.records.audit.read import Entry
 from bascule.store.audit.anchors import Anchor
 
 _SHOWN_APART = frozenset({"user", "session", "server", "tool"})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from bascule.dashboard.session_ids import session_id
 from bascule.dashboard.shapes import CallDetail, CallRow, StepView, UnderWay
-from bascule.records.feed.call_note import CallNote
+from bascule.records.feed.calls import CallNote
 from bascule.runtime.oversight import Begun
 
 REST = "rest"

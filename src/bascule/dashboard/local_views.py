@@ -53,9 +53,9 @@ from bascule.dashboard.shapes import (
     UnderWay,
     WhatIf,
 )
-from bascule.records.feed.call_note import CallNote
+from bascule.records.feed.calls import CallNote
 from bascule.records.feed.feed import Feed
-from bascule.records.feed.tally import Tally
+from bascule.records.feed.stats import Tally
 from bascule.runtime.ask_desk import Waiting
 from bascule.runtime.oversight import Oversight
 from bascule.runtime.runtime import Runtime

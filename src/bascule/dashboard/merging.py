@@ -10,7 +10,7 @@ from bascule.dashboard.searching import MOST_FOUND
 from bascule.dashboard.server_shapes import Drift, LinkCount, LogLineView, ServerDetail, ServerRow
 from bascule.dashboard.server_views import BEST_FIRST
 from bascule.dashboard.shapes import CallRow, Found, Overview, SessionDetail, SessionRow, Timeline, ToolRow
-from bascule.records.feed.tally import BOUNDS, percentile
+from bascule.records.feed.stats import BOUNDS, percentile
 
 LEVELS = ("public", "internal", "confidential", "secret")
 

@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 from bascule.demo.story import Step
-from bascule.records.audit_check import check_state
-from bascule.records.audit_damage import AuditCheck
+from bascule.records.audit.damage import AuditCheck
+from bascule.records.audit.verify import check_state
 from bascule.store.open import store_at
 
 LOG = "audit/0001.log"

@@ -9,10 +9,10 @@ from bascule.core.events import Event, LinkChanged, Sink
 from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
-from bascule.records.audit import Audit
-from bascule.records.failing import Failing
-from bascule.records.remarks import Remarks
-from bascule.records.server_log import ServerLog
+from bascule.records.audit.log import Audit
+from bascule.records.log_messages import Remarks
+from bascule.records.recorder__failing import Failing
+from bascule.records.server_logs.log import ServerLog
 
 _log = logging.getLogger("bascule.records")
 

@@ -12,7 +12,7 @@ from bascule.core.principal import Principal
 from bascule.core.request import Leave
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.records.remarks import wanted_level
+from bascule.records.log_messages import wanted_level
 from bascule.sandbox.factory import UNBOXED, Boxing
 from bascule.transports.auth.providers import Introducing
 from bascule.transports.factory import by_older_way, dial, overheard

@@ -21,9 +21,9 @@ from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
 from bascule.policy.verdict import Verdict
-from bascule.records.log_line import LogLine
-from bascule.records.log_tail import LogTail
 from bascule.records.recorder import Recorder
+from bascule.records.server_logs.file__log_line import LogLine
+from bascule.records.server_logs.tail import LogTail
 from bascule.runtime.approving import approve
 from bascule.runtime.ask_desk import AskDesk, Waiting
 from bascule.runtime.executor import Executor

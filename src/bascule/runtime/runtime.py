@@ -19,10 +19,10 @@ from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
 from bascule.identity.oauth.redirect import OnLogin
 from bascule.identity.signed_state import Seal
-from bascule.records.audit import Audit
-from bascule.records.log_file import log_folder
+from bascule.records.audit.log import Audit
 from bascule.records.recorder import Recorder
-from bascule.records.server_log import ServerLog
+from bascule.records.server_logs.file import log_folder
+from bascule.records.server_logs.log import ServerLog
 from bascule.runtime.answering import Answering
 from bascule.runtime.asking import Asking
 from bascule.runtime.boxes import Boxes

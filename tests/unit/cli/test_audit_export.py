@@ -10,7 +10,7 @@ import pytest
 
 from bascule.cli.audit_export import COLUMNS, write_entries
 from bascule.core.errors import UsageError
-from bascule.records.audit_reading import Entry
+from bascule.records.audit.read import Entry
 
 ENTRIES = [
     Entry("w-0001", 1, 1.5, "began", {"pid": 7}),

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bascule.cli.audit_views import check_shape, check_text, entry_shape, show_table
-from bascule.records.audit_damage import AuditCheck, Damage, WriterCheck
-from bascule.records.audit_reading import Entry
+from bascule.records.audit.damage import AuditCheck, Damage, WriterCheck
+from bascule.records.audit.read import Entry
 from bascule.store.audit.anchors import Anchor
 
 HEAD, PROVEN = Anchor("w-0001", 9, "ab" * 32, 2.0), Anchor("w-0001", 6, "cd" * 32, 1.0)

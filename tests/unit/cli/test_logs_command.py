@@ -12,8 +12,8 @@ from msgspec import structs
 
 from bascule.cli.logs_command import as_shape, as_text, wanted
 from bascule.cli.main import main
-from bascule.records.log_file import append, log_folder, log_path, make_private
-from bascule.records.log_line import LogLine, write_line
+from bascule.records.server_logs.file import append, log_folder, log_path, make_private
+from bascule.records.server_logs.file__log_line import LogLine, write_line
 from support.command import configured, entry, started
 from support.waiting import fail_after
 

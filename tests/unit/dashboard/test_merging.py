@@ -14,7 +14,7 @@ from bascule.dashboard.merging import (
 )
 from bascule.dashboard.server_shapes import Drift, ErrorView, LinkCount, LogLineView, ServerDetail, ServerRow
 from bascule.dashboard.shapes import CallRow, SessionDetail, SessionRow, Timeline, ToolRow
-from bascule.records.feed.tally import Tally
+from bascule.records.feed.stats import Tally
 
 SERVER = ServerRow("notes", "stdio", "ready", "", "", 2, 0, (), 0, None, "", "", False, None)
 SESSION = SessionRow("id", "alice", "s-1", "public", "open", "", True, False, 1, 0, 0, 0, 5.0)

@@ -8,10 +8,10 @@ import pytest
 from bascule.core.events import CatalogChanged, LinkChanged
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.records.log_file import log_path
-from bascule.records.log_tail import LogTail
 from bascule.records.recorder import Recorder
-from bascule.records.server_log import ServerLog
+from bascule.records.server_logs.file import log_path
+from bascule.records.server_logs.log import ServerLog
+from bascule.records.server_logs.tail import LogTail
 from support.auditing import logged, opened
 
 EVENT = LinkChanged("files", Lane.OPEN, Principal("alice", "s-1"), "ready", "", 1.0)

@@ -12,8 +12,8 @@ from bascule.core.events import ConfigApplied, LinkChanged
 from bascule.core.outcome import FailureKind
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
-from bascule.records.log_file import log_folder, log_path
-from bascule.records.log_tail import LogTail
+from bascule.records.server_logs.file import log_folder, log_path
+from bascule.records.server_logs.tail import LogTail
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.whose import STARTING
 from support.children import children

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.records.audit_record import Anchored
+from bascule.records.audit.records import Anchored
 from bascule.sensitivity.audit_permit import WrittenFirst
 from bascule.store.audit.chain import Chain, Macs
 from bascule.store.audit.file import AuditFile

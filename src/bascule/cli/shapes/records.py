@@ -5,7 +5,7 @@ from typing import Any, Literal, TypedDict
 from bascule.cli.shapes.answers import Level
 from bascule.core.receipt import Change
 from bascule.core.sensitivity import Lane
-from bascule.records.audit_damage import What
+from bascule.records.audit.damage import What
 
 
 class SessionShape(TypedDict):

@@ -27,12 +27,12 @@ from bascule.core.events import (
 )
 from bascule.core.principal import Principal
 from bascule.core.tool import ToolSpec
-from bascule.records.audit_alias import Aliases
-from bascule.records.feed.call_note import OK, TOOL_CALL, CallNote, note_of
+from bascule.records.audit.pseudonyms import Aliases
+from bascule.records.feed.calls import OK, TOOL_CALL, CallNote, note_of
+from bascule.records.feed.feed__watchers import Watchers
 from bascule.records.feed.hosts import HostNote, host_note
-from bascule.records.feed.server_note import ServerNotes
-from bascule.records.feed.tally import Tally
-from bascule.records.feed.watchers import Watchers
+from bascule.records.feed.servers import ServerNotes
+from bascule.records.feed.stats import Tally
 
 MOST_CALLS = 10_000
 """Calls that are kept to be looked at. Each takes about half a kilobyte."""

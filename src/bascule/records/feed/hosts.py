@@ -8,7 +8,7 @@ import msgspec
 
 from bascule.core.events import HostAsked
 from bascule.core.principal import Principal
-from bascule.records.audit_alias import Aliases
+from bascule.records.audit.pseudonyms import Aliases
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 

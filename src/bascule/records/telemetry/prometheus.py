@@ -6,9 +6,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from bascule.records.telemetry.counts import Counts
-from bascule.records.telemetry.durations import BOUNDS, Histogram
-from bascule.records.telemetry.families import FAMILIES, Family
+from bascule.records.telemetry.counters import Counts
+from bascule.records.telemetry.histogram import BOUNDS, Histogram
+from bascule.records.telemetry.metrics import FAMILIES, Family
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -9,14 +9,14 @@ from bascule.config.model.telemetry import TelemetrySettings
 from bascule.core.errors import ConfigError
 from bascule.core.events import Event, RequestEnded, ToolInvoked
 from bascule.core.trace_context import CURRENT_SPAN, Span, TraceContext
-from bascule.records.telemetry.counts import Counts
-from bascule.records.telemetry.families import sent_families
+from bascule.records.telemetry.counters import Counts
 from bascule.records.telemetry.finished import Finished, finished_call
 from bascule.records.telemetry.labels import ServerLabels
+from bascule.records.telemetry.metrics import sent_families
 
 if TYPE_CHECKING:
-    from bascule.records.telemetry.exporting import Exporting
-    from bascule.records.telemetry.scraping import ScrapePage
+    from bascule.records.telemetry.otlp import Exporting
+    from bascule.records.telemetry.prometheus__scraping import ScrapePage
 
 PACKAGES = frozenset({"opentelemetry", "prometheus_client", "requests"})
 """What comes with the extra `otel`."""
@@ -51,14 +51,14 @@ class Telemetry:
     async def _open(self) -> None:
         settings = self._settings
         if settings.otlp is not None:
-            from bascule.records.telemetry.ambient import ambient  # noqa: PLC0415 -- an extra
-            from bascule.records.telemetry.exporting import Exporting  # noqa: PLC0415 -- the same, and half a second
+            from bascule.records.telemetry.current_span import ambient  # noqa: PLC0415 -- an extra
+            from bascule.records.telemetry.otlp import Exporting  # noqa: PLC0415 -- the same, and half a second
 
             self._ambient = ambient
             self._exporting = Exporting(settings.otlp, self.counts, self._version)
         if settings.page is not None:
             from bascule.records.telemetry.prometheus import CONTENT_TYPE, exposition  # noqa: PLC0415 -- the same
-            from bascule.records.telemetry.scraping import ScrapePage  # noqa: PLC0415
+            from bascule.records.telemetry.prometheus__scraping import ScrapePage  # noqa: PLC0415
 
             sent = None if self._exporting is None else self._exporting.sent
             self._page = ScrapePage(

@@ -6,7 +6,7 @@ from bascule.cli.shapes.records import LogLineShape, ReceiptShape
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
-from bascule.records.log_line import LogLine
+from bascule.records.server_logs.file__log_line import LogLine
 from support.shapes import misfit
 
 

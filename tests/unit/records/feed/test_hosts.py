@@ -3,7 +3,7 @@
 import pytest
 
 from bascule.core.events import HostAsked
-from bascule.records.audit_alias import Aliases
+from bascule.records.audit.pseudonyms import Aliases
 from bascule.records.feed.hosts import host_note, shown_host
 from support.links import ALICE
 

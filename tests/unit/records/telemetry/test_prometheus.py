@@ -1,8 +1,8 @@
 from prometheus_client.parser import text_string_to_metric_families
 
-from bascule.records.telemetry.counts import Counts
-from bascule.records.telemetry.families import FAMILIES, Sent, sent_families
+from bascule.records.telemetry.counters import Counts
 from bascule.records.telemetry.labels import ClientLabels
+from bascule.records.telemetry.metrics import FAMILIES, Sent, sent_families
 from bascule.records.telemetry.prometheus import exposition, prometheus_name
 from support.telling import called, failure
 

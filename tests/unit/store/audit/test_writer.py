@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bascule.records.audit_record import Anchored
+from bascule.records.audit.records import Anchored
 from bascule.store.audit import writer as audit_writer
 from bascule.store.audit.chain import Chain, Macs, split
 from bascule.store.audit.file import AuditFile, Unwritten

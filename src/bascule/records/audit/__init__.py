@@ -1,0 +1,1 @@
+"""Audit log: tamper-evident records, verification, maintenance and repair."""

@@ -1,0 +1,1 @@
+"""Log files of servers: rotation, lines and tail."""
