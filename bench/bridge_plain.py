@@ -11,8 +11,8 @@ from pathlib import Path
 from bascule import AgentSession, Runtime
 from bascule.bridges.plain import MCPToolGateway
 from bascule.config import Limits, ServerConfig, StdioTransport
-from bascule.runtime.portal import Portal
-from bascule.runtime.synchronous import SyncRuntime
+from bascule.runtime.sync.portal import Portal
+from bascule.runtime.sync.runtime import SyncRuntime
 from bench import stdio_peers
 from bench.result import Goal, Report, Row
 from bench.rounds import Call, interleaved, one_core, sequential

@@ -19,7 +19,7 @@ from typing import Any
 
 from bascule import Runtime, ToolResult
 from bascule.config import Limits, ServerConfig, StdioTransport
-from bascule.runtime.synchronous import SyncRuntime
+from bascule.runtime.sync.runtime import SyncRuntime
 from bench.result import Goal, Report, Row
 from bench.rounds import one_core
 from bench.stdio_peers import ARGUMENTS, SERVER

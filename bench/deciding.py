@@ -12,9 +12,9 @@ from statistics import median
 from bascule import Runtime
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
 from bascule.core.call import ToolCall
+from bascule.runtime.call_state import Trail
+from bascule.runtime.requests.tool_call import TOOL_CALL
 from bascule.runtime.session import AgentSession
-from bascule.runtime.tool_call import TOOL_CALL
-from bascule.runtime.trail import Trail
 from bench.result import Goal, Report, Row
 from bench.stdio_peers import SERVER
 from bench.stores import stores

@@ -15,7 +15,7 @@ from statistics import median
 
 from bascule import Runtime
 from bascule.config import RuntimeConfig, TelemetrySettings
-from bascule.runtime.native import native_server
+from bascule.runtime.python_tools import native_server
 from bascule.runtime.session import AgentSession
 from bench.result import Goal, Report, Row
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from bascule.core.principal import Principal
     from bascule.core.unset import UNSET, Unset
     from bascule.kit.errors import ToolFatalError, ToolRetryError
-    from bascule.runtime.native import native_server
+    from bascule.runtime.execution.wrappers import Wrapped
+    from bascule.runtime.python_tools import native_server
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
     from bascule.runtime.typed_call import typed_call
-    from bascule.runtime.wrapping import Wrapped
     from bascule.transports.inprocess.python_tool import tool
     from bascule.transports.inprocess.python_types import Progress
     from bascule.transports.inprocess.python_types__native_media import Media
@@ -95,8 +95,8 @@ _HOMES = {
     "TypedTool": "bascule.catalog.typed.tool",
     "UNSET": "bascule.core.unset",
     "Unset": "bascule.core.unset",
-    "Wrapped": "bascule.runtime.wrapping",
-    "native_server": "bascule.runtime.native",
+    "Wrapped": "bascule.runtime.execution.wrappers",
+    "native_server": "bascule.runtime.python_tools",
     "search": "bascule.catalog.search.index",
     "tool": "bascule.transports.inprocess.python_tool",
     "typed_call": "bascule.runtime.typed_call",

@@ -86,7 +86,7 @@ async def test_a_callback_that_breaks_refuses_and_what_it_raised_stays_here(tmp_
 @pytest.mark.parametrize("blocking", [True, False])
 async def test_who_answers_too_late_has_not_agreed(tmp_path: Path, blocking: bool, monkeypatch: pytest.MonkeyPatch):
     # Five minutes, as it is.
-    monkeypatch.setattr("bascule.runtime.asking.Asking.__init__.__defaults__", (None, 0.05))
+    monkeypatch.setattr("bascule.runtime.approvals.ask.Asking.__init__.__defaults__", (None, 0.05))
     over, answered = threading.Event(), threading.Event()
 
     def slowly(_: Approval) -> bool:

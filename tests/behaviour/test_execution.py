@@ -180,7 +180,7 @@ async def test_a_mistake_of_ours_is_not_dressed_up_as_an_outcome(tmp_path: Path,
     def mistaken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("bascule.runtime.tool_call.take_outcome", mistaken)
+    monkeypatch.setattr("bascule.runtime.requests.tool_call.take_outcome", mistaken)
     async with at_work(obeying(tmp_path / "log")) as session:
         with pytest.raises(ZeroDivisionError):
             await session.call("work_act", {})

@@ -10,8 +10,8 @@ import pytest
 from bascule.config import RuntimeConfig, ServerConfig, Timeouts
 from bascule.core.errors import ConnectFailed
 from bascule.core.outcome import ToolResult
-from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
 from bascule.upstream.state import LinkState
 from support.light_servers import hung_http, hung_stdio, hung_ws, light_http, light_stdio, light_ws

@@ -23,7 +23,7 @@ from bascule.config import (
 )
 from bascule.config.model.transport import Transport
 from bascule.core.request import Permit, Request
-from bascule.runtime.native import native_server
+from bascule.runtime.python_tools import native_server
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import dispatcher_for
 from bascule.upstream.link import Link

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from bascule.core.errors import ConnectFailed, LaneClosed, PermitLost
 from bascule.core.request import Request
-from bascule.runtime.roots import ROOTS_CHANGED
+from bascule.runtime.server_requests.roots import ROOTS_CHANGED
 from bascule.upstream.link import Link
 from bascule.upstream.state import LinkState
 from contracts.harness import NATIVE_CELLS, SDK_CELLS, Cell, Peer, a_call, link_to, peer_of

@@ -11,8 +11,8 @@ import pytest_asyncio
 from bascule.config import RuntimeConfig
 from bascule.core.events import CatalogChanged
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
-from bascule.runtime import refreshing
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.servers import refresh
 from bascule.runtime.session import AgentSession
 from contracts.harness import SDK_CELLS, SECOND_OPINIONS, Cell, Peer, peer_of
 from support.live import until
@@ -61,7 +61,7 @@ async def table(
     store = str(tmp_path_factory.mktemp("contract") / "store.db")
     events = Events()
     async with fail_after(300, "the contract"), peer_of(cell) as peer:
-        patch.setattr(refreshing, "SHORTEST_TTL", 3600.0 if cell.maker == "sdk" else 0.1)
+        patch.setattr(refresh, "SHORTEST_TTL", 3600.0 if cell.maker == "sdk" else 0.1)
         config = RuntimeConfig({"peer": peer.config}, store=store)
         async with Runtime(config, sinks=[events.append]) as runtime:
             session = runtime.session("alice", "s-1")

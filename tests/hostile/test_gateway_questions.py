@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bascule.runtime.respondent import MAX_ANSWER
-from bascule.runtime.under_way import MOST_ASKED
+from bascule.runtime.server_requests.in_flight import MOST_ASKED
+from bascule.runtime.server_requests.respondent import MAX_ANSWER
 from support.gateways import META, ask, serving
 from support.kit_http import AUTH, Answered, bearer, line_to
 from support.offers import DONE, ELICIT, offering, required

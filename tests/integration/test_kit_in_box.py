@@ -24,7 +24,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.jwt.claims__audience import AT_SPAWN
 from bascule.identity.jwt.minting import Mint
 from bascule.identity.jwt.minting__mint_mark import ISSUER, KIND, LIFE
-from bascule.runtime.raise_provision import RaiseProvision
+from bascule.runtime.levels.socket_server__raise_provision import RaiseProvision
 from support.bwrap import skip_without_bubblewrap
 from support.docker import reached
 from support.tokens import part, token

@@ -15,5 +15,5 @@ def noted_facts(monkeypatch: pytest.MonkeyPatch) -> dict[str, Facts]:
         seen[facts.name] = facts
         return decide(facts)
 
-    monkeypatch.setattr("bascule.runtime.terms.decide", noting)
+    monkeypatch.setattr("bascule.runtime.execution.authorization.decide", noting)
     return seen

@@ -9,7 +9,7 @@ from bascule.cli.shapes.answers import CallShape, FailedShape, FailureShape
 from bascule.cli.shapes.listings import ListShape, StubsShape
 from bascule.cli.shapes.running import CatalogEventShape
 from bascule.config.loading.load import load_file
-from bascule.runtime.wrapping import Wrapped
+from bascule.runtime.execution.wrappers import Wrapped
 from bascule.sensitivity import private_data
 
 __all__ = [

@@ -16,8 +16,8 @@ from bascule.core.json_types import JsonObject
 from bascule.core.outcome import FailureKind, Outcome, Result, ToolFailure, ToolResult
 from bascule.core.request import Request
 from bascule.core.sensitivity import DataSensitivity
-from bascule.runtime.roster import Roster
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.servers.registry import Roster
 from bascule.runtime.session import AgentSession
 from bascule.sensitivity.ratchet import Ratchet
 from bascule.store.levels.interface import SessionRecord

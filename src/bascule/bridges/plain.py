@@ -26,8 +26,8 @@ from bascule.core.tool import ToolKey, ToolSpec
 from bascule.runtime.failures import failure_of
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.runtime.sync_session import SyncSession
-from bascule.runtime.synchronous import Hold, SyncRuntime
+from bascule.runtime.sync.runtime import Hold, SyncRuntime
+from bascule.runtime.sync.session import SyncSession
 
 LOCAL = "local"
 """The user on whose behalf a gateway acts that is not told of another."""

@@ -18,8 +18,8 @@ from bascule.cli.shapes.listings import ApproveShape, ReviewShape
 from bascule.cli.terminal import YES
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError, UsageError
-from bascule.runtime.approving import approve
-from bascule.runtime.lock_file import lock_path
+from bascule.runtime.servers.lock import lock_path
+from bascule.runtime.servers.lock__approving import approve
 from bascule.runtime.session import AgentSession
 
 _TITLES = {"new": "+ {} (new)", "changed": "~ {} (changed)", "removed": "- {} (no longer listed)"}

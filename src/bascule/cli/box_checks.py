@@ -8,7 +8,7 @@ from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.config.model.sandbox import NONE
 from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import BasculeError, SandboxError
-from bascule.runtime.boxes import proxy_trouble
+from bascule.runtime.sandboxes import proxy_trouble
 from bascule.runtime.session import AgentSession
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.discovery import reap

@@ -9,7 +9,7 @@ from typing import TextIO
 from bascule.cli.explain import json_line, legible
 from bascule.cli.progress import asking
 from bascule.core.client_features import Approval
-from bascule.runtime.asking import LONGEST_WAIT
+from bascule.runtime.approvals.ask import LONGEST_WAIT
 
 YES = frozenset({"y", "yes"})
 

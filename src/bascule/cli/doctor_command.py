@@ -33,8 +33,8 @@ from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.tool import ToolSpec
-from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
 from bascule.sandbox.process.fork_server import Reach, reach, why_without
 

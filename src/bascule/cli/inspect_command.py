@@ -22,8 +22,8 @@ from bascule.core.errors import Refused, UnknownTool
 from bascule.core.rendering import render_structured
 from bascule.core.text.invisible_chars import escaped
 from bascule.core.tool import ToolSpec
-from bascule.runtime.lanes import footing
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.lane_links import footing
+from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
 
 

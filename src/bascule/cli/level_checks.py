@@ -9,7 +9,7 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import StoreError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.policy.containment import Footing, goes_on
-from bascule.runtime.lanes import footing
+from bascule.runtime.servers.lane_links import footing
 from bascule.store.levels.interface import LevelStore, SessionRecord
 from bascule.store.secrets.key_files import FOLDER
 from bascule.store.secrets.keys__level_key import LEVEL_KEY

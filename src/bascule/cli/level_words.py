@@ -12,7 +12,7 @@ from bascule.core.events import LevelChanged
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
-from bascule.runtime.raising import in_words
+from bascule.runtime.levels.raising import in_words
 from bascule.runtime.session import AgentSession
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from bascule.config.find_server import client_server_named
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import Refused
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
 from bascule.upstream.state import LinkState
 

@@ -15,7 +15,7 @@ from bascule.cli.receiver import Receiver, receiver
 from bascule.cli.shapes.running import LoginShape
 from bascule.core.errors import LoginFailed
 from bascule.core.json_types import as_text
-from bascule.runtime.report import LoginReport
+from bascule.runtime.servers.status import LoginReport
 
 
 async def run(options: argparse.Namespace) -> int:

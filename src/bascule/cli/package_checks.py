@@ -7,7 +7,7 @@ from bascule.cli.pinning import unpinned
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.config.model.transport import StdioTransport
 from bascule.core.tool import ToolSpec
-from bascule.runtime.searching import PAIR
+from bascule.runtime.tool_search import PAIR
 
 
 def pinning_checks(server: ServerConfig) -> Iterator[Check]:

@@ -8,7 +8,7 @@ from bascule.cli.level_words import how_to_go_on
 from bascule.core.errors import Refused, TwinDiffers
 from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
 
 SHOWN = 5

@@ -30,7 +30,7 @@ from bascule.config.state_dir import state_folder
 from bascule.core.errors import StoreError, UsageError
 from bascule.core.principal import Principal
 from bascule.records.audit.log import Audit
-from bascule.runtime.operator import Deed, Operator
+from bascule.runtime.levels.operator import Deed, Operator
 from bascule.store.interface import Store
 from bascule.store.levels.interface import LevelStore, SessionRecord
 

@@ -12,8 +12,8 @@ from bascule.cli.tables import show_rows
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
 from bascule.core.sensitivity import DataSensitivity, lane_for
-from bascule.runtime.operator import Deed
-from bascule.runtime.raising import in_words
+from bascule.runtime.levels.operator import Deed
+from bascule.runtime.levels.raising import in_words
 from bascule.store.levels.interface import SessionRecord
 
 _COLOURS = {DataSensitivity.CONFIDENTIAL: "yellow", DataSensitivity.SECRET: "red"}

@@ -7,7 +7,7 @@ from bascule.cli.explain import as_json
 from bascule.cli.shapes.running import RowShape
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, LinkChanged
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.status import ServerReport
 from bascule.upstream.state import USABLE, LinkState
 
 

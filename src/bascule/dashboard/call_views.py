@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from bascule.dashboard.session_ids import session_id
 from bascule.dashboard.shapes import CallDetail, CallRow, StepView, UnderWay
 from bascule.records.feed.calls import CallNote
-from bascule.runtime.oversight import Begun
+from bascule.runtime.admin import Begun
 
 REST = "rest"
 """What came after the last step: learning, raising, writing down."""

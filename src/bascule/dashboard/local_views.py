@@ -56,10 +56,10 @@ from bascule.dashboard.shapes import (
 from bascule.records.feed.calls import CallNote
 from bascule.records.feed.feed import Feed
 from bascule.records.feed.stats import Tally
-from bascule.runtime.ask_desk import Waiting
-from bascule.runtime.oversight import Oversight
+from bascule.runtime.admin import Oversight
+from bascule.runtime.approvals.ask__ask_desk import Waiting
 from bascule.runtime.runtime import Runtime
-from bascule.runtime.standing import Standing
+from bascule.runtime.session_context import Standing
 
 MOST_SHOWN = 10_000
 """Characters of arguments that are shown to whoever is asked. More would push what is asked about off the screen."""

@@ -9,9 +9,9 @@ from bascule.dashboard.session_ids import session_id
 from bascule.dashboard.shapes import Forecast, ReceiptView, Rung, SessionRow, VerdictView
 from bascule.policy.verdict import Allow, Ask
 from bascule.records.feed.feed import SessionNote
-from bascule.runtime.oversight import Foreseen
-from bascule.runtime.raising import in_words
-from bascule.runtime.standing import Standing
+from bascule.runtime.admin import Foreseen
+from bascule.runtime.levels.raising import in_words
+from bascule.runtime.session_context import Standing
 from bascule.store.levels.interface import SessionRecord
 
 ITSELF = "itself"

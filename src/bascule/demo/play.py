@@ -10,7 +10,7 @@ from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.demo.receiver import Receiver, receiving
 from bascule.demo.stage import ENGINE, FILES, PRIVATE_FILE, PUBLIC_FILE, Stage
 from bascule.demo.story import Step
-from bascule.runtime.raising import in_words
+from bascule.runtime.levels.raising import in_words
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from bascule.sandbox.bubblewrap.engine import Bubblewrap

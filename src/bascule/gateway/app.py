@@ -29,7 +29,7 @@ from bascule.gateway.strangers import address_of
 from bascule.gateway.streams import Streams
 from bascule.gateway.wishes import WISHES, Wishes, note_roots, opened
 from bascule.identity.host_origin_check import HouseRules, Knock, TurnedAway
-from bascule.runtime.roots import ROOTS_CHANGED
+from bascule.runtime.server_requests.roots import ROOTS_CHANGED
 from bascule.upstream.resource_subscriptions import LISTEN
 from bascule.wire.jsonrpc import Message, write_error, write_result
 from bascule.wire.request_meta import HEADER_MISMATCH, OLD_VERSIONS

@@ -21,7 +21,7 @@ from bascule.core.client_features import (
     Sampling,
 )
 from bascule.core.json_types import JsonObject, as_object, as_text, is_array, is_object
-from bascule.runtime.questions import ELICIT, ROOTS, SAMPLE
+from bascule.runtime.server_requests.parse import ELICIT, ROOTS, SAMPLE
 from bascule.wire.jsonrpc import Message
 from bascule.wire.task import speaks_tasks
 

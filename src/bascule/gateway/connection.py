@@ -17,7 +17,7 @@ from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.outlet import Tell
 from bascule.gateway.rejection import INVALID_REQUEST, Rejected, unforeseen
 from bascule.gateway.turn import Turn
-from bascule.runtime.roots import ROOTS_CHANGED
+from bascule.runtime.server_requests.roots import ROOTS_CHANGED
 from bascule.transports.outbox import Outbox, Outgoing
 from bascule.wire.framing import as_line
 from bascule.wire.framing__long_lines import LongLines, TooLong

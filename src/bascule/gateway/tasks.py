@@ -14,8 +14,8 @@ from bascule.gateway.asking import NotAnswered, respondent_of
 from bascule.gateway.envelope import Asked
 from bascule.gateway.rejection import Rejected
 from bascule.identity.signed_state import Seal
+from bascule.runtime.requests.tasks import TaskRef
 from bascule.runtime.session import AgentSession
-from bascule.runtime.task_calls import TaskRef
 from bascule.wire.input_required import MAX_QUESTIONS
 from bascule.wire.request_meta import CAPABILITIES_KEY, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY
 from bascule.wire.task import CANCEL, GET, TASK, UPDATE, speaks_tasks

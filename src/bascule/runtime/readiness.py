@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from bascule.core.sensitivity import Lane
 from bascule.records.recorder import Recorder
-from bascule.runtime.roster import STARTING, Roster
+from bascule.runtime.servers.registry import STARTING, Roster
 from bascule.sensitivity.lease import Lease
 
 STORE = "store"

@@ -23,21 +23,21 @@ from bascule.records.audit.log import Audit
 from bascule.records.recorder import Recorder
 from bascule.records.server_logs.file import log_folder
 from bascule.records.server_logs.log import ServerLog
-from bascule.runtime.answering import Answering
-from bascule.runtime.asking import Asking
-from bascule.runtime.boxes import Boxes
-from bascule.runtime.executor import Executor
-from bascule.runtime.memory import ListingMemory
-from bascule.runtime.native import as_config, native_server, natives_of, with_natives
-from bascule.runtime.observing import Observing
-from bascule.runtime.oversight import Oversight
-from bascule.runtime.raising import Raising
-from bascule.runtime.reloading import Reloading
-from bascule.runtime.roster import Roster
+from bascule.runtime.admin import Oversight
+from bascule.runtime.approvals.ask import Asking
+from bascule.runtime.config_reload import Reloading
+from bascule.runtime.config_reload__watching import Watching
+from bascule.runtime.execution.authorization import Terms
+from bascule.runtime.execution.executor import Executor
+from bascule.runtime.levels.raising import Raising
+from bascule.runtime.python_tools import as_config, native_server, natives_of, with_natives
+from bascule.runtime.sandboxes import Boxes
+from bascule.runtime.server_requests.handler import Answering
+from bascule.runtime.servers.listing_history import ListingMemory
+from bascule.runtime.servers.registry import Roster
 from bascule.runtime.session import AgentSession
-from bascule.runtime.standing import Standing
-from bascule.runtime.terms import Terms
-from bascule.runtime.watching import Watching
+from bascule.runtime.session_context import Standing
+from bascule.runtime.telemetry_setup import Observing
 from bascule.sensitivity.ratchet import Ratchets
 from bascule.store.interface import Store
 from bascule.store.null_store import Unkept
@@ -54,7 +54,7 @@ MOVED = "another gateway serves this agent session from here on"
 if TYPE_CHECKING:
     from bascule.identity.jwt.minting import Mint
     from bascule.records.telemetry.telemetry import Telemetry
-    from bascule.runtime.wrapping import Wrapper, Wrapping
+    from bascule.runtime.execution.wrappers import Wrapper, Wrapping
 
 
 class Runtime:
@@ -322,7 +322,7 @@ class Runtime:
         """Put a function around one tool, before the runtime starts: by the name that agents use, or by its server and
         the server's own name for it. It is given a `Wrapped` to call, and the arguments; what it returns is the
         outcome of the call."""
-        from bascule.runtime.wrapping import Wrapping  # noqa: PLC0415 -- most runtimes have none
+        from bascule.runtime.execution.wrappers import Wrapping  # noqa: PLC0415 -- most runtimes have none
 
         if self._roster is not None:
             raise _running()

@@ -26,18 +26,18 @@ from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.core.undo.transaction import Participant
 from bascule.identity.oauth.redirect import OnLogin
-from bascule.runtime.executor import Executor
-from bascule.runtime.limiting import without_promise
-from bascule.runtime.news import Listener
-from bascule.runtime.raising import Raising
-from bascule.runtime.report import LoginReport, ServerReport, raise_for_required
-from bascule.runtime.searching import PAIR, Searching, found
-from bascule.runtime.shelf import Shelf
-from bascule.runtime.standing import Standing
-from bascule.runtime.state import SessionState
-from bascule.runtime.subscriptions import Subscriptions
-from bascule.runtime.task_calls import TaskRef, following
-from bascule.runtime.tool_call import TOOL_CALL
+from bascule.runtime.execution.executor import Executor
+from bascule.runtime.levels.raising import Raising
+from bascule.runtime.requests.tasks import TaskRef, following
+from bascule.runtime.requests.tool_call import TOOL_CALL
+from bascule.runtime.resource_subscriptions import Subscriptions
+from bascule.runtime.resources import Shelf
+from bascule.runtime.result_limits import without_promise
+from bascule.runtime.servers.notifications import Listener
+from bascule.runtime.servers.status import LoginReport, ServerReport, raise_for_required
+from bascule.runtime.session_context import Standing
+from bascule.runtime.session_state import SessionState
+from bascule.runtime.tool_search import PAIR, Searching, found
 from bascule.sandbox.factory import Boxing
 from bascule.sensitivity.private_data__dataset import check_dataset
 from bascule.workspace.workspace import Workspace

@@ -15,7 +15,7 @@ from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.runtime.runtime import Runtime
-from bascule.runtime.synchronous import SyncRuntime
+from bascule.runtime.sync.runtime import SyncRuntime
 from support.children import children
 from support.live import Living
 from support.runtime import a_tool, obeying, stand_in

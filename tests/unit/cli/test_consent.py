@@ -13,7 +13,7 @@ from bascule.cli.consent import MOST_SHOWN, Consent, consent_at_the_terminal, in
 from bascule.core.client_features import Approval
 from bascule.core.errors import Refused
 from bascule.policy.verdict import Ask
-from bascule.runtime.asking import Asking
+from bascule.runtime.approvals.ask import Asking
 from support.links import ALICE
 from support.waiting import fail_after, until
 

@@ -18,7 +18,7 @@ from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import CatalogChanged
 from bascule.core.finding import Finding, FindingKind
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.status import ServerReport
 from bascule.sandbox.process.fork_server import Reach
 from bascule.upstream.settings import Agreement
 from bascule.upstream.state import LinkState

@@ -15,8 +15,8 @@ from bascule.core.events import CatalogChanged
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
 from bascule.core.tool import ToolKey, ToolSpec
-from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
+from bascule.runtime.servers.status import ServerReport
 from bascule.upstream.state import LinkState
 from support.command import bascule
 from support.servers import SERVERS

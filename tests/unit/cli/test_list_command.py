@@ -11,7 +11,7 @@ from bascule.cli.main import main
 from bascule.core.errors import ConnectFailed
 from bascule.core.permission import Permission
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.status import ServerReport
 from bascule.upstream.settings import Agreement
 from bascule.upstream.state import LinkState
 from support.command import bascule, configured, entry

@@ -9,7 +9,7 @@ import pytest
 
 from bascule.cli.login_command import may_open_browser, send_person, show_json, show_text
 from bascule.core.errors import ConnectFailed
-from bascule.runtime.report import LoginReport, ServerReport
+from bascule.runtime.servers.status import LoginReport, ServerReport
 from bascule.upstream.settings import Agreement
 from bascule.upstream.state import LinkState
 from support.command import bascule, configured, entry

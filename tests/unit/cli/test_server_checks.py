@@ -4,7 +4,7 @@ from bascule.cli.check import Insight
 from bascule.cli.server_checks import collision_checks, server_checks
 from bascule.core.errors import ConnectFailed
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.status import ServerReport
 from bascule.upstream.state import LinkState
 
 

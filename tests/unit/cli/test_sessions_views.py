@@ -17,7 +17,7 @@ from bascule.cli.sessions_views import (
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
-from bascule.runtime.operator import Deed
+from bascule.runtime.levels.operator import Deed
 from bascule.store.levels.interface import SessionRecord
 
 ALICE = Principal("alice", "s-1")

@@ -4,7 +4,7 @@ from bascule.cli.up_rows import Row, Rows, row_shape
 from bascule.core.errors import ConnectFailed
 from bascule.core.events import ConfigApplied, LinkChanged
 from bascule.core.sensitivity import Lane
-from bascule.runtime.report import ServerReport
+from bascule.runtime.servers.status import ServerReport
 from bascule.upstream.settings import Agreement
 from bascule.upstream.state import LinkState
 from support.links import ALICE

@@ -5,7 +5,7 @@ import pytest
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.dashboard.call_views import place_of, step_after, steps_of, under_way_row
-from bascule.runtime.oversight import Begun
+from bascule.runtime.admin import Begun
 
 
 def test_steps_stand_one_after_another_and_the_rest_after_them():

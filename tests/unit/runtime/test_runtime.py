@@ -15,7 +15,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.records.server_logs.file import log_folder, log_path
 from bascule.records.server_logs.tail import LogTail
 from bascule.runtime.runtime import Runtime
-from bascule.runtime.whose import STARTING
+from bascule.runtime.servers.per_principal import STARTING
 from support.children import children
 from support.command import configured, entry
 from support.runtime import Events, bad, good, obeying, running, stand_in

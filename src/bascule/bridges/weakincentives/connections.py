@@ -13,7 +13,7 @@ from bascule.core.outcome import PromptResult, ResourceResult, ToolFailure, Tool
 from bascule.core.prompt import PromptSpec
 from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolSpec
-from bascule.runtime.sync_session import SyncSession
+from bascule.runtime.sync.session import SyncSession
 
 T = TypeVar("T")
 

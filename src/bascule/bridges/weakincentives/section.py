@@ -25,10 +25,10 @@ from bascule.core.outcome import Outcome
 from bascule.core.principal import Principal
 from bascule.core.request import OnProgress
 from bascule.core.tool import ToolSpec
-from bascule.runtime.report import ServerReport
 from bascule.runtime.runtime import Runtime
-from bascule.runtime.sync_session import SyncSession
-from bascule.runtime.synchronous import SyncRuntime
+from bascule.runtime.servers.status import ServerReport
+from bascule.runtime.sync.runtime import SyncRuntime
+from bascule.runtime.sync.session import SyncSession
 from bascule.upstream.state import USABLE
 
 

@@ -9,8 +9,8 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.runtime.runtime import Runtime
-from bascule.runtime.sync_session import SyncSession
-from bascule.runtime.synchronous import Hold, SyncRuntime
+from bascule.runtime.sync.runtime import Hold, SyncRuntime
+from bascule.runtime.sync.session import SyncSession
 
 
 class SharedRuntime:

@@ -5,7 +5,7 @@ import pytest
 from bascule.bridges.weakincentives.connections import McpConnection, McpConnectionPool, pool_of
 from bascule.bridges.weakincentives.errors import McpConnectionError, McpSchemaError, McpToolError
 from bascule.runtime.runtime import Runtime
-from bascule.runtime.synchronous import SyncRuntime
+from bascule.runtime.sync.runtime import SyncRuntime
 from support.runtime import a_tool, calls_in, obeying
 from support.weakincentives_runs import a_session
 

@@ -6,7 +6,7 @@ from bascule.bridges.weakincentives.sharing import shared, shared_by
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.runtime.runtime import Runtime
-from bascule.runtime.synchronous import SyncRuntime
+from bascule.runtime.sync.runtime import SyncRuntime
 from support.runtime import good, obeying
 from support.servers import pids
 

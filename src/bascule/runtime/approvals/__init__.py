@@ -1,0 +1,1 @@
+"""Approvals by a person: pending approvals and callbacks."""

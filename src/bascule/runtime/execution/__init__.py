@@ -1,0 +1,1 @@
+"""Execution of one request: executor, authorization, retries, input rounds, rollback and wrappers."""

@@ -1,0 +1,78 @@
+"""A request that goes round again after its link was lost: whether it may, and in what is left of its time."""
+
+import asyncio
+from collections.abc import Awaitable
+from time import perf_counter as now
+from typing import TypeVar
+
+import msgspec
+
+from bascule.core.errors import ConnectionLost, PeerError, ProtocolViolation, ReplyTimeout
+from bascule.runtime.call_state import Trail
+from bascule.runtime.prepared_call import Prepared, Rounds
+from bascule.runtime.requests.operation import AnyOperation, Target
+from bascule.runtime.session_context import Standing
+from bascule.upstream.link import Link
+from bascule.upstream.state import LinkState
+
+T = TypeVar("T")
+
+
+def to_repeat(
+    standing: Standing,
+    operation: AnyOperation,
+    target: Target,
+    prepared: Prepared,
+    trail: Trail,
+    lost: tuple[Link, ConnectionLost | ProtocolViolation],
+) -> Prepared:
+    """The request to send again, which may have done its work. Raises what happened to it where that could do harm.
+
+    Only tools are sent again. What reads a resource, fills in a prompt or completes an argument may do more than that,
+    and an operator's setting speaks of none of them.
+    """
+    link, error = lost
+    rounds = rounds_of(standing, prepared, trail)
+    harmless = operation.of_tools and standing.may_repeat(target.spec)
+    if not harmless or not _was_lost(link, error) or rounds.deadline <= now():
+        raise error
+    why = standing.mask_of(trail.server).text(error.message)
+    finding = f"the link was lost under it ({why}); {trail.tool} may be sent again, and went round once more"
+    trail.findings = (*trail.findings, finding)
+    return msgspec.structs.replace(prepared, rounds=rounds)
+
+
+def rounds_of(standing: Standing, prepared: Prepared, trail: Trail) -> Rounds:
+    """How long all rounds of a request have together: as long as one has that is sent once."""
+    if prepared.rounds is not None:
+        return prepared.rounds
+    limit = standing.limit_of(prepared)
+    return Rounds(next(at for step, at in reversed(trail.steps.marks) if step == "lease") + limit, limit)
+
+
+async def in_time(leasing: Awaitable[T], rounds: Rounds | None, lost: PeerError | None) -> T:
+    """What is waited for before sending. A request that is sent for the first time has its time still before it."""
+    if rounds is None:
+        return await leasing
+    try:
+        async with asyncio.timeout(max(rounds.deadline - now(), 0)):
+            return await leasing
+    except TimeoutError:
+        raise lost or _no_link(rounds) from None
+
+
+def _was_lost(link: Link, error: ConnectionLost | ProtocolViolation) -> bool:
+    """Whether the connection ended by itself. What was closed on purpose is not opened again by what it ended; and a
+    reply that cannot be read is one all the same, unless it was the last word on that connection."""
+    if link.condition.state is LinkState.CLOSED:
+        return False
+    return isinstance(error, ConnectionLost) or not link.usable
+
+
+def _no_link(rounds: Rounds) -> ReplyTimeout:
+    return ReplyTimeout(
+        f"the link was lost, and there was no other within the {rounds.limit:g} s of the request",
+        phase="call",
+        timeout=rounds.limit,
+        fix="if the server is only slow to start, raise its `timeouts.call`",
+    )

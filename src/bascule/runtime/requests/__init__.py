@@ -1,0 +1,1 @@
+"""Operations of a session: tool calls, tasks, and other requests."""

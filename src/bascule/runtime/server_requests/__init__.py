@@ -1,0 +1,1 @@
+"""Server requests: elicitation, sampling and roots, answered by the client."""

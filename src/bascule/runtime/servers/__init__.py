@@ -1,0 +1,1 @@
+"""Server registry: links, lanes, listings, notifications, twins, refresh and tool pinning."""

@@ -1,0 +1,225 @@
+"""Requests that go round again after their link was lost."""
+
+import asyncio
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from time import perf_counter as now
+from typing import Any
+
+import pytest
+
+from bascule.core.call import ToolCall
+from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
+from bascule.core.json_types import JsonObject
+from bascule.core.outcome import FailureKind
+from bascule.core.request import Request
+from bascule.runtime.call_state import Trail
+from bascule.runtime.execution.executor import ROUNDS
+from bascule.runtime.execution.retries import in_time, rounds_of
+from bascule.runtime.prepared_call import Prepared, Rounds
+from bascule.runtime.session import AgentSession
+from bascule.upstream.link import Link
+from support.runtime import (
+    TIMEOUTS,
+    Arrived,
+    Events,
+    a_full_pipe,
+    a_tool,
+    at_work,
+    bad,
+    calls_in,
+    good,
+    obeying,
+    settled,
+    staged,
+    text,
+)
+from support.scenarios import log_of, scripted
+from support.servers import pids
+from support.waiting import fail_after
+
+HARMLESS: dict[str, Any] = {"idempotent": ("act",)}
+DIES = {"tools/call": [{"exit": 7}]}
+"""A life in which the server dies of the first call."""
+
+
+def link_of(session: AgentSession) -> Link:
+    return next(iter(session._standing.roster.links.links()))
+
+
+async def test_a_call_that_may_be_made_twice_is_after_its_server_died_of_it(tmp_path: Path, events: Events):
+    async with at_work(scripted(tmp_path, DIES, {}, **HARMLESS), events=events) as session:
+        result = good(await session.call("work_act", {"n": 1}))
+
+    assert result.text == "done"
+    assert [call["arguments"] for call in calls_in(log_of(tmp_path))] == [{"n": 1}] * 2
+    assert len(pids(log_of(tmp_path))) == 2
+    assert events.call.findings == (
+        "the link was lost under it (the server exited with code 7); act may be sent again, and went round once more",
+    )
+    assert [*result.steps] == ["resolve", "validate", "decide", "lease", "send", "read"]
+
+
+@pytest.mark.parametrize("idempotent", [(), ("other", "act?", "ACT")])
+async def test_any_other_is_made_once_and_its_end_told(tmp_path: Path, events: Events, idempotent: tuple[str, ...]):
+    annotated = a_tool("act", annotations={"idempotentHint": True, "readOnlyHint": True})
+    listed = {"tools/list": [{"result": {"tools": [annotated]}}]}
+    server = scripted(tmp_path, DIES | listed, listed, idempotent=idempotent)
+    async with at_work(server, events=events) as session:
+        failure = bad(await session.call("work_act", {"n": 1}), FailureKind.CONNECTION_ERROR)
+
+    assert (failure.code, failure.message) == ("BSC-402", "the server exited with code 7")
+    assert len(calls_in(log_of(tmp_path))) == 1
+    assert events.call.findings == ()
+
+
+async def test_a_call_that_kills_every_server_is_given_up(tmp_path: Path, events: Events):
+    async with at_work(scripted(tmp_path, DIES, **HARMLESS), events=events) as session:
+        failure = bad(await session.call("work_act"), FailureKind.CONNECTION_ERROR)
+
+    assert failure.message == "the server exited with code 7"
+    assert len(calls_in(log_of(tmp_path))) == ROUNDS
+    assert len(events.call.findings) == ROUNDS - 1
+
+
+async def ended_by(error: PeerError | None, *, ends_link: bool) -> int:
+    """How often a call is sent whose first sending ends so."""
+    tried: list[Request] = []
+
+    def once(request: Request) -> JsonObject:
+        tried.append(request)
+        if len(tried) > 1:
+            return text("done")
+        if ends_link:
+            dispatcher = link_of(session)._dispatcher
+            assert dispatcher is not None
+            dispatcher.lost.set_result(ConnectionLost("gone"))
+        if error is None:
+            return {"resultType": "nonsense"}
+        raise error
+
+    async with staged(once, **HARMLESS) as session:
+        outcome = await session.call("work_act")
+        assert outcome.ok is (len(tried) > 1)
+    return len(tried)
+
+
+@pytest.mark.parametrize(
+    ("error", "ends_link", "times"),
+    [
+        (ConnectionLost("gone"), True, 2),
+        (ConnectionLost("this stream ended"), False, 2),
+        (ProtocolViolation("garbage"), True, 2),
+        (ProtocolViolation("garbage"), False, 1),
+        (ReplyTimeout("slow", phase="call", timeout=1), False, 1),
+        (ReplyTimeout("slow", phase="call", timeout=1), True, 1),
+        (PeerRefused("no", rpc_code=-32000), False, 1),
+        (PeerRefused("busy", rpc_code=0, status=503), False, 1),
+        (None, False, 1),
+    ],
+    ids=repr,
+)
+async def test_only_a_lost_connection_is_a_reason_to_send_again(error: PeerError | None, ends_link: bool, times: int):
+    assert await ended_by(error, ends_link=ends_link) == times
+
+
+async def test_a_link_that_is_closed_on_purpose_is_not_opened_again_by_the_call_it_ends(tmp_path: Path):
+    log, arrived = tmp_path / "log", Arrived()
+    async with at_work(obeying(log, **HARMLESS)) as session:
+        order = {"progress": [1], "silent": True}
+        waiting = asyncio.create_task(session.call("work_act", order, on_progress=arrived))
+        await arrived.wait()
+        await session.close()
+        assert "closed" in bad(await waiting, FailureKind.CONNECTION_ERROR).message
+
+    assert len(pids(log)) == 1
+
+
+async def test_all_rounds_together_have_the_time_of_one():
+    tried: list[Request] = []
+
+    def dying(request: Request) -> JsonObject:
+        tried.append(request)
+        raise ConnectionLost("gone")
+
+    async with staged(dying, **HARMLESS) as session:
+        bad(await session.call("work_act", timeout=5), FailureKind.CONNECTION_ERROR)
+
+    limits = [request.timeout for request in tried]
+    assert limits[0] == 5
+    assert limits == sorted(limits, reverse=True)
+    assert len(set(limits)) == ROUNDS
+
+
+async def test_there_is_no_second_time_when_the_time_is_over(tmp_path: Path):
+    """The server lives on for longer than the call has, and dies then: what is told is how it ended."""
+    late: list[Request] = []
+
+    def dying(request: Request) -> JsonObject:
+        late.append(request)
+        while now() < started + 0.05:
+            pass
+        raise ConnectionLost("gone, and late")
+
+    async with staged(dying, **HARMLESS) as session:
+        await session.connect()
+        started = now()
+        failure = bad(await session.call("work_act", timeout=0.04), FailureKind.CONNECTION_ERROR)
+
+    assert failure.message == "gone, and late"
+    assert len(late) == 1
+
+
+async def test_a_server_that_does_not_come_back_in_time_is_not_waited_for_any_longer(tmp_path: Path):
+    silence: dict[str, Any] = {"server/discover": [{}], "initialize": [{}]}
+    patient = replace(TIMEOUTS, reconnect=15)
+    async with at_work(scripted(tmp_path, DIES, silence, timeouts=patient, **HARMLESS)) as session:
+        await session.connect()
+        failure = bad(await session.call("work_act", timeout=1.5), FailureKind.CONNECTION_ERROR)
+
+    assert failure.message == "the server exited with code 7"
+
+
+async def test_what_surely_was_not_sent_is_sent_again_whatever_it_is(tmp_path: Path):
+    log = tmp_path / "log"
+    async with at_work(obeying(log)) as session, a_full_pipe(session, log) as (_, before):
+        waiting = asyncio.create_task(session.call("work_act", {"mine": 1}))
+        await settled()
+        dispatcher = link_of(session)._dispatcher
+        assert dispatcher is not None
+        await dispatcher.close(0)
+        good(await waiting)
+        for call in before:
+            bad(await call, FailureKind.CONNECTION_ERROR)
+
+
+def a_trail(*marks: tuple[str, float]) -> Trail:
+    trail = Trail(ToolCall("work_act", {}))
+    trail.steps.marks.extend(marks)
+    return trail
+
+
+async def test_the_time_of_a_request_begins_when_its_link_is_there():
+    trail = a_trail(("decide", 1.0), ("lease", 5.0), ("send", 9.0))
+    async with staged(lambda _: text("done")) as session:
+        standing = session._standing
+        assert rounds_of(standing, Prepared("tools/call", "work", {}, 3.0), trail) == Rounds(8.0, 3.0)
+        assert rounds_of(standing, Prepared("tools/call", "work", {}), trail) == Rounds(
+            5.0 + TIMEOUTS.call, TIMEOUTS.call
+        )
+        going = Rounds(6.0, 4.0, 2)
+        assert rounds_of(standing, Prepared("tools/call", "work", {}, 3.0, rounds=going), trail) is going
+
+
+async def test_what_is_waited_for_first_has_no_limit_here():
+    assert await in_time(asyncio.sleep(0, "link"), None, None) == "link"
+    assert await in_time(asyncio.sleep(0, "link"), Rounds(now() + 60, 60), None) == "link"
+
+
+async def test_waiting_for_a_link_ends_with_the_time_of_the_request():
+    async with fail_after(4, "waiting"):
+        with pytest.raises(ReplyTimeout, match="no other within the 7 s"):
+            await in_time(asyncio.Event().wait(), Rounds(now() - 1, 7), None)
+        with pytest.raises(ConnectionLost, match="gone"):
+            await in_time(asyncio.Event().wait(), Rounds(-inf, 7), ConnectionLost("gone"))

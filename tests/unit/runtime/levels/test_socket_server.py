@@ -1,0 +1,313 @@
+"""The socket through which a box raises: one level, upwards, and nothing else, whoever is at the other end."""
+
+import asyncio
+import json
+import os
+import random
+import socket
+import stat
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bascule.core.errors import OutcomeWithheld, SandboxError
+from bascule.core.principal import Principal
+from bascule.core.receipt import Cause
+from bascule.core.sensitivity import DataSensitivity
+from bascule.runtime.levels import socket_server
+from bascule.runtime.levels.raising import Raising
+from bascule.runtime.levels.socket_server import AT_ONCE, MOST_DATASETS, RaiseSocket
+from bascule.sensitivity.ratchet import Ratchets
+from bascule.store.levels.interface import LevelStore
+from bascule.wire.level_protocol import LONGEST, asking, raising
+from support.auditing import Notes
+from support.level_stores import place_at
+from support.waiting import fail_after, until
+
+ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-2")
+PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
+
+
+class Scene:
+    """A runtime's levels on a real store, and the socket that one box of Alice's is given."""
+
+    def __init__(self, store: LevelStore, folder: Path) -> None:
+        self.store = store
+        self.ratchets = Ratchets()
+        self.audit = Notes()
+        self.raising = Raising(store, self.ratchets, lambda _: None, lambda: 7.0, self.audit)
+        self.socket = RaiseSocket(folder / "boxes" / "raise.sock", ALICE, "records", self.level, self.raising.raise_to)
+        # The folders of tests are deeper than a path of a socket may be.
+        self._boxes = ThreadPoolExecutor(4 * AT_ONCE)
+        self._folder = os.open(folder, os.O_RDONLY)
+        self.path = f"/proc/self/fd/{self._folder}/boxes/raise.sock"
+
+    def close(self) -> None:
+        self._boxes.shutdown()
+        os.close(self._folder)
+
+    def level(self, principal: Principal) -> DataSensitivity:
+        return self.ratchets.of(principal).level
+
+    async def said(self, line: bytes) -> dict[str, str]:
+        reply = await self.heard(line)
+        return json.loads(reply)
+
+    async def heard(self, line: bytes) -> bytes:
+        """What comes back for these bytes, to the end."""
+        async with fail_after(20, "the answer"):
+            return await asyncio.get_running_loop().run_in_executor(self._boxes, self._heard, line)
+
+    def _heard(self, line: bytes) -> bytes:
+        """In a thread, as a server in a box does: it waits in the kernel where others stand in line."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(self.path)
+            try:
+                connection.sendall(line)
+                return b"".join(iter(partial(connection.recv, LONGEST), b""))
+            except ConnectionError:
+                return b""
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncGenerator[Scene]:
+    async with place_at(None, tmp_path) as place:
+        scene = Scene(await place.open(), tmp_path)
+        await scene.raising.fence.open()
+        await scene.raising.begin(ALICE)
+        await scene.raising.begin(BOB)
+        await scene.socket.open()
+        try:
+            yield scene
+        finally:
+            await scene.socket.close()
+            await scene.raising.close()
+            scene.close()
+
+
+async def test_it_tells_the_level_of_the_one_it_belongs_to(scene: Scene):
+    assert await scene.said(asking()) == {"level": "public"}
+    await scene.raising.raise_to(BOB, SECRET, Cause("label"))
+    assert await scene.said(asking()) == {"level": "public"}
+    await scene.raising.raise_to(ALICE, CONFIDENTIAL, Cause("label"))
+    assert await scene.said(asking()) == {"level": "confidential"}
+
+
+async def test_a_raise_is_kept_with_its_dataset_and_its_server_and_touches_nobody_else(scene: Scene):
+    assert await scene.said(raising("salaries", CONFIDENTIAL)) == {"level": "confidential"}
+
+    kept = {record.principal: record for record in await scene.store.sessions()}
+    assert (kept[ALICE].level, kept[ALICE].datasets) == (CONFIDENTIAL, {"salaries": CONFIDENTIAL})
+    assert kept[BOB].level is PUBLIC
+    (receipt,) = await scene.store.receipts(ALICE)
+    assert receipt.cause == Cause("dataset", "records", dataset="salaries")
+
+
+async def test_the_answer_comes_when_the_raise_has_been_seen_to_and_not_before(scene: Scene):
+    allowed = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def raise_to(principal: Principal, level: DataSensitivity, cause: Cause) -> None:
+        begun.set()
+        await allowed.wait()
+        await scene.raising.raise_to(principal, level, cause)
+
+    scene.socket._raise_to = raise_to
+    answer = asyncio.create_task(scene.said(raising("salaries", SECRET)))
+    async with fail_after(20):
+        await begun.wait()
+        # Others are answered meanwhile, with what is so.
+        assert await scene.said(asking()) == {"level": "public"}
+        assert not answer.done()
+        allowed.set()
+        assert await answer == {"level": "secret"}
+    assert (await scene.store.begin(ALICE, 0.0)).level is SECRET
+
+
+async def test_a_box_that_is_closed_by_its_own_raise_has_raised_all_the_same(scene: Scene):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(scene.path)
+    connection.sendall(raising("salaries", CONFIDENTIAL))
+    connection.close()
+
+    await until(lambda: scene.level(ALICE) is CONFIDENTIAL)
+    await scene.socket.close()
+    await scene.raising.close()
+    assert (await scene.store.begin(ALICE, 0.0)).level is CONFIDENTIAL
+
+
+async def test_nothing_lowers_a_level(scene: Scene):
+    await scene.said(raising("salaries", SECRET))
+
+    assert await scene.said(raising("salaries", PUBLIC)) == {"level": "secret"}
+    assert await scene.said(raising("weather", PUBLIC)) == {"level": "secret"}
+    assert (await scene.store.begin(ALICE, 0.0)).level is SECRET
+
+
+async def test_what_an_operator_has_lowered_is_raised_again_by_the_same_dataset(scene: Scene):
+    await scene.said(raising("salaries", CONFIDENTIAL))
+    record, _ = await scene.store.lower_level(ALICE, PUBLIC, Cause("operator"), 8.0)
+    scene.ratchets.of(ALICE).follow(record)
+    assert await scene.said(asking()) == {"level": "public"}
+
+    assert await scene.said(raising("salaries", CONFIDENTIAL)) == {"level": "confidential"}
+    assert (await scene.store.begin(ALICE, 0.0)).level is CONFIDENTIAL
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[2J", "x" * 256])
+async def test_what_is_no_name_is_answered_and_raises_nothing(scene: Scene, name: str):
+    assert "the name of a dataset" in (await scene.said(raising(name, SECRET)))["error"]
+    assert scene.level(ALICE) is PUBLIC
+
+
+async def test_a_level_that_cannot_be_kept_is_an_error_that_shows_nothing_of_this_machine(scene: Scene):
+    async def raise_to(*_: object) -> None:
+        raise OutcomeWithheld("/home/operator/.local/state/bascule is full", rule="kept")
+
+    scene.socket._raise_to = raise_to
+    assert await scene.said(raising("salaries", SECRET)) == {"error": "the level could not be kept"}
+
+
+async def test_the_same_again_is_not_written_again(scene: Scene):
+    asked: list[Cause] = []
+
+    async def raise_to(principal: Principal, level: DataSensitivity, cause: Cause) -> None:
+        asked.append(cause)
+        await scene.raising.raise_to(principal, level, cause)
+
+    scene.socket._raise_to = raise_to
+    for level in (INTERNAL, INTERNAL, CONFIDENTIAL, INTERNAL, CONFIDENTIAL):
+        await scene.said(raising("salaries", level))
+
+    assert len(asked) == 2
+    assert scene.level(ALICE) is CONFIDENTIAL
+
+
+async def test_more_names_than_are_kept_raise_all_the_same(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    assert MOST_DATASETS == 1000
+    monkeypatch.setattr(socket_server, "MOST_DATASETS", 3)
+    for number in range(5):
+        await scene.said(raising(f"set {number}", INTERNAL))
+    assert await scene.said(raising("one more", SECRET)) == {"level": "secret"}
+
+    record = await scene.store.begin(ALICE, 0.0)
+    assert (record.level, len(record.datasets)) == (SECRET, 3)
+
+
+async def test_it_lies_in_a_folder_of_ours_where_whoever_is_in_the_box_may_use_it(scene: Scene):
+    path = scene.socket.path
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666
+
+    await scene.socket.close()
+    await scene.socket.close()
+    assert not path.exists()
+
+
+async def test_one_that_was_left_is_replaced_and_a_path_may_be_long(scene: Scene, tmp_path: Path):
+    path = tmp_path / ("deep" * 30) / "raise.sock"
+    path.parent.mkdir(mode=0o700)
+    path.write_text("left")
+    other = RaiseSocket(path, BOB, "records", scene.level, scene.raising.raise_to)
+    await other.open()
+    try:
+        assert len(str(path)) > 108
+        assert path.is_socket()
+    finally:
+        await other.close()
+
+
+async def test_a_folder_that_others_may_enter_is_not_used(scene: Scene, tmp_path: Path):
+    (tmp_path / "shared").mkdir(mode=0o755)
+    with pytest.raises(SandboxError, match="cannot be given a socket") as caught:
+        await RaiseSocket(tmp_path / "shared/raise.sock", BOB, "records", scene.level, scene.raising.raise_to).open()
+    assert "others may enter" in caught.value.evidence
+
+
+async def test_whatever_is_sent_harms_nobody(scene: Scene, scale: int):
+    draw = random.Random(7)
+    good = [asking(), raising("salaries", PUBLIC)]
+    for _ in range(150 * scale):
+        line = bytearray(draw.choice(good))
+        for _ in range(draw.randrange(4)):
+            line[draw.randrange(len(line))] = draw.randrange(256)
+        cut = draw.choice([len(line), draw.randrange(len(line))])
+        reply = await scene.heard(bytes(line[:cut]) + b"\n" * draw.randrange(1, 3))
+        assert b'"level"' in reply or b'"error"' in reply, (line, reply)
+        assert reply.count(b"\n") == 1
+
+    assert scene.level(BOB) is PUBLIC
+    assert await scene.said(asking()) == {"level": scene.level(ALICE).name.lower()}
+
+
+@pytest.mark.parametrize("line", [b"x" * (LONGEST * 50), b"[" * (LONGEST * 4) + b"\n", b"\0" * 100_000])
+async def test_a_line_without_an_end_is_not_read_to_its_end(scene: Scene, line: bytes):
+    reply = await scene.heard(line)
+
+    # What is left unread makes the kernel drop the answer, where it is quicker than the one who asks.
+    assert reply == b"" or b'"error"' in reply
+    assert await scene.said(asking()) == {"level": "public"}
+
+
+async def test_who_sends_without_end_is_cut_off(scene: Scene):
+    def send() -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(20)
+            connection.connect(scene.path)
+            connection.sendall(b"x" * 8 * 1024 * 1024)
+
+    with pytest.raises(ConnectionError):
+        await asyncio.to_thread(send)
+    assert await scene.said(asking()) == {"level": "public"}
+
+
+async def test_who_says_nothing_is_let_go_and_takes_no_room_for_ever(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(socket_server, "PATIENCE", 0.05)
+    silent = [await asyncio.open_unix_connection(scene.path) for _ in range(AT_ONCE + 2)]
+    try:
+        assert await scene.said(asking()) == {"level": "public"}
+        async with fail_after(20, "being let go"):
+            for reader, _ in silent:
+                assert await reader.read() == b""
+    finally:
+        for _, writer in silent:
+            writer.close()
+
+
+async def test_no_more_are_answered_at_once_than_may_be(scene: Scene):
+    allowed = asyncio.Event()
+    under_way = most = 0
+
+    async def raise_to(*_: object) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await allowed.wait()
+        under_way -= 1
+
+    scene.socket._raise_to = raise_to
+    asked = [asyncio.create_task(scene.said(raising(f"set {number}", PUBLIC))) for number in range(3 * AT_ONCE)]
+    await until(lambda: under_way == AT_ONCE)
+    allowed.set()
+    async with fail_after(20):
+        await asyncio.gather(*asked)
+    assert most == AT_ONCE
+
+
+async def test_who_asks_too_often_waits(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(socket_server, "PACE", 5)
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    for _ in range(12):
+        await scene.said(asking())
+
+    assert any(0 < each <= 1.0 for each in waits)
