@@ -20,7 +20,7 @@ from bascule.core.events import ToolInvoked
 from bascule.core.outcome import ToolResult
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.gateway.serving import Door, gateway_of, listen, serve
+from bascule.gateway.serve import Door, gateway_of, listen, serve
 from bascule.records.feed.feed import Feed
 from bench.gateways import free_port
 from bench.result import Goal, Report, Row

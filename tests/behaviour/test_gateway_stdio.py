@@ -159,7 +159,7 @@ async def test_nothing_but_the_protocol_is_on_stdout(tmp_path: Path):
     (tmp_path / "sitecustomize.py").write_text(
         "import atexit, os\n"
         "atexit.register(print, 'printed at the end')\n"
-        "import bascule.gateway.desk as desk\n"
+        "import bascule.gateway.mcp.handler as desk\n"
         "serve = desk.Desk.serve\n"
         "async def chatty(self, asked, client=None):\n"
         "    print('stray print', flush=True)\n"

@@ -20,7 +20,7 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.dashboard.entrance import FORM
 from bascule.gateway.app import Gateway
-from bascule.gateway.serving import Door, gateway_of, serve
+from bascule.gateway.serve import Door, gateway_of, serve
 from bascule.records.feed.feed import Feed
 from bascule.runtime.session import AgentSession
 

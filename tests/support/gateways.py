@@ -12,7 +12,7 @@ from bascule.config import AuthSettings, ServerConfig
 from bascule.config.model.gateway import GatewaySettings
 from bascule.core.principal import Principal
 from bascule.gateway.app import Gateway
-from bascule.gateway.serving import Door, gateway_of, serve
+from bascule.gateway.serve import Door, gateway_of, serve
 from support.kit_http import AUTH, NEW, OLD, PREFIX, Answered, Line, line_to
 from support.runtime import Events, running
 

@@ -13,11 +13,11 @@ from bascule.config import ServerConfig
 from bascule.config.model.gateway import GatewaySettings
 from bascule.config.state_dir import state_folder
 from bascule.gateway.app import Gateway
-from bascule.gateway.inner_address import listen_within
-from bascule.gateway.inner_tls import InnerTls
-from bascule.gateway.neighbours import Neighbours
-from bascule.gateway.serving import Door
-from bascule.gateway.several import Orders, Several, Sockets
+from bascule.gateway.cluster.address import listen_within
+from bascule.gateway.cluster.peers import Neighbours
+from bascule.gateway.cluster.tls import InnerTls
+from bascule.gateway.node.serve import Orders, Several, Sockets
+from bascule.gateway.serve import Door
 from support.kit_http import AUTH
 from support.ports import free_port
 from support.runtime import Events, running

@@ -11,7 +11,7 @@ from bascule.dashboard.all_views import AllViews
 from bascule.dashboard.others import Others
 from bascule.dashboard.questions import Answers
 from bascule.dashboard.views import views_of
-from bascule.gateway.neighbours import Silent
+from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
 from support.watched import Watched, watched
 

@@ -14,7 +14,7 @@ from bascule.cli.opening import this_user
 from bascule.config.model.gateway__dashboard import DashboardSettings
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
-from bascule.gateway.streams import Streams
+from bascule.gateway.mcp.listen__streams import Streams
 from bascule.identity.host_origin_check import HouseRules
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bascule.dashboard.app import Shown
     from bascule.dashboard.token import Token
     from bascule.gateway.app import Gateway
-    from bascule.gateway.neighbours import Neighbours
-    from bascule.gateway.serving import Door
+    from bascule.gateway.cluster.peers import Neighbours
+    from bascule.gateway.serve import Door
 
 NEEDS = ("jinja2", "httptools")
 """All else that it needs comes with the core."""
@@ -73,7 +73,7 @@ def mount(
     """Put it on a gateway. Where that is one of several, it shows what all of them serve: `beside` says who the others
     are, and what people call this one."""
     from bascule.dashboard.app import Opening, dashboard  # noqa: PLC0415 -- most commands show nothing
-    from bascule.gateway.serving import rules_of  # noqa: PLC0415 -- the same
+    from bascule.gateway.serve import rules_of  # noqa: PLC0415 -- the same
 
     token, address = _at_the_door(shown[0].config.dashboard, door)
     opening = Opening(token, rules_of(door), secure=address.plain.startswith("https:"))

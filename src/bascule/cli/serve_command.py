@@ -30,12 +30,12 @@ from bascule.core.events import Sink
 from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
 from bascule.gateway.app import Gateway
-from bascule.gateway.inner_address import listen_within
-from bascule.gateway.inner_tls import InnerTls, TlsFiles, tls_for
-from bascule.gateway.neighbours import Neighbours
-from bascule.gateway.serving import Door, check_door, gateway_of, listen, serve
-from bascule.gateway.several import Orders, Several, Sockets
-from bascule.gateway.supervisor import NotStarted, Supervisor
+from bascule.gateway.cluster.address import listen_within
+from bascule.gateway.cluster.peers import Neighbours
+from bascule.gateway.cluster.tls import InnerTls, TlsFiles, tls_for
+from bascule.gateway.node.serve import Orders, Several, Sockets
+from bascule.gateway.serve import Door, check_door, gateway_of, listen, serve
+from bascule.gateway.workers.supervisor import NotStarted, Supervisor
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 

@@ -12,8 +12,8 @@ from bascule.demo.play import share_network
 from bascule.demo.receiver import receiving
 from bascule.demo.showcase import showcase
 from bascule.demo.traffic import Traffic
-from bascule.gateway.guests import Guests
-from bascule.gateway.serving import Door
+from bascule.gateway.auth__guests import Guests
+from bascule.gateway.serve import Door
 from bascule.runtime.runtime import Runtime
 
 _NOT_WITH = ("config", "internal_url", "url")

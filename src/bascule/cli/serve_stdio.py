@@ -9,9 +9,9 @@ from bascule.cli.explain import legible
 from bascule.cli.opening import acting_for, read_config, tell_raised
 from bascule.cli.up_command import until_stopped
 from bascule.core.errors import UsageError
-from bascule.gateway.desk import Desk
-from bascule.gateway.standard_ends import standard_ends
-from bascule.gateway.stdio import serve_stdio
+from bascule.gateway.mcp.handler import Desk
+from bascule.gateway.stdio.serve import serve_stdio
+from bascule.gateway.stdio.streams import standard_ends
 from bascule.runtime.runtime import Runtime
 
 SESSION = "stdio"

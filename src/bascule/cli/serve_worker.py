@@ -23,10 +23,10 @@ from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError
 from bascule.core.text.redaction import Mask
 from bascule.gateway.app import Gateway
-from bascule.gateway.neighbours import Neighbours
-from bascule.gateway.serving import Door, check_door
-from bascule.gateway.several import Orders, Several, Sockets
-from bascule.gateway.worker_line import WorkerLine
+from bascule.gateway.cluster.peers import Neighbours
+from bascule.gateway.node.serve import Orders, Several, Sockets
+from bascule.gateway.serve import Door, check_door
+from bascule.gateway.workers.supervisor__worker_line import WorkerLine
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 

@@ -9,7 +9,7 @@ from bascule.dashboard.deeds import Deeds
 from bascule.dashboard.others import Others
 from bascule.dashboard.questions import Question
 from bascule.dashboard.shapes import Deed
-from bascule.gateway.neighbours import Silent
+from bascule.gateway.cluster.peers import Silent
 
 DEED: Decoder[Deed] = Decoder(Deed)
 NOTHING: Decoder[None] = Decoder(None)

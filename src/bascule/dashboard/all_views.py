@@ -36,7 +36,7 @@ from bascule.dashboard.shapes import (
     WhatIf,
 )
 from bascule.dashboard.views import Views
-from bascule.gateway.neighbours import Silent
+from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
 
 LOG_LINES = 200

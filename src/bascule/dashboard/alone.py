@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import Self
 
 from bascule.dashboard.entrance import Entrance
+from bascule.gateway.http.server import WebServer
+from bascule.gateway.mcp.listen__streams import Streams
 from bascule.gateway.readiness import Readiness
-from bascule.gateway.streams import Streams
-from bascule.gateway.web_server import WebServer
 
 HOST = "127.0.0.1"
 

@@ -21,8 +21,8 @@ from bascule.dashboard.stream import going_on, news_stream
 from bascule.dashboard.token import Token
 from bascule.dashboard.tries import Tries
 from bascule.dashboard.views import Views
-from bascule.gateway.rejection import Rejected
-from bascule.gateway.streams import Streams
+from bascule.gateway.errors import Rejected
+from bascule.gateway.mcp.listen__streams import Streams
 from bascule.identity.host_origin_check import HouseRules
 
 FOR_EVER = "public, max-age=31536000, immutable"

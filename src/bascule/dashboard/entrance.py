@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from bascule.dashboard.badges import LIFE, Badges
 from bascule.dashboard.security import secured
 from bascule.dashboard.tries import Tries
-from bascule.gateway.strangers import address_of
+from bascule.gateway.limits import address_of
 from bascule.identity.host_origin_check import HouseRules, Knock
 
 Scope = MutableMapping[str, Any]

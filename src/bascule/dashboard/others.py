@@ -9,7 +9,7 @@ import msgspec
 from msgspec.json import Decoder
 
 from bascule.dashboard.questions import PATIENCE, Question
-from bascule.gateway.neighbours import Silent
+from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
 
 LIMIT = 2.0

@@ -9,8 +9,8 @@ import msgspec
 from bascule.core.principal import Principal
 from bascule.dashboard.shapes import News
 from bascule.dashboard.views import Views
-from bascule.gateway.steady import COMMENT, KEEP_ALIVE
-from bascule.gateway.streams import Streams
+from bascule.gateway.http.sse import COMMENT, KEEP_ALIVE
+from bascule.gateway.mcp.listen__streams import Streams
 
 LOOKER = Principal("dashboard", "dashboard")
 """Who all lookers are, as far as places for streams go: they are bounded together."""

@@ -8,26 +8,26 @@ from typing import Any
 from bascule.core.errors import NotIdentified
 from bascule.core.json_types import as_object
 from bascule.core.principal import Principal
-from bascule.gateway.allowance import TooMuch
-from bascule.gateway.attention import Attention, Receive
-from bascule.gateway.callers import TOKEN_SHOWN, VOUCHED, Callers
-from bascule.gateway.desk import Desk
-from bascule.gateway.envelope import Asked, check_new, check_shape, read_body
-from bascule.gateway.exchange import Exchange, Send, respond
-from bascule.gateway.familiar import Headers
-from bascule.gateway.head import Head, read_head
-from bascule.gateway.intake import Gone, Intake, NotTaken
-from bascule.gateway.listening import Listening, SessionStream
-from bascule.gateway.old_sessions import OldSession, OldSessions
-from bascule.gateway.outlet import DEFAULT_LEVEL
+from bascule.gateway.auth import TOKEN_SHOWN, VOUCHED, Callers
+from bascule.gateway.cluster.routing import Request, Routing
+from bascule.gateway.errors import INVALID_REQUEST, Rejected, not_served, retry_after, too_much, unforeseen
+from bascule.gateway.health import Signs
+from bascule.gateway.http.body__intake import Gone, Intake, NotTaken
+from bascule.gateway.http.disconnect import Attention, Receive
+from bascule.gateway.http.head_cache import Headers
+from bascule.gateway.http.headers import Head, read_head
+from bascule.gateway.limits import address_of
+from bascule.gateway.limits__allowance import TooMuch
+from bascule.gateway.mcp.envelope import Asked, check_new, check_shape, read_body
+from bascule.gateway.mcp.exchange import Exchange, Send, respond
+from bascule.gateway.mcp.handler import Desk
+from bascule.gateway.mcp.legacy_methods import WISHES, Wishes, note_roots, opened
+from bascule.gateway.mcp.listen import Listening, SessionStream
+from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.log_messages import level_of
+from bascule.gateway.mcp.notifications import DEFAULT_LEVEL
+from bascule.gateway.mcp.sessions import OldSession, OldSessions
 from bascule.gateway.readiness import Readiness
-from bascule.gateway.rejection import INVALID_REQUEST, Rejected, not_served, retry_after, too_much, unforeseen
-from bascule.gateway.remarks import level_of
-from bascule.gateway.routing import Request, Routing
-from bascule.gateway.signs import Signs
-from bascule.gateway.strangers import address_of
-from bascule.gateway.streams import Streams
-from bascule.gateway.wishes import WISHES, Wishes, note_roots, opened
 from bascule.identity.host_origin_check import HouseRules, Knock, TurnedAway
 from bascule.runtime.server_requests.roots import ROOTS_CHANGED
 from bascule.upstream.resource_subscriptions import LISTEN

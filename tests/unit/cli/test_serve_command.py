@@ -8,7 +8,7 @@ from bascule.config.model.gateway import GatewaySettings
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
-from bascule.gateway.serving import Door
+from bascule.gateway.serve import Door
 
 CONFIG = RuntimeConfig({}, gateway=GatewaySettings("10.0.0.5", 9000))
 

@@ -12,7 +12,7 @@ from bascule.cli.serve_command import worker_command
 from bascule.cli.serve_worker import Told, main
 from bascule.config.model.gateway import GatewaySettings
 from bascule.core.principal import Principal
-from bascule.gateway.serving import Door
+from bascule.gateway.serve import Door
 
 
 def told(*words: str, clients: socket.socket) -> str:

@@ -7,7 +7,7 @@ from msgspec.json import Decoder
 
 from bascule.dashboard.others import QUIET, SAID, Others
 from bascule.dashboard.questions import Question
-from bascule.gateway.neighbours import Silent
+from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
 
 NUMBER: Decoder[int] = Decoder(int)

@@ -9,8 +9,8 @@ import pytest
 from bascule.dashboard.shapes import News
 from bascule.dashboard.stream import RETRY, event, going_on, news_stream
 from bascule.dashboard.views import views_of
-from bascule.gateway.rejection import Rejected
-from bascule.gateway.streams import MOST_OF_ONE, Streams
+from bascule.gateway.errors import Rejected
+from bascule.gateway.mcp.listen__streams import MOST_OF_ONE, Streams
 from support.dashboards import many_calls, office, shown
 from support.waiting import fail_after
 

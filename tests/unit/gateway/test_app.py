@@ -11,7 +11,8 @@ import pytest
 from mcp import Client
 
 from bascule.core.outcome import FailureKind
-from bascule.gateway import allowance, steady, strangers
+from bascule.gateway import limits, limits__allowance
+from bascule.gateway.http import sse
 from support.gateways import AUTH, Served, ask, introduced, line_to, serving
 from support.kit_http import NEW, OLD, Line, bearer
 from support.runtime import TIMEOUTS, Events, a_tool, bad, calls_in, obeying
@@ -167,8 +168,8 @@ async def test_a_body_that_is_too_long_is_not_read(log: Path):
 
 
 async def test_who_asks_for_too_much_at_once_is_told_when_to_come_back(log: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(allowance, "MOST_UNDER_WAY", 1)
-    monkeypatch.setattr(strangers, "PENANCE", 0.01)
+    monkeypatch.setattr(limits__allowance, "MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(limits, "PENANCE", 0.01)
     async with (
         serving(obeying(log, *TOOLS), auth=AUTH) as gateway,
         line_to(gateway.port) as first,
@@ -187,7 +188,7 @@ async def test_who_asks_for_too_much_at_once_is_told_when_to_come_back(log: Path
 
 
 async def test_what_was_under_way_is_counted_no_longer_however_it_ended(log: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(allowance, "MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(limits__allowance, "MOST_UNDER_WAY", 1)
     async with serving(obeying(log, *TOOLS), auth=AUTH) as gateway, line_to(gateway.port) as line:
         alice = bearer("alice")
         for params, status in [(call(n=1), 200), ({"name": "no"}, 400), (call(n="x"), 200), (call(n=1), 200)]:
@@ -198,9 +199,9 @@ async def test_what_was_under_way_is_counted_no_longer_however_it_ended(log: Pat
 async def test_an_address_from_which_too_many_were_turned_away_waits_and_known_callers_do_not(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(strangers, "FREE", 2)
-    monkeypatch.setattr(strangers, "EASES", 0.0)
-    monkeypatch.setattr(strangers, "PENANCE", 0.01)
+    monkeypatch.setattr(limits, "FREE", 2)
+    monkeypatch.setattr(limits, "EASES", 0.0)
+    monkeypatch.setattr(limits, "PENANCE", 0.01)
     async with serving(obeying(log, *TOOLS), auth=AUTH) as gateway, line_to(gateway.port) as line:
         alice = bearer("alice")
         assert (await ask(line, "tools/list", Authorization=alice)).status == 200
@@ -316,13 +317,13 @@ async def test_what_is_no_request_over_http_is_closed(served: Served):
 
 @pytest.mark.parametrize("new", [True, False])
 async def test_a_silent_call_says_in_time_that_it_goes_on(log: Path, new: bool, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(steady, "KEEP_ALIVE", 0.1)
+    monkeypatch.setattr(sse, "KEEP_ALIVE", 0.1)
     async with serving(obeying(log)) as gateway, line_to(gateway.port) as line:
         session = None if new else await introduced(line)
         slow = {"name": "work_act", "arguments": {"sleep": 0.5}}
         answer = await ask(line, "tools/call", slow, new=new, Mcp_Session_Id=session)
         assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
-        assert answer.body.startswith(steady.COMMENT)
+        assert answer.body.startswith(sse.COMMENT)
         assert json.loads(answer.text) == {"sleep": 0.5}
         plain = await ask(line, "tools/call", slow, new=new, Mcp_Session_Id=session, Accept="application/json")
         assert plain.headers["content-type"] == "application/json"
@@ -332,7 +333,7 @@ async def test_a_silent_call_says_in_time_that_it_goes_on(log: Path, new: bool, 
 async def test_the_official_client_takes_a_call_that_was_silent_for_long(
     log: Path, mode: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(steady, "KEEP_ALIVE", 0.1)
+    monkeypatch.setattr(sse, "KEEP_ALIVE", 0.1)
     async with serving(obeying(log)) as gateway, Client(f"http://127.0.0.1:{gateway.port}/mcp", mode=mode) as client:
         async with fail_after(30, "a slow call"):
             result = await client.call_tool("work_act", {"sleep": 0.5})

@@ -1,0 +1,1 @@
+"""Cluster of gateway nodes: membership, owner routing, forwarding and forward tokens."""

@@ -1,0 +1,1 @@
+"""MCP endpoint: method dispatch, sessions, notifications, elicitation and tasks."""

@@ -1,0 +1,145 @@
+"""What servers ask of the clients of one agent session, in all pairs of eras.
+
+A client of the old era is asked on the stream of its request. One of the new era gets the questions as the answer to
+its request, and makes that again with what it found: at a server of its own era nothing of it is kept here; at one of
+the old era, which waits for the answer in the middle of its work, the request is parked.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import msgspec
+
+from bascule.core.client_features import Continued, Respondent
+from bascule.core.errors import StoreError
+from bascule.core.json_types import JsonObject, as_object, is_object
+from bascule.core.outcome import ToolFailure
+from bascule.core.principal import Principal
+from bascule.gateway.errors import Rejected
+from bascule.gateway.mcp.client import Client, Listener
+from bascule.gateway.mcp.elicitation import given, respondent_of
+from bascule.gateway.mcp.envelope import NAMED_BY, Asked
+from bascule.gateway.mcp.input_rounds__parking import Parked, Parking, Served
+from bascule.identity.signed_state import LONGEST, Seal
+from bascule.wire.input_required import INPUT_REQUIRED, MAX_QUESTIONS
+from bascule.wire.request_meta import INTERNAL_ERROR, INVALID_PARAMS
+
+LIFE = 3600.0
+"""Seconds within which a client comes back. A person who takes longer begins anew."""
+
+Carry = Callable[[Asked, Listener | None, Respondent | None], Awaitable[Served]]
+"""Carries a request out, and tells the client how it goes. Raises `Rejected`."""
+
+
+class Rounds:
+    """The clients of one agent session, asked by servers."""
+
+    def __init__(self, principal: Principal, seal: Seal) -> None:
+        self._principal = principal
+        self._seal = seal
+        self._parking = Parking()
+
+    async def serve(self, asked: Asked, client: Client, carry: Carry) -> Served:
+        """Serve a request whose client can be asked something, or that goes on with answers. Raises `Rejected`."""
+        if not asked.new:
+            return await carry(asked, client, respondent_of(client.capabilities, client.ask, client.send_away))
+        state, answers = asked.params.get("requestState"), _answers(asked.params.get("inputResponses"))
+        if state is None:
+            served = await self._begin(asked, client, carry)
+            state = _state_of(served, answers)
+            if state is None:
+                return served
+        kept = self._known(asked, state)
+        if "parked" in kept:
+            parked = self._parking.take(kept["parked"])
+            if parked is None:
+                raise _not_ours()
+            return await parked.go_on(asked, client, answers)
+        return await self._begin(asked, client, carry, _continued(kept, answers))
+
+    async def _begin(self, asked: Asked, client: Client, carry: Carry, continued: Continued | None = None) -> Served:
+        parked = Parked(self._parking, asked, client, partial(self._ticket, asked))
+        respondent = respondent_of(client.capabilities, parked.ask, passes_on=True, continued=continued)
+        try:
+            served = await carry(asked, parked, respondent)
+        except Rejected as rejected:
+            parked.end(rejected)
+            raise
+        except BaseException:
+            parked.end(None)
+            raise
+        parked.end(served)
+        return served
+
+    def passed_on(self, asked: Asked, wanted: ToolFailure, respondent: Respondent | None) -> JsonObject:
+        """The questions of a server of the new era, as the answer to the request that led to them."""
+        raw = as_object(wanted.cause)
+        before = respondent.continued.rounds if respondent is not None and respondent.continued is not None else 0
+        questions = {key: _question(each) for key, each in as_object(raw.get("inputRequests")).items()}
+        kept: JsonObject = {
+            "server": wanted.server,
+            "tool": wanted.tool,
+            "state": raw.get("requestState"),
+            "questions": questions,
+            "rounds": before + 1,
+        }
+        sealed = self._close(asked, kept)
+        if len(sealed) > LONGEST:
+            raise Rejected(INTERNAL_ERROR, f"{wanted.server} asks for more than can be carried to a client")
+        return {"resultType": INPUT_REQUIRED, "inputRequests": questions, "requestState": sealed}
+
+    def _ticket(self, asked: Asked, name: str) -> str:
+        return self._close(asked, {"parked": name})
+
+    def _close(self, asked: Asked, kept: JsonObject) -> str:
+        try:
+            return self._seal.close({**kept, "for": self._digest(asked)}, LIFE)
+        except StoreError as error:
+            raise Rejected(INTERNAL_ERROR, error.message) from error
+
+    def _known(self, asked: Asked, state: object) -> JsonObject:
+        """What was kept with the client. Raises `Rejected` for what was not, or for another's, or another request."""
+        kept = self._seal.open(state) if isinstance(state, str) else None
+        if kept is None or kept.get("for") != self._digest(asked):
+            raise _not_ours()
+        return kept
+
+    def _digest(self, asked: Asked) -> str:
+        """Who asks for what: a request goes on as what it began as."""
+        who = self._principal.user_id, self._principal.session_id
+        name, arguments = asked.params.get(NAMED_BY[asked.method]), as_object(asked.params.get("arguments"))
+        told = msgspec.json.encode((who, asked.method, name, arguments), order="deterministic")
+        return hashlib.sha256(told).hexdigest()
+
+
+def _question(asked: object) -> JsonObject:
+    """It was read before, and found to be one."""
+    fields = as_object(asked)
+    return {"method": fields["method"], "params": as_object(fields.get("params"))}
+
+
+def _continued(kept: JsonObject, answers: JsonObject) -> Continued:
+    questions = kept["questions"]
+    found = {key: given(answer) for key, answer in answers.items() if key in questions}
+    return Continued(kept["server"], kept["tool"], kept["state"], questions, found, kept["rounds"])
+
+
+def _state_of(served: Served, answers: JsonObject) -> object:
+    """With what a request goes on at once: its client had answers before it was asked, and to all that it is asked."""
+    if not answers or not is_object(served) or served.get("resultType") != INPUT_REQUIRED:
+        return None
+    return served["requestState"] if as_object(served["inputRequests"]).keys() <= answers.keys() else None
+
+
+def _answers(answers: object) -> JsonObject:
+    if answers is None:
+        return {}
+    if not is_object(answers) or len(answers) > MAX_QUESTIONS:
+        raise Rejected(INVALID_PARAMS, f"inputResponses must be an object, with at most {MAX_QUESTIONS} answers")
+    return answers
+
+
+def _not_ours() -> Rejected:
+    told = "requestState is none that was given for this request, or it was used, or is too old; begin anew"
+    return Rejected(INVALID_PARAMS, told, data={"reason": "invalid_request_state"})

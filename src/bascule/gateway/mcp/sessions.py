@@ -1,0 +1,135 @@
+"""Sessions of the old era: who has introduced themselves, and which of their requests are under way."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from bascule.core.json_types import JsonObject
+from bascule.core.principal import Principal
+from bascule.gateway.http.disconnect import Attention
+from bascule.gateway.mcp.elicitation import answered, taken_back
+from bascule.gateway.mcp.notifications import Outlet
+from bascule.gateway.mcp.sessions__session_seal import SessionSeal
+from bascule.wire.jsonrpc import Message, write_notification, write_request
+
+MOST_SESSIONS = 10_000
+"""Sessions that are remembered. The one that was used longest ago is forgotten first; its client begins anew."""
+
+IDLE = 3600.0
+"""Seconds after which a session that nobody uses is forgotten."""
+
+
+FAREWELL = 1.0
+"""Seconds in which a client is told that a question was taken back. One that does not read is not waited for."""
+
+Say = Callable[[bytes], Awaitable[None]]
+"""Sends a message on one stream of a session. Waits for a client that reads slowly."""
+
+
+class OldSession(msgspec.Struct):
+    """One of them. Whoever began it, and nobody else, goes on with it."""
+
+    principal: Principal
+    used: float
+    began: float
+    capabilities: JsonObject = {}
+    """What the client said that it can be asked."""
+    asked: dict[str, "asyncio.Future[Message]"] = {}
+    """What it was asked and has not answered, by the ids that we gave."""
+    running: dict[Any, Attention] = {}
+    """Requests under way, by the ids the client gave them."""
+    outlet: Outlet = msgspec.field(default_factory=Outlet)
+    """Where its client is told of news."""
+
+    async def ask(self, say: Say, method: str, params: JsonObject) -> Any:
+        """Put a question to its client by a request, under an id that nobody can guess: the answer comes with another
+        request. Raises `NotAnswered`."""
+        name = secrets.token_urlsafe(16)
+        self.asked[name] = answer = asyncio.get_running_loop().create_future()
+        try:
+            await say(write_request(name, method, params))
+            return answered(await answer)
+        except asyncio.CancelledError:
+            # It is of no use any more, so nobody needs to think about it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL):
+                    await say(write_notification("notifications/cancelled", taken_back(name)))
+            raise
+        finally:
+            del self.asked[name]
+
+
+class OldSessions:
+    """All of them, each under an id that cannot be guessed."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        seal: SessionSeal | None = None,
+        ended: Callable[[float], None] | None = None,
+    ) -> None:
+        """With a `seal`, what another gateway began is gone on with here. `ended` is told of each session that is over
+        how many seconds it was used."""
+        self._clock = clock
+        self._seal = seal
+        self._ended = ended
+        self._sessions: dict[str, OldSession] = {}
+
+    def begin(self, principal: Principal, capabilities: JsonObject | None = None, outlet: Outlet | None = None) -> str:
+        self._forget()
+        name = secrets.token_urlsafe(24) if self._seal is None else self._seal.name(principal, capabilities or {})
+        now = self._clock()
+        self._sessions[name] = OldSession(principal, now, now, capabilities or {}, outlet=outlet or Outlet())
+        return name
+
+    def find(self, name: str, principal: Principal, outlet: Callable[[], Outlet] = Outlet) -> OldSession | None:
+        """It, moved to the end of those that may be forgotten. `outlet` makes that of one that began elsewhere."""
+        session = self._sessions.pop(name, None)
+        if session is None and self._seal is not None:
+            capabilities = self._seal.read(name, principal)
+            if capabilities is not None:
+                self._forget()
+                now = self._clock()
+                session = OldSession(principal, now, now, capabilities, outlet=outlet())
+        if session is None:
+            return None
+        self._sessions[name] = session
+        idle = session.used + IDLE < self._clock() and not session.outlet.delivering
+        if session.principal != principal or idle:
+            # To who did not begin it, it is not there.
+            return None
+        session.used = self._clock()
+        return session
+
+    def end(self, name: str, principal: Principal) -> bool:
+        if self.find(name, principal) is None:
+            return False
+        session = self._sessions.pop(name)
+        for attention in session.running.values():
+            attention.give_up()
+        self._over(session)
+        return True
+
+    def _forget(self) -> None:
+        """They are in the order of their use."""
+        idle = self._clock() - IDLE
+        while self._sessions:
+            name, oldest = next(iter(self._sessions.items()))
+            if len(self._sessions) < MOST_SESSIONS and oldest.used >= idle:
+                return
+            del self._sessions[name]
+            if oldest.outlet.delivering and len(self._sessions) < MOST_SESSIONS - 1:
+                # Its client listens, which is a use as well.
+                oldest.used = self._clock()
+                self._sessions[name] = oldest
+            else:
+                self._over(oldest)
+
+    def _over(self, session: OldSession) -> None:
+        session.outlet.close()
+        if self._ended is not None:
+            self._ended(session.used - session.began)

@@ -1,0 +1,1 @@
+"""One node of a cluster: its internal endpoint and how it is served."""

@@ -1,0 +1,1 @@
+"""MCP over stdin and stdout: streams, connection and one client's session."""

@@ -1,0 +1,1 @@
+"""Worker processes of one gateway, and their supervisor."""
