@@ -23,9 +23,9 @@ from bascule.bridges.weakincentives.errors import (
     McpTimeoutError,
     McpToolError,
 )
-from bascule.bridges.weakincentives.events import McpToolInvoked
-from bascule.bridges.weakincentives.outputs import McpOutputsForgotten
 from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult
+from bascule.bridges.weakincentives.results__events import McpToolInvoked
+from bascule.bridges.weakincentives.results__outputs import McpOutputsForgotten
 from bascule.bridges.weakincentives.section import McpIntegrationParams, McpIntegrationSection
 
 assert _framework

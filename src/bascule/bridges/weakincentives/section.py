@@ -12,11 +12,11 @@ from weakincentives.runtime.session import Session
 
 from bascule.bridges.weakincentives.connections import McpConnection, McpConnectionPool, pool_of
 from bascule.bridges.weakincentives.errors import McpConnectionError, McpSchemaError
-from bascule.bridges.weakincentives.events import tell_on
-from bascule.bridges.weakincentives.inventory import DEFAULT, check_template, filled_in
-from bascule.bridges.weakincentives.outputs import keep_as_log
-from bascule.bridges.weakincentives.sharing import Visit, shared_by
-from bascule.bridges.weakincentives.toolbox import NO_TOOLS
+from bascule.bridges.weakincentives.results__events import tell_on
+from bascule.bridges.weakincentives.results__outputs import keep_as_log
+from bascule.bridges.weakincentives.section__inventory import DEFAULT, check_template, filled_in
+from bascule.bridges.weakincentives.section__toolbox import NO_TOOLS
+from bascule.bridges.weakincentives.shared_runtime import Visit, shared_by
 from bascule.bridges.weakincentives.tools import GovernedTool, Stops, bridged
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.config.model.transport import NativeTransport

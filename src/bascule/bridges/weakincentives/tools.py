@@ -10,11 +10,11 @@ from weakincentives.prompt import Tool, ToolContext
 from weakincentives.runtime.session import Session
 from weakincentives.serde import parse
 
+from bascule.bridges.weakincentives.dataclasses import Fitted, arguments_of, fitted
 from bascule.bridges.weakincentives.errors import McpRunStopped, McpSchemaError, McpToolError
-from bascule.bridges.weakincentives.events import McpToolInvoked
-from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
 from bascule.bridges.weakincentives.naming import cut_description
 from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult, failed, output_of, succeeded
+from bascule.bridges.weakincentives.results__events import McpToolInvoked
 from bascule.catalog.schema.validator import validator_of
 from bascule.catalog.typed.from_schema import read, read_object
 from bascule.catalog.typed.names import class_name

@@ -17,7 +17,7 @@ ${tools_by_server}
 VARIABLES = ("server_names", "tool_count", "tools_by_server")
 """What a template may name."""
 
-NO_TOOLS = "(no tools)"
+EMPTY = "(no tools)"
 
 
 def check_template(template: str) -> None:
@@ -48,7 +48,7 @@ def _server(name: str, tools: Mapping[str, ToolSpec], depth: int) -> str:
     # One deeper than the section's own heading.
     heading = f"{'#' * (depth + 3)} {name}"
     lines = [f"- `{called}` - {_described(spec)}" for called, spec in tools.items()]
-    return "\n".join([heading, "", *(lines or [NO_TOOLS])])
+    return "\n".join([heading, "", *(lines or [EMPTY])])
 
 
 def _described(spec: ToolSpec) -> str:

@@ -4,8 +4,8 @@ from typing import Any
 from weakincentives.prompt import ToolResult
 from weakincentives.runtime import InProcessDispatcher, ToolInvoked
 
-from bascule.bridges.weakincentives.events import McpToolInvoked, tell_on
 from bascule.bridges.weakincentives.results import McpToolResult
+from bascule.bridges.weakincentives.results__events import McpToolInvoked, tell_on
 
 
 def invoked(result: Any) -> ToolInvoked:

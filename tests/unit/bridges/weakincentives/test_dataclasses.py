@@ -4,7 +4,7 @@ from typing import Any, get_type_hints
 import pytest
 from weakincentives.serde import dump, parse, schema
 
-from bascule.bridges.weakincentives.fitted import Fitted, arguments_of, fitted
+from bascule.bridges.weakincentives.dataclasses import Fitted, arguments_of, fitted
 from bascule.catalog.schema.cost import Bound, bound_of
 from bascule.catalog.typed.from_schema import read_object
 from bascule.catalog.typed.shape import Struct

@@ -4,7 +4,7 @@ from langchain.agents.middleware import ModelRequest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.tools import BaseTool
 
-from bascule.bridges.langchain.live import live_tools
+from bascule.bridges.langchain.middleware import live_tools
 from bascule.bridges.langchain.tool import governed
 from bascule.core.tool import ToolKey, ToolSpec
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.bridges.weakincentives.sharing import shared, shared_by
+from bascule.bridges.weakincentives.shared_runtime import shared, shared_by
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.runtime.runtime import Runtime
