@@ -14,7 +14,7 @@ from bascule.core.tool import ToolSpec
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from bascule.testing.calls import Calls
-from bascule.testing.trusting import is_kit_server, name_of, trusting_config
+from bascule.testing.clients__trusting import is_kit_server, name_of, trusting_config
 from bascule.workspace.workspace import Workspace
 
 USER = "tester"
