@@ -18,7 +18,7 @@ from bascule.core.events import ToolInvoked
 from bascule.core.outcome import ToolResult
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.dashboard.entrance import FORM
+from bascule.dashboard.auth.login import FORM
 from bascule.gateway.app import Gateway
 from bascule.gateway.serve import Door, gateway_of, serve
 from bascule.records.feed.feed import Feed

@@ -12,7 +12,7 @@ from bascule.cli.dashboards import MISSING, installed
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError
-from bascule.dashboard.token import NAME, token_of
+from bascule.dashboard.auth.token import NAME, token_of
 from bascule.store.secrets.key_files import FOLDER
 
 SUBJECT = "dashboard"

@@ -21,7 +21,7 @@ from bascule.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
     from bascule.dashboard.app import Shown
-    from bascule.dashboard.token import Token
+    from bascule.dashboard.auth.token import Token
     from bascule.gateway.app import Gateway
     from bascule.gateway.cluster.peers import Neighbours
     from bascule.gateway.serve import Door
@@ -87,7 +87,7 @@ def address_at(settings: DashboardSettings, door: "Door") -> Address | None:
 
 
 def _at_the_door(settings: DashboardSettings, door: "Door") -> "tuple[Token, Address]":
-    from bascule.dashboard.token import token_of  # noqa: PLC0415 -- most commands show nothing
+    from bascule.dashboard.auth.token import token_of  # noqa: PLC0415 -- most commands show nothing
 
     token, named = token_of(settings, state_folder(os.environ)), urlsplit(door.known_as)
     return token, _address(f"{named.scheme}://{named.netloc}", token)
@@ -96,9 +96,9 @@ def _at_the_door(settings: DashboardSettings, door: "Door") -> "tuple[Token, Add
 @asynccontextmanager
 async def alone(runtime: Runtime, feed: Feed, port: int = PORT) -> AsyncGenerator[Address]:
     """Serve it at a port of its own."""
-    from bascule.dashboard.alone import HOST, Alone, listen_alone  # noqa: PLC0415 -- most commands show nothing
     from bascule.dashboard.app import Opening, dashboard  # noqa: PLC0415 -- the same
-    from bascule.dashboard.token import token_of  # noqa: PLC0415 -- the same
+    from bascule.dashboard.auth.token import token_of  # noqa: PLC0415 -- the same
+    from bascule.dashboard.standalone import HOST, Alone, listen_alone  # noqa: PLC0415 -- most commands show nothing
 
     token, streams = token_of(runtime.config.dashboard, state_folder(os.environ)), Streams()
     app = dashboard(_shown(runtime, feed), Opening(token, HouseRules(loopback_only=True)), streams)
@@ -115,16 +115,16 @@ def _address(origin: str, token: "Token") -> Address:
 
 def _shown(runtime: Runtime, feed: Feed, beside: "tuple[Neighbours, str] | None" = None) -> "Shown":
     from bascule.dashboard.app import Shown  # noqa: PLC0415 -- most commands show nothing
-    from bascule.dashboard.deeds import deeds_of  # noqa: PLC0415 -- the same
-    from bascule.dashboard.views import views_of  # noqa: PLC0415 -- the same
+    from bascule.dashboard.views.interface import deeds_of  # noqa: PLC0415 -- the same
+    from bascule.dashboard.views.interface__views import views_of  # noqa: PLC0415 -- the same
 
     by = f"{_operator()} at the dashboard"
     if beside is None:
         return Shown(views_of(runtime, feed), deeds_of(runtime), by)
-    from bascule.dashboard.all_deeds import AllDeeds  # noqa: PLC0415 -- the same
-    from bascule.dashboard.all_views import AllViews  # noqa: PLC0415 -- the same
-    from bascule.dashboard.others import Others  # noqa: PLC0415 -- the same
-    from bascule.dashboard.questions import Answers  # noqa: PLC0415 -- the same
+    from bascule.dashboard.cluster.peers import Others  # noqa: PLC0415 -- the same
+    from bascule.dashboard.cluster.peers__questions import Answers  # noqa: PLC0415 -- the same
+    from bascule.dashboard.cluster.views import AllViews  # noqa: PLC0415 -- the same
+    from bascule.dashboard.cluster.views__all_deeds import AllDeeds  # noqa: PLC0415 -- the same
 
     neighbours, worker = beside
     views, deeds, others = views_of(runtime, feed, worker), deeds_of(runtime), Others(neighbours)

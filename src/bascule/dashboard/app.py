@@ -10,17 +10,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from bascule.dashboard.acts import Acts
-from bascule.dashboard.assets import assets
-from bascule.dashboard.badges import Badges
-from bascule.dashboard.deeds import Deeds
-from bascule.dashboard.entrance import ROOT, STATIC, Entrance
-from bascule.dashboard.pages import Pages
-from bascule.dashboard.rendering import render
-from bascule.dashboard.stream import going_on, news_stream
-from bascule.dashboard.token import Token
-from bascule.dashboard.tries import Tries
-from bascule.dashboard.views import Views
+from bascule.dashboard.auth.attempts import Tries
+from bascule.dashboard.auth.cookies import Badges
+from bascule.dashboard.auth.login import ROOT, STATIC, Entrance
+from bascule.dashboard.auth.token import Token
+from bascule.dashboard.pages.assets import assets
+from bascule.dashboard.pages.events import going_on, news_stream
+from bascule.dashboard.pages.forms import Acts
+from bascule.dashboard.pages.routes import Pages
+from bascule.dashboard.pages.templates__rendering import render
+from bascule.dashboard.views.interface import Deeds
+from bascule.dashboard.views.interface__views import Views
 from bascule.gateway.errors import Rejected
 from bascule.gateway.mcp.listen__streams import Streams
 from bascule.identity.host_origin_check import HouseRules

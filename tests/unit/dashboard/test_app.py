@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from bascule.dashboard.assets import assets
+from bascule.dashboard.pages.assets import assets
 from support.dashboards import Browser, ShownOffice, a_day, asked, entered, office, shown
 
 

@@ -1,0 +1,1 @@
+"""Authentication of the dashboard: login, cookies, tokens, attempt limits and security headers."""

@@ -1,0 +1,1 @@
+"""Dashboard of a cluster: peers are queried, their views are merged."""

@@ -1,0 +1,1 @@
+"""Pages of the dashboard: templates, forms, assets, live events and the waterfall."""

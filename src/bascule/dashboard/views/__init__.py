@@ -1,0 +1,1 @@
+"""View models behind the pages: servers, sessions, calls and search."""
