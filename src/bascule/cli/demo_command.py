@@ -7,8 +7,8 @@ import sys
 
 from bascule.cli import exit_codes
 from bascule.cli.up_command import until_stopped
-from bascule.demo.perform import perform
-from bascule.demo.screen import Document, Screen
+from bascule.demo.story.play__perform import perform
+from bascule.demo.story.screen import Document, Screen
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from bascule.core.errors import UsageError
-from bascule.demo.play import share_network
-from bascule.demo.receiver import receiving
-from bascule.demo.showcase import showcase
-from bascule.demo.traffic import Traffic
+from bascule.demo.showcase.config import showcase
+from bascule.demo.showcase.traffic import Traffic
+from bascule.demo.story.play import share_network
+from bascule.demo.story.stage__receiver import receiving
 from bascule.gateway.auth__guests import Guests
 from bascule.gateway.serve import Door
 from bascule.runtime.runtime import Runtime

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bascule.demo.protocol import Answers, Tool, serve
+from bascule.demo.servers.protocol import Answers, Tool, serve
 
 ALL = "notes://all"
 

@@ -9,8 +9,8 @@ import pytest
 
 from bascule.cli import demo_command
 from bascule.cli.main import main
-from bascule.demo.perform import Teller
-from bascule.demo.story import Ending
+from bascule.demo.story.play__perform import Teller
+from bascule.demo.story.steps import Ending
 
 
 def test_a_story_that_went_as_told_is_a_success(capsys: pytest.CaptureFixture[str]):

@@ -4,7 +4,7 @@ import pytest
 
 from bascule.config import ServerConfig
 from bascule.demo.notes import ALL, Notebook, tools
-from bascule.demo.stage import built_in
+from bascule.demo.story.stage import built_in
 from bascule.upstream.settings import Era
 from support.runtime import at_work, good, well
 

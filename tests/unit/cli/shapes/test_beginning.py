@@ -3,7 +3,7 @@
 from bascule.cli.outline import outline
 from bascule.cli.parser import build_parser
 from bascule.cli.shapes.beginning import CommandShape, DemoShape
-from bascule.demo.story import Command, Ending, Step
+from bascule.demo.story.steps import Command, Ending, Step
 from support.shapes import misfit
 
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from bascule.demo.screen import Document, Screen
-from bascule.demo.story import Command, Ending, Step
+from bascule.demo.story.screen import Document, Screen
+from bascule.demo.story.steps import Command, Ending, Step
 
 NEXT = (Command("bascule list", "look"), Command("bascule up", "run"))
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from bascule.core.json_types import as_array, as_object
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure, ToolResult
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.demo.receiver import Receiver, receiving
-from bascule.demo.stage import ENGINE, FILES, PRIVATE_FILE, PUBLIC_FILE, Stage
-from bascule.demo.story import Step
+from bascule.demo.story.stage import ENGINE, FILES, PRIVATE_FILE, PUBLIC_FILE, Stage
+from bascule.demo.story.stage__receiver import Receiver, receiving
+from bascule.demo.story.steps import Step
 from bascule.runtime.levels.raising import in_words
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession

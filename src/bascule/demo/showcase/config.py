@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from bascule.demo.stage import PACKAGE, ground
+from bascule.demo.story.stage import PACKAGE, ground
 
 MINUTES, SALARIES = "minutes.txt", "salaries.csv"
 

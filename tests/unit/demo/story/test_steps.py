@@ -1,6 +1,6 @@
 """What is told."""
 
-from bascule.demo.story import Command, Ending, Line, Step
+from bascule.demo.story.steps import Command, Ending, Line, Step
 
 
 def test_a_step_that_went_as_told_has_missed_nothing():

@@ -6,7 +6,7 @@ import sys
 from io import TextIOWrapper
 from textwrap import wrap
 
-from bascule.demo.story import Ending, Kind, Step
+from bascule.demo.story.steps import Ending, Kind, Step
 
 PAUSE = 0.8
 """Seconds between steps where somebody reads along."""

@@ -18,8 +18,8 @@ import pytest
 
 from bascule.config.state_dir__boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import ConfigError
-from bascule.demo import sandbox_server
-from bascule.demo.sandbox_server import SandboxServer, folder_of
+from bascule.demo.sandbox import server
+from bascule.demo.sandbox.server import SandboxServer, folder_of
 from support.command import BASCULE
 from support.waiting import until
 
@@ -86,7 +86,7 @@ def test_whatever_comes_is_answered_and_it_goes_on(tmp_path: Path, line: Any, co
 
 
 def test_a_message_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sandbox_server, "LONGEST", 1000)
+    monkeypatch.setattr(server, "LONGEST", 1000)
     wrong, right = answers(tmp_path, b"x" * 5000 + b"\n", ask(9, "ping"))
     assert (wrong["error"]["code"], right["id"]) == (-32700, 9)
 
@@ -201,7 +201,7 @@ def test_who_goes_on_after_it_hears_signals_as_before(tmp_path: Path, monkeypatc
 
     before, threads = heard(), threading.active_count()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    sandbox_server.serve(str(tmp_path))
+    server.serve(str(tmp_path))
     assert heard() == before
     assert threading.active_count() == threads
 
@@ -229,5 +229,5 @@ def test_in_a_box_for_nobody_it_has_an_empty_folder(tmp_path: Path, monkeypatch:
 
 def test_it_starts_without_what_is_slow_to_import():
     slow = ("mcp", "fastmcp", "aiohttp", "yaml", "jwt", "pydantic")
-    asked = f"import sys, bascule.demo.sandbox_server; print([name for name in {slow} if name in sys.modules])"
+    asked = f"import sys, bascule.demo.sandbox.server; print([name for name in {slow} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"

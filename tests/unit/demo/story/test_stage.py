@@ -8,7 +8,7 @@ import pytest
 
 from bascule.config.state_dir import state_folder
 from bascule.core.permission import Permission
-from bascule.demo.stage import FILES, PACKAGE, built_in, stage, surrounded
+from bascule.demo.story.stage import FILES, PACKAGE, built_in, stage, surrounded
 
 
 def test_state_is_kept_on_the_stage_and_nothing_of_it_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

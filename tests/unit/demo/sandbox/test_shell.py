@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.demo import shell as module
-from bascule.demo.shell import KEPT, Ran, Shell, Ticket
+from bascule.demo.sandbox import shell as module
+from bascule.demo.sandbox.shell import KEPT, Ran, Shell, Ticket
 from support.waiting import until
 
 ENV = {"PATH": os.environ["PATH"]}

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from bascule.core.principal import Principal
-from bascule.demo.traffic import AGENTS, RECEIVER, Agent, Deed, Traffic
+from bascule.demo.showcase.traffic import AGENTS, RECEIVER, Agent, Deed, Traffic
 from support.waiting import fail_after, until
 
 AT_ONCE = (0.0, 0.0)

@@ -4,10 +4,10 @@ import asyncio
 import time
 from typing import Protocol
 
-from bascule.demo.play import played
-from bascule.demo.proof import prove
-from bascule.demo.stage import stage
-from bascule.demo.story import Command, Ending, Step
+from bascule.demo.story.play import played
+from bascule.demo.story.stage import stage
+from bascule.demo.story.steps import Command, Ending, Step
+from bascule.demo.story.steps__proof import prove
 
 NEXT = (
     Command("bascule import --write", "the servers you already have"),

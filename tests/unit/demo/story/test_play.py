@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
-from bascule.demo.play import TOOLS, Play, played
-from bascule.demo.stage import PRIVATE_FILE, Stage, built_in, stage, surrounded
-from bascule.demo.story import Step
+from bascule.demo.story.play import TOOLS, Play, played
+from bascule.demo.story.stage import PRIVATE_FILE, Stage, built_in, stage, surrounded
+from bascule.demo.story.steps import Step
 from support.bwrap import skip_without_bubblewrap
 from support.waiting import fail_after
 

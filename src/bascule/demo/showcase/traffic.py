@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 
 from bascule.core.principal import Principal
-from bascule.demo.client import Client
 from bascule.demo.reports import JINXED
-from bascule.demo.showcase import MINUTES, SALARIES
-from bascule.demo.stage import FILES, PRIVATE_FILE, PUBLIC_FILE
+from bascule.demo.showcase.config import MINUTES, SALARIES
+from bascule.demo.showcase.traffic__client import Client
+from bascule.demo.story.stage import FILES, PRIVATE_FILE, PUBLIC_FILE
 
 PATIENCE = 15.0
 """Seconds that an agent waits for an answer."""

@@ -19,9 +19,9 @@ from bascule.config.state_dir__boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import BasculeError, ConfigError, UsageError
 from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.sensitivity import Lane
-from bascule.demo.protocol import Server, answer, succeeded
-from bascule.demo.sandbox_tools import Act, SandboxTools
-from bascule.demo.shell import Shell, Ticket
+from bascule.demo.sandbox.shell import Shell, Ticket
+from bascule.demo.sandbox.tools import Act, SandboxTools
+from bascule.demo.servers.protocol import Server, answer, succeeded
 from bascule.workspace.workspace import Workspace
 
 NAME = "sandbox"

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from bascule.demo.story import Step
+from bascule.demo.story.steps import Step
 from bascule.records.audit.damage import AuditCheck
 from bascule.records.audit.verify import check_state
 from bascule.store.open import store_at

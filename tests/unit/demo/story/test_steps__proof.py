@@ -1,9 +1,9 @@
 """The log of the played session."""
 
-from bascule.demo.play import played
-from bascule.demo.proof import LOG, prove
-from bascule.demo.stage import stage
-from bascule.demo.story import Step
+from bascule.demo.story.play import played
+from bascule.demo.story.stage import stage
+from bascule.demo.story.steps import Step
+from bascule.demo.story.steps__proof import LOG, prove
 from support.waiting import fail_after
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig
-from bascule.demo.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
-from bascule.demo.stage import built_in
+from bascule.demo.servers.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
+from bascule.demo.story.stage import built_in
 from bascule.sensitivity.private_data__labels import LABELS_KEY
 from bascule.upstream.settings import Era
 from bascule.wire.request_meta import NEW_VERSIONS

@@ -3,8 +3,8 @@
 import aiohttp
 
 from bascule.config import ServerConfig
-from bascule.demo.client import Client
-from bascule.demo.stage import built_in
+from bascule.demo.showcase.traffic__client import Client
+from bascule.demo.story.stage import built_in
 from support.gateways import serving
 from support.waiting import fail_after
 

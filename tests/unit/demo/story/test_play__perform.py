@@ -6,8 +6,8 @@ import pytest
 
 from bascule.cli.main import parse
 from bascule.cli.parser import build_parser
-from bascule.demo.perform import NEXT, perform
-from bascule.demo.story import Command, Ending, Step
+from bascule.demo.story.play__perform import NEXT, perform
+from bascule.demo.story.steps import Command, Ending, Step
 from support.children import children
 from support.waiting import fail_after
 

@@ -10,8 +10,8 @@ import msgspec
 
 from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import InvalidArguments, UsageError
-from bascule.demo.protocol import Tool
-from bascule.demo.shell import Shell, Ticket
+from bascule.demo.sandbox.shell import Shell, Ticket
+from bascule.demo.servers.protocol import Tool
 from bascule.identity.jwt.claims__audience import SPAWN_VARIABLE
 from bascule.workspace.workspace import Workspace
 

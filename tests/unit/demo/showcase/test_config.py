@@ -4,7 +4,7 @@ import os
 
 from bascule.config import load_file
 from bascule.config.state_dir import state_folder
-from bascule.demo.showcase import MOST_LINKS, showcase
+from bascule.demo.showcase.config import MOST_LINKS, showcase
 
 
 def test_its_config_is_one_and_state_is_kept_beside_it():

@@ -1,0 +1,1 @@
+"""Sandbox server: run, read and write in an isolated workspace."""

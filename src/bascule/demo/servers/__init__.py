@@ -1,0 +1,1 @@
+"""MCP protocol of the demo servers, written without an SDK."""

@@ -1,0 +1,1 @@
+"""Story of `bascule demo`: its steps, stage, screen and playback."""
