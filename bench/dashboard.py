@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.async_api import Page, async_playwright
 
 from bascule import Runtime, native_server, tool
-from bascule.cli.dashboards import Address, mount
+from bascule.cli.serve.dashboard import Address, mount
 from bascule.config import RuntimeConfig
 from bascule.config.model.gateway import GatewaySettings
 from bascule.core.events import ToolInvoked

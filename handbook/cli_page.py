@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from bascule.cli.outline import outline
-from bascule.cli.parser import EXIT_CODES, build_parser
-from bascule.cli.shapes.beginning import CommandShape, ExampleShape, SettingShape
+from bascule.cli.commands.help__outline import outline
+from bascule.cli.json_output.setup import CommandShape, ExampleShape, SettingShape
+from bascule.cli.parser.parser import EXIT_CODES, build_parser
 
 HEAD = """# Commands
 
-<!-- Made by `python -m handbook write` from the parser, src/bascule/cli/parser.py and those beside it. -->
+<!-- Made by `python -m handbook write` from the parser, src/bascule/cli/parser/parser.py and those beside it. -->
 
 Every command of `bascule`, as the parser has it. `bascule help COMMAND` shows the same at a terminal, and `bascule help --json` to a program. With `--json` a command prints
 JSON in [a shape that is kept stable](json.md). Your [shell](../completion.md) completes the names of commands, options, servers and tools.

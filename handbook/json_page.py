@@ -7,11 +7,11 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from bascule.cli.shapes import answers, beginning, listings, records, running
+from bascule.cli.json_output import answers, listings, records, running, setup
 from bascule.records.audit.records import Record
 from handbook.navigation import ROOT
 
-SHAPES = ROOT / "src/bascule/cli/shapes"
+SHAPES = ROOT / "src/bascule/cli/json_output"
 RECORDS = ROOT / "src/bascule/records/audit/records.py"
 
 
@@ -26,13 +26,13 @@ class Printed:
 REQUESTED = answers.FailureShape
 
 PRINTED = {
-    "demo": Printed((beginning.DemoShape,)),
-    "add": Printed((beginning.AddShape,)),
-    "import": Printed((beginning.ImportShape, beginning.UndoneShape)),
+    "demo": Printed((setup.DemoShape,)),
+    "add": Printed((setup.AddShape,)),
+    "import": Printed((setup.ImportShape, setup.UndoneShape)),
     "list": Printed((listings.ListShape,)),
     "call": Printed((answers.CallShape, REQUESTED)),
     "doctor": Printed((running.DoctorShape,)),
-    "explain": Printed((beginning.ExplainedShape, beginning.CodesShape)),
+    "explain": Printed((setup.ExplainedShape, setup.CodesShape)),
     "up": Printed(
         (
             *(running.RowShape, running.CatalogEventShape, running.ConfigEventShape),
@@ -48,7 +48,7 @@ PRINTED = {
     "logout": Printed((running.LogoutShape,)),
     "logs": Printed((records.LogLineShape,), lines=True),
     "stubs": Printed((listings.StubsShape,)),
-    "snippet": Printed((beginning.SnippetShape, beginning.ClientShape)),
+    "snippet": Printed((setup.SnippetShape, setup.ClientShape)),
     "serve": Printed((running.ServeShape,)),
     "sessions": Printed((records.SessionsShape,)),
     "sessions show": Printed((records.ShownSessionShape,)),
@@ -60,17 +60,17 @@ PRINTED = {
     "audit verify": Printed((records.VerifyShape,)),
     "sandbox ls": Printed((running.BoxesShape,)),
     "sandbox rm": Printed((running.RemovedShape,)),
-    "new": Printed((beginning.NewShape,)),
+    "new": Printed((setup.NewShape,)),
     "run": Printed((running.RunShape,)),
     "token": Printed((running.TokenShape, running.KeyShape)),
-    "completion": Printed((beginning.CompletionShape,)),
-    "help": Printed((beginning.CommandShape,)),
+    "completion": Printed((setup.CompletionShape,)),
+    "help": Printed((setup.CommandShape,)),
 }
 """By command, in the order of `bascule --help`."""
 
 HEAD = """# JSON of the commands
 
-<!-- Made by `python -m handbook write` from src/bascule/cli/shapes. -->
+<!-- Made by `python -m handbook write` from src/bascule/cli/json_output. -->
 
 What each [command](cli.md) prints with `--json`: one object on one line of stdout, or, where it is said, one a line for as long as the command runs. The shapes are
 kept stable: a field may be added, and none is taken away or given another meaning. Whoever reads them passes over fields that they do not know.

@@ -76,7 +76,7 @@ REFUSED: dict[tuple[str, int], tuple[str, ...]] = {
 
 ELSEWHERE = {
     ("audit verify", 1): "test_audit.py: a record is altered",
-    ("demo", 1): "tests/unit/cli/test_demo_command.py: nothing that can be done to it from outside spoils the story",
+    ("demo", 1): "tests/unit/cli/commands/test_demo.py: nothing that can be done to it from outside spoils the story",
 }
 
 

@@ -201,7 +201,7 @@ async def test_what_up_prints_is_just_what_its_shapes_declare(folder: Path):
     shapes = PRINTED["up"].shapes
     assert [wrong for each in printed if (wrong := misfit(each, *shapes))] == []
     seen = {shape for shape in shapes if any(not misfit(each, shape) for each in printed)}
-    # A listing that changes while it is watched is told of in tests/unit/cli/test_up_views.py.
+    # A listing that changes while it is watched is told of in tests/unit/cli/views/test_up.py.
     assert {*shapes} - seen <= {CatalogEventShape}
     assert [each["event"] for each in printed[-2:]] == ["stopping", "stopped"]
 

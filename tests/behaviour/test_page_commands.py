@@ -40,7 +40,7 @@ NOT_TYPED = {
     r"bascule run records --socket": "behaviour/test_kit_run.py::"
     "test_a_server_of_ones_own_is_served_at_a_socket_file_and_at_no_port",
     r"curl ": "behaviour/test_kit_run.py::test_the_token_of_the_page_lets_somebody_in_where_nobody_gets_in_without",
-    r"bascule logs .* --follow": "unit/cli/test_logs_command.py::test_a_log_can_be_followed",
+    r"bascule logs .* --follow": "unit/cli/commands/test_logs.py::test_a_log_can_be_followed",
     r"bascule login\b": "behaviour/test_login.py::test_the_commands_of_its_page_lead_in_and_out_again",
     r"bascule demo": "behaviour/test_demo.py::test_its_page_shows_what_it_prints",
     r"eval |bascule completion fish >": "behaviour/test_completion.py::test_what_the_page_does_for_good_holds_in_the_next_shell",

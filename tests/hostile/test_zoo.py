@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bascule import Accept
-from bascule.cli.explain import explain, explain_failure
+from bascule.cli.output.errors import explain, explain_failure
 from bascule.config import RuntimeConfig, ServerConfig
 from bascule.config.model.runtime_config import MESSAGE_MAX
 from bascule.core.outcome import FailureKind, Outcome, ToolFailure

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bascule.cli.shapes.running import LoginShape
+from bascule.cli.json_output.running import LoginShape
 from support import warm
 from support.command import Ran, bascule, configured, entry, environment, started
 from support.login_server import Browser, Guarded, guarded_server

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlencode
 
 from bascule import Runtime, native_server, tool
-from bascule.cli.dashboards import Address, mount
+from bascule.cli.serve.dashboard import Address, mount
 from bascule.config import RuntimeConfig, ServerConfig
 from bascule.config.model.gateway import GatewaySettings
 from bascule.core.events import ToolInvoked

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from bascule.cli.check import Check
-from bascule.cli.doctor_screen import screen
+from bascule.cli.doctor.check import Check
+from bascule.cli.doctor.report import screen
 from support.command import Ran, bascule
 
 PAGE = Path(__file__).parents[2] / "docs" / "doctor.md"

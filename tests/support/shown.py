@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bascule.cli.explain import explain, explain_failure
+from bascule.cli.output.errors import explain, explain_failure
 from bascule.core.errors import BasculeError
 from bascule.core.outcome import Result, ToolFailure
 from support.kit_http import Answered

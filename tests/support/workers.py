@@ -61,7 +61,7 @@ class Fleet:
 
 def _is_worker(process: psutil.Process) -> bool:
     try:
-        return "bascule.cli.serve_worker" in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE
+        return "bascule.cli.serve.worker" in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 

@@ -9,14 +9,18 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from bascule.cli.collector import loading
-from bascule.cli.completion_scripts import HIDDEN
-from bascule.cli.grammar import Parser, WrongWords
-from bascule.cli.help_command import show as show_help
-from bascule.cli.parser import build_parser
+from bascule.cli.commands.help import show as show_help
+from bascule.cli.completion.scripts import HIDDEN
+from bascule.cli.gc_tuning import loading
+from bascule.cli.parser.grammar import Parser, WrongWords
+from bascule.cli.parser.parser import build_parser
 
 if TYPE_CHECKING:
     from bascule.core.errors import BasculeError
+
+
+_PLACES = {"doctor": "doctor.command", "import": "commands.import_", "serve": "serve.serve", "up": "serve.up"}
+"""Modules of commands that are not `commands/NAME.py`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +49,7 @@ def _print_no_more() -> None:
 
 def _tell_unforeseen(mistake: Exception, *, as_json: bool) -> int:
     from bascule.cli import exit_codes  # noqa: PLC0415 -- only where something went wrong
-    from bascule.cli.unforeseen import unforeseen  # noqa: PLC0415
+    from bascule.cli.output.unexpected import unforeseen  # noqa: PLC0415
 
     error = unforeseen(mistake)
     try:
@@ -60,7 +64,7 @@ def _tell_unforeseen(mistake: Exception, *, as_json: bool) -> int:
 def _main(argv: Sequence[str] | None) -> int:
     parser, words = build_parser(), sys.argv[1:] if argv is None else argv
     if words[:1] == [HIDDEN]:
-        from bascule.cli.completing import tell  # noqa: PLC0415 -- only where a shell asks
+        from bascule.cli.completion.complete import tell  # noqa: PLC0415 -- only where a shell asks
 
         return tell(parser, words[1:])
     try:
@@ -100,8 +104,8 @@ def tell_wrong(wrong: WrongWords, *, as_json: bool) -> None:
 
 
 def _tell(error: "BasculeError", *, as_json: bool) -> None:
-    from bascule.cli.explain import as_json as shape_of  # noqa: PLC0415 -- only where something went wrong
-    from bascule.cli.explain import explain, json_line  # noqa: PLC0415
+    from bascule.cli.output.errors import as_json as shape_of  # noqa: PLC0415 -- only where something went wrong
+    from bascule.cli.output.errors import explain, json_line  # noqa: PLC0415
 
     print(explain(error), file=sys.stderr)
     if as_json:
@@ -111,8 +115,8 @@ def _tell(error: "BasculeError", *, as_json: bool) -> None:
 def _module_of(options: argparse.Namespace) -> str:
     if options.command == "serve" and options.stdio:
         # Every start of a client waits for it, and it needs nothing of the web.
-        return "bascule.cli.serve_stdio"
-    return f"bascule.cli.{options.command}_command"
+        return "bascule.cli.serve.stdio"
+    return f"bascule.cli.{_PLACES.get(options.command, f'commands.{options.command}')}"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -136,7 +140,7 @@ def _progress(options: argparse.Namespace) -> AbstractContextManager[None]:
     speaks = options.json or getattr(options, "follow", False) or getattr(options, "stdio", False)
     if speaks or not sys.stderr.isatty() or getattr(options, "deed", None) == "serve":
         return nullcontext()
-    from bascule.cli.progress import shown_for  # noqa: PLC0415 -- only where somebody looks
+    from bascule.cli.output.progress import shown_for  # noqa: PLC0415 -- only where somebody looks
 
     return shown_for(" ".join(filter(None, (options.command, getattr(options, "deed", None)))))
 
@@ -145,7 +149,7 @@ def _run(command: ModuleType, options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 -- only now is it known that it is needed
 
     from bascule.cli import exit_codes  # noqa: PLC0415
-    from bascule.cli.waking import woken_by_signals  # noqa: PLC0415
+    from bascule.cli.signal_wakeup import woken_by_signals  # noqa: PLC0415
     from bascule.core.errors import BasculeError  # noqa: PLC0415
 
     # A command that serves many chooses a faster loop, where there is one, which is woken by signals anyway.

@@ -2,7 +2,7 @@
 
 import aiohttp
 
-from bascule.cli.dashboards import alone
+from bascule.cli.serve.dashboard import alone
 from bascule.dashboard.standalone import listen_alone
 from support.dashboards import office, shown
 

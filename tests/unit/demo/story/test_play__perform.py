@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from bascule.cli.main import parse
-from bascule.cli.parser import build_parser
+from bascule.cli.parser.parser import build_parser
 from bascule.demo.story.play__perform import NEXT, perform
 from bascule.demo.story.steps import Command, Ending, Step
 from support.children import children

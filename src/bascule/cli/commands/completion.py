@@ -1,0 +1,29 @@
+"""`bascule completion`: the script by which a shell completes our words."""
+
+import argparse
+import sys
+
+from bascule.cli import exit_codes
+from bascule.cli.completion.scripts import SCRIPTS
+from bascule.cli.json_output.setup import CompletionShape
+from bascule.cli.output.errors import json_line
+
+INSTALL = {
+    "bash": """put this into ~/.bashrc: eval "$(bascule completion bash)\"""",
+    "zsh": """put this into ~/.zshrc, after compinit: eval "$(bascule completion zsh)\"""",
+    "fish": "bascule completion fish > ~/.config/fish/completions/bascule.fish",
+}
+"""How a person makes it last."""
+
+
+async def run(options: argparse.Namespace) -> int:
+    if options.json:
+        shell = options.shell
+        shape: CompletionShape = {"shell": shell, "script": SCRIPTS[shell], "install": INSTALL[shell]}
+        print(json_line(shape))
+        return exit_codes.OK
+    print(SCRIPTS[options.shell], end="")
+    if sys.stdout.isatty():
+        # Somebody reads it who wanted it to be run.
+        print(INSTALL[options.shell], file=sys.stderr)
+    return exit_codes.OK

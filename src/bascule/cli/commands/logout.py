@@ -1,0 +1,37 @@
+"""`bascule logout`: forgets a login, here and at the login server."""
+
+import argparse
+
+from bascule.cli import exit_codes
+from bascule.cli.json_output.running import LogoutShape
+from bascule.cli.output.errors import json_line
+from bascule.cli.session import agent_session
+
+
+async def run(options: argparse.Namespace) -> int:
+    async with agent_session(options) as session:
+        revoked = await session.logout(options.name)
+        user = session.principal.user_id
+    if options.json:
+        shape: LogoutShape = {
+            "ok": True,
+            "server": options.name,
+            "user": user,
+            "was_logged_in": revoked is not None,
+            "revoked": bool(revoked),
+        }
+        print(json_line(shape))
+    else:
+        print(told(user, options.name, revoked=revoked))
+    return exit_codes.OK
+
+
+def told(user: str, server: str, *, revoked: bool | None) -> str:
+    if revoked is None:
+        return f"user {user} was not logged in at {server}"
+    if revoked:
+        return f"logged out: user {user} at {server}; the login server has revoked the tokens"
+    return (
+        f"logged out: user {user} at {server}; the tokens are forgotten here, but the login server did not revoke "
+        "them, so they end when their time is up"
+    )

@@ -1,0 +1,184 @@
+"""`bascule sessions`: how private agent sessions are, and what only an operator may do about it."""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bascule.catalog.naming__suggest import nearest_names
+from bascule.cli import exit_codes
+from bascule.cli.output.errors import explain, json_line, legible
+from bascule.cli.output.tables import fitting
+from bascule.cli.prompts.confirm import consent_at_the_terminal
+from bascule.cli.session import store_of, this_user
+from bascule.cli.views.sessions import (
+    deed_shape,
+    deed_text,
+    listing_shape,
+    plainly,
+    show_table,
+    shown_shape,
+    shown_text,
+)
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.model.trust import level_named
+from bascule.config.state_dir import state_folder
+from bascule.core.errors import StoreError, UsageError
+from bascule.core.principal import Principal
+from bascule.records.audit.log import Audit
+from bascule.runtime.levels.operator import Deed, Operator
+from bascule.store.interface import Store
+from bascule.store.levels.interface import LevelStore, SessionRecord
+
+ALL = 1 << 31
+"""More receipts than there are."""
+
+
+async def run(options: argparse.Namespace) -> int:
+    async with store_of(options) as (store, config):
+        look = _LOOKS.get(options.deed)
+        if look is not None:
+            return await look(options, store.levels)
+        async with _written_down(store, config) as audit:
+            operator = Operator(store.levels, this_user(), time.time, audit)
+            return await _DEEDS[options.deed](options, store.levels, operator)
+
+
+@asynccontextmanager
+async def _written_down(store: Store, config: RuntimeConfig) -> AsyncGenerator[Audit]:
+    audit = Audit(time.time)
+    whole = config.audit_arguments == "full"
+    await audit.open(state_folder(os.environ), store.anchors, every=config.anchor_every, whole=whole)
+    try:
+        yield audit
+    finally:
+        await audit.close()
+
+
+async def _list(options: argparse.Namespace, store: LevelStore) -> int:
+    records = [record for record in await store.sessions() if _is_of(record.principal, options)]
+    counts = await _receipts_by_session(store)
+    if options.json:
+        print(json_line(listing_shape(records, counts)))
+    elif records:
+        show_table(records, counts)
+    else:
+        print("no agent session is known" + (" by these ids" if options.user or options.session else " yet"))
+    return exit_codes.OK
+
+
+def _is_of(principal: Principal, options: argparse.Namespace) -> bool:
+    return options.user in {None, principal.user_id} and options.session in {None, principal.session_id}
+
+
+async def _receipts_by_session(store: LevelStore) -> Counter[Principal] | None:
+    """How many there are of each. None where one of them cannot be read: levels are told nevertheless."""
+    try:
+        return Counter(receipt.principal for receipt in await store.receipts(limit=ALL))
+    except StoreError as error:
+        print(explain(error), file=sys.stderr)
+        return None
+
+
+async def _show(options: argparse.Namespace, store: LevelStore) -> int:
+    record = await _wanted(options, store)
+    receipts = await store.receipts(record.principal)
+    if options.json:
+        print(json_line(shown_shape(record, receipts)))
+    else:
+        print(fitting(shown_text(record, receipts)))
+    return exit_codes.OK
+
+
+async def _raise(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+    principal = _principal(options)
+    deed = await operator.raise_to(principal, level_named(options.to), dataset=options.dataset, reason=options.reason)
+    if deed.began:
+        # Also a mistyped id can be raised, and then the one that was meant is not.
+        known = [record.principal for record in await store.sessions() if record.principal != principal]
+        told = f"{principal} was not known; it begins {deed.record.level.name}{_did_you_mean(principal, known)}"
+        print(legible(f"note: {told}"), file=sys.stderr)
+    _tell(options, deed)
+    return exit_codes.OK
+
+
+async def _declassify(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+    level = level_named(options.to)
+    question = f"Lower it to {level.name}? What it has seen may leave from then on."
+    return await _if_agreed(
+        options, store, question, lambda principal: operator.declassify(principal, level, options.reason)
+    )
+
+
+async def _end(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+    question = "End it? There is no way back."
+    return await _if_agreed(options, store, question, lambda principal: operator.end(principal, options.reason))
+
+
+Doing = Callable[[Principal], Coroutine[Any, Any, Deed]]
+
+
+async def _if_agreed(options: argparse.Namespace, store: LevelStore, question: str, doing: Doing) -> int:
+    record = await _wanted(options, store)
+    if not options.yes:
+        if not await _agreed(record, question, options.deed):
+            print("nothing was changed", file=sys.stderr)
+            return exit_codes.DENIED
+        now = await _wanted(options, store)
+        if (now.epoch, now.level, now.ended) != (record.epoch, record.level, record.ended):
+            raise UsageError(
+                f"{record.principal} has changed since you were asked; nothing was done",
+                evidence=f"it was {record.level.name}, and is {now.level.name}{', ended' if now.ended else ''}",
+                fix="look at it again, then decide again",
+            )
+    _tell(options, await doing(record.principal))
+    return exit_codes.OK
+
+
+async def _agreed(record: SessionRecord, question: str, deed: str) -> bool:
+    consent = consent_at_the_terminal(sys.stdin, sys.stderr)
+    if consent is None:
+        raise UsageError(
+            f"`bascule sessions {deed}` asks before it does anything, and nobody can be asked here",
+            fix="run it at a terminal, or with --yes",
+        )
+    print(legible(plainly(record)), file=sys.stderr)
+    return await consent.agrees(question)
+
+
+def _tell(options: argparse.Namespace, deed: Deed) -> None:
+    print(json_line(deed_shape(deed)) if options.json else fitting(deed_text(deed)))
+
+
+def _principal(options: argparse.Namespace) -> Principal:
+    if options.user is None or options.session is None:
+        raise UsageError(
+            f"`bascule sessions {options.deed}` needs to know which agent session",
+            fix="pass --user ID and --session ID",
+        )
+    return Principal(options.user, options.session)
+
+
+async def _wanted(options: argparse.Namespace, store: LevelStore) -> SessionRecord:
+    """What is kept of the one that is named. Raises where there is none."""
+    principal, records = _principal(options), await store.sessions()
+    record = next((record for record in records if record.principal == principal), None)
+    if record is None:
+        hint = _did_you_mean(principal, [each.principal for each in records])
+        raise UsageError(
+            f"there is no agent session {principal}{hint}", fix="`bascule sessions` lists those that there are"
+        )
+    return record
+
+
+def _did_you_mean(principal: Principal, known: Iterable[Principal]) -> str:
+    nearest = nearest_names(str(principal), sorted(map(str, known)))
+    return f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+
+
+_LOOKS = {None: _list, "show": _show}
+_DEEDS = {"raise": _raise, "declassify": _declassify, "end": _end}

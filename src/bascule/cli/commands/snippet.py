@@ -1,0 +1,107 @@
+"""`bascule snippet`: prints a program that uses this folder's config in a framework, or the entry for an MCP client."""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bascule.cli import exit_codes
+from bascule.cli.commands.snippet__snippet_tool import Shown, example, shown
+from bascule.cli.json_output.setup import ClientShape, SnippetShape
+from bascule.cli.output.errors import json_line, legible
+from bascule.cli.session import agent_session, read_config
+from bascule.cli.views.snippets import SNIPPETS, filled
+from bascule.config.locate import locate
+from bascule.core.errors import UsageError
+from bascule.runtime.session import AgentSession
+
+PATIENCE = 15.0
+"""Seconds that servers are given to list their tools. A first `npx` takes most of it; without them it works as well."""
+
+UNKNOWN = Shown("SERVER_TOOL")
+
+CLIENTS = {
+    "claude-code": ".mcp.json of the project",
+    "claude-desktop": "claude_desktop_config.json (Settings, Developer, Edit Config)",
+    "cursor": "~/.cursor/mcp.json, or .cursor/mcp.json of the project",
+    "vscode": ".vscode/mcp.json of the project",
+    "gemini": "~/.gemini/settings.json, or .gemini/settings.json of the project",
+}
+"""MCP clients that start a server by a command, and where each is told of it."""
+
+
+async def run(options: argparse.Namespace) -> int:
+    path = locate(options.config, os.environ)
+    if options.framework in CLIENTS:
+        entry = client_entry(options.framework, path)
+        _say(f"put this into {CLIENTS[options.framework]}; what stands there beside it stays")
+        print(json_line(entry) if options.json else legible(json.dumps(entry, indent=2)))
+        return exit_codes.OK
+    snippet = SNIPPETS[options.framework]
+    call = await _call(options)
+    if call is None:
+        _say("no tool is known that only reads; `bascule list` shows all, and --tool names one")
+    call = call or UNKNOWN
+    prompt = f"Call the tool {call.tool}, and say what it gave."
+    text = filled(snippet.text, config=_named(path), tool=call.tool, arguments=call.arguments, prompt=prompt)
+    missing = bool(snippet.extra) and find_spec(snippet.module) is None
+    if missing:
+        _say(f"to run it: pip install 'bascule[{snippet.extra}]'")
+    if options.json:
+        shape: SnippetShape = {
+            "framework": options.framework,
+            "tool": call.tool,
+            "extra": snippet.extra or None,
+            "installed": not missing,
+            "program": text,
+        }
+        print(json_line(shape))
+    else:
+        print(text, end="")
+    return exit_codes.OK
+
+
+async def _call(options: argparse.Namespace) -> Shown | None:
+    """The call that the program makes: of the tool that is named, or of one that the servers have."""
+    if options.offline:
+        return Shown(options.tool) if options.tool else None
+    async with agent_session(options, config=read_config(options)) as session:
+        if options.tool:
+            return await _of(session, options.tool)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return shown(await session.tools())
+        except TimeoutError:
+            # Those that have answered by then will do.
+            return shown(session.toolbox.specs())
+
+
+async def _of(session: AgentSession, name: str) -> Shown:
+    found = await session.find(name)
+    if found is None:
+        raise UsageError(f"there is no tool {name!r}", fix="`bascule list` shows all; --offline takes any name")
+    return Shown(found.name, example(found.input_schema))
+
+
+def client_entry(client: str, path: Path) -> ClientShape:
+    """What a client's config says to have all servers of ours by one."""
+    program = shutil.which("bascule") or str(Path(sys.argv[0]).absolute())
+    # A client starts it in a folder of its own choice, so both paths are whole.
+    entry: dict[str, Any] = {"command": program, "args": ["serve", "--stdio", "--config", str(path.absolute())]}
+    if client == "vscode":
+        return {"servers": {"bascule": {"type": "stdio", **entry}}}
+    return {"mcpServers": {"bascule": entry}}
+
+
+def _named(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _say(words: str) -> None:
+    """Beside the program, which goes into a file."""
+    print(legible(words), file=sys.stderr)

@@ -1,0 +1,85 @@
+"""`bascule token`: a token that a server of our kit believes for some minutes, for whoever tries one out by hand."""
+
+import argparse
+import os
+import sys
+import time
+
+from bascule.cli import exit_codes
+from bascule.cli.json_output.running import KeyShape, TokenShape
+from bascule.cli.output.errors import json_line, legible
+from bascule.cli.session import acting_for, read_config
+from bascule.config.find_server import kit_server_named
+from bascule.config.state_dir import state_folder
+from bascule.core.errors import UsageError
+from bascule.core.principal import Principal
+from bascule.identity.jwt.claims import Identity
+from bascule.identity.jwt.claims__audience import audience_of_url
+from bascule.identity.jwt.minting import Mint
+from bascule.identity.jwt.minting__mint_mark import LIFE
+
+
+async def run(options: argparse.Namespace) -> int:
+    if options.key:
+        return tell_key(options)
+    audience = audience_asked_for(options)
+    if options.life > LIFE:
+        raise UsageError(
+            f"a token lives for {LIFE:g} seconds at most",
+            evidence=f"--life {options.life:g}",
+            fix="ask for another later",
+        )
+    principal = Principal(*acting_for(options))
+    mint = Mint.of(state_folder(os.environ))
+    token = mint.token(principal, audience, options.life)
+    identity = await mint.verifier(audience).verify(token)
+    if options.json:
+        print(json_line(token_shape(token, audience, identity)))
+    else:
+        print(legible(told(audience, identity)), file=sys.stderr)
+        print(token)
+    return exit_codes.OK
+
+
+def tell_key(options: argparse.Namespace) -> int:
+    """What a server is given that has no part in this state folder, and is to believe our tokens."""
+    if options.name is not None or options.audience is not None:
+        raise UsageError("the key is the same for every server", fix="run `bascule token --key`")
+    key = str(Mint.of(state_folder(os.environ)).mark)
+    shape: KeyShape = {"key": key}
+    print(json_line(shape) if options.json else key)
+    return exit_codes.OK
+
+
+def audience_asked_for(options: argparse.Namespace) -> str:
+    """Whom the token is for: the server at this address, or the one of this name."""
+    if (options.name is None) == (options.audience is None):
+        raise UsageError(
+            "a token is for one server: name an entry with `type: server`, or its address",
+            fix="run `bascule token NAME`, or `bascule token --audience URL`",
+        )
+    if options.audience is not None:
+        if not options.audience.strip() or not options.audience.isprintable():
+            raise UsageError("an audience is text, and not empty", fix="give the audience that the server believes in")
+        return audience_of_url(options.audience) if "://" in options.audience else options.audience
+    return audience_of_url(kit_server_named(read_config(options), options.name).url)
+
+
+def token_shape(token: str, audience: str, identity: Identity) -> TokenShape:
+    principal = identity.principal
+    return {
+        "token": token,
+        "user": principal.user_id,
+        "session": principal.session_id,
+        "audience": audience,
+        "expires_at": identity.expires_at,
+    }
+
+
+def told(audience: str, identity: Identity) -> str:
+    until = time.strftime("%H:%M:%S", time.localtime(identity.expires_at))
+    principal = identity.principal
+    return (
+        f"for trying out: whoever shows this token to {audience} is user {principal.user_id}, session "
+        f"{principal.session_id}, until {until}"
+    )

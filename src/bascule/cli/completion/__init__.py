@@ -1,0 +1,1 @@
+"""Shell completion: the scripts for each shell, and the words they complete."""

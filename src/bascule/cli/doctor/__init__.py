@@ -1,0 +1,1 @@
+"""`bascule doctor`: one module of checks per area, and the report."""

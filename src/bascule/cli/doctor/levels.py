@@ -1,0 +1,95 @@
+"""What `bascule doctor` checks of levels: the ways out of each server, what keeps the levels, and who follows them."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from bascule.cli.doctor.check import Check, failed
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.core.errors import StoreError
+from bascule.core.sensitivity import DataSensitivity
+from bascule.policy.containment import Footing, goes_on
+from bascule.runtime.servers.lane_links import footing
+from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.store.secrets.key_files import FOLDER
+from bascule.store.secrets.keys__level_key import LEVEL_KEY
+
+SHOWN = 5
+"""Agent sessions that are named. `bascule sessions` has them all."""
+
+BEYOND = (1 << 62) - 1
+"""The number of a change that will never be made: every runtime lags behind it."""
+
+
+def footing_check(server: ServerConfig, *, boxed: bool) -> Check:
+    """What becomes of a server's tools once private data is on board. `boxed`: whether its own command in a tighter box
+    stands in for it."""
+    subject, stands = f"footing {server.name}", footing(server, boxed=boxed)
+    match stands:
+        case Footing.CONFINED:
+            twin = f"declared ({server.isolated.kind})" if server.isolated is not None else "the same in a tighter box"
+            where = f"its twin is {twin}, and opened {_WHEN[server.twin]}"
+            return Check(subject, "ok", f"confined: {where}; every tool goes on there")
+        case Footing.LOOSE:
+            fix = "if private data is to be worked with, give it a twin: `url_isolated` or `command_isolated`"
+            return Check(subject, "ok", "loose: from CONFIDENTIAL on it is asked nothing", fix=fix)
+        case Footing.NATIVE:
+            told = "native: from CONFIDENTIAL on, those of its functions go on that say they do not connect"
+            return Check(subject, "ok", told)
+        case Footing.VOUCHED_CONFIDENTIAL | Footing.VOUCHED_SECRET:
+            told = f"{stands}: that it has no way out is the operator's word, and nothing checks it"
+            highest = max(level for level in DataSensitivity if goes_on(level, stands))
+            evidence = f"up to {highest.name} it is asked all that does not connect"
+            return Check(subject, "warn", told, evidence, "give it a twin instead, if it can have one")
+
+
+_WHEN = {"lazy": "when it is first needed", "eager": "with the server itself"}
+
+
+def key_check(state_folder: Path) -> Check:
+    """The key under which levels are stated. Made where levels are first asked for, so it may not be there yet."""
+    path = state_folder / FOLDER / LEVEL_KEY
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return Check("level key", "ok", f"{path} is not there yet; it is made with the first agent session")
+    except OSError as error:
+        return Check("level key", "fail", f"{path} cannot be looked at: {error.strerror or error}")
+    mode = stat.S_IMODE(found.st_mode)
+    if not stat.S_ISREG(found.st_mode) or mode != 0o600:
+        fix = f"run `chmod 600 {path}` if nobody else has used this machine; else remove it: all levels are SECRET then"
+        return Check(
+            "level key", "fail", f"{path} must be a file that only its owner can read", f"mode {mode:04o}", fix
+        )
+    return Check("level key", "ok", f"{path}, which only its owner can read")
+
+
+async def store_checks(levels: LevelStore) -> list[Check]:
+    """Whether what is kept can be read and believed, and how many runtimes a raise waits for."""
+    try:
+        records = await levels.sessions()
+        runtimes = await levels.laggards(BEYOND)
+    except StoreError as error:
+        return [failed("levels", error)]
+    return [*_level_checks(records), Check("runtimes", "ok", _told(len(runtimes)))]
+
+
+def _level_checks(records: tuple[SessionRecord, ...]) -> Iterator[Check]:
+    private = sum(record.level >= DataSensitivity.CONFIDENTIAL for record in records)
+    doubted = [record for record in records if record.doubt]
+    yield Check("levels", "ok", f"{len(records)} agent sessions are kept, {private} of them private")
+    if doubted:
+        named = "\n".join(f"{record.principal}: {record.doubt}" for record in doubted[:SHOWN])
+        more = f"\nand {len(doubted) - SHOWN} more" if len(doubted) > SHOWN else ""
+        fix = (
+            f"put back what was lost ({LEVEL_KEY}, the database or the journal beside it); or look at them with "
+            "`bascule sessions`, and lower those you can answer for with `bascule sessions declassify`"
+        )
+        told = f"{len(doubted)} agent sessions are SECRET because what is kept of them cannot be believed"
+        yield Check("levels", "warn", told, named + more, fix)
+
+
+def _told(count: int) -> str:
+    if not count:
+        return "none is registered"
+    return f"{count} registered; a raise waits for each to hear of it, for 2 s if it is gone"

@@ -1,0 +1,118 @@
+"""What `bascule doctor` finds out about servers that Node runs: whether its version is one that their package wants."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from bascule.cli.doctor.check import Check, Insight
+from bascule.cli.doctor.node__node_versions import fits, least, version_in
+from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import StdioTransport
+from bascule.config.secret import reveal_all
+from bascule.core.errors import SandboxError
+from bascule.core.json_types import as_object, as_text
+from bascule.sandbox.prepare.package import Package
+from bascule.sandbox.prepare.recognise import recognise
+from bascule.sandbox.process.child import Command, find_program
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.run_command import heard
+
+WITHIN = 5.0
+"""Seconds for Node to say its version. It takes a tenth of one."""
+
+MOST_FOLDERS = 200
+"""Of those in which npx keeps what it has fetched."""
+
+_COMPLAINT = re.compile(r"required: \{ node: '([^']{1,80})'")
+"""What npm says of a package that wants another Node."""
+
+
+class TooOld(msgspec.Struct, frozen=True):
+    """A Node that is not what a package wants."""
+
+    found: str
+    wanted: str
+    evidence: str
+
+    @property
+    def insight(self) -> Insight:
+        version = version_in(self.found)
+        assert version is not None
+        newer = least(self.wanted, version)
+        install = f"install Node {newer} or newer" if newer else f"install a Node of {self.wanted}"
+        fix = f"{install} (https://nodejs.org), or give the full path of one as `command`"
+        return Insight(f"it runs on Node {self.found}, and wants {self.wanted}", self.evidence, fix)
+
+
+async def old_node(server: ServerConfig, environ: Mapping[str, str], said: str = "") -> TooOld | None:
+    """Whether a server is run by a Node that its package does not want. `said` is what it left on stderr."""
+    transport = server.transport
+    if not isinstance(transport, StdioTransport) or Path(transport.command).name not in {"node", "nodejs", "npx"}:
+        return None
+    env = child_environment(reveal_all(transport.env), transport.inherit_env, environ)
+    wanted = next(_wanted(transport, env, said), None)
+    if wanted is None:
+        return None
+    # Whatever npx is, it runs on the Node that is found first.
+    program = "node" if Path(transport.command).name == "npx" else transport.command
+    command = Command((program, "--version"), env, transport.cwd)
+    try:
+        path = find_program(command)
+        found = (await heard(command, WITHIN)).out.decode("utf-8", "replace").strip()
+    except SandboxError:
+        return None
+    version, (asked, where) = version_in(found), wanted
+    if version is None or fits(version, asked):
+        return None
+    return TooOld(found.removeprefix("v"), asked, f"{path} --version: {found}\n{where}: engines.node {asked!r}")
+
+
+def node_check(name: str, too_old: TooOld | None) -> list[Check]:
+    """A word on a server that runs all the same."""
+    if too_old is None:
+        return []
+    insight = too_old.insight
+    return [Check(f"node {name}", "warn", insight.cause, insight.evidence, insight.fix)]
+
+
+def _wanted(transport: StdioTransport, env: Mapping[str, str], said: str) -> Iterator[tuple[str, str]]:
+    """What a package asks of Node, and who says so."""
+    for path in islice(_descriptions(transport, env), MOST_FOLDERS):
+        try:
+            read = msgspec.json.decode(path.read_bytes())
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        asked = as_text(as_object(as_object(read).get("engines")).get("node"))
+        if asked:
+            yield asked, str(path)
+    complaint = _COMPLAINT.search(said)
+    if complaint is not None:
+        yield complaint[1], "npm"
+
+
+def _descriptions(transport: StdioTransport, env: Mapping[str, str]) -> Iterator[Path]:
+    """Where the package of a server may be described."""
+    here = Path(transport.cwd or os.curdir).absolute()
+    package = recognise([transport.command, *transport.args])
+    if not isinstance(package, Package):
+        yield from _above(here, transport.args)
+        return
+    name, _, version = package.specs[0][1:].partition("@")
+    name = package.specs[0][:1] + name
+    cache = Path(env.get("npm_config_cache") or Path(env.get("HOME", ""), ".npm"))
+    folders = (here, *(sorted((cache / "_npx").iterdir()) if (cache / "_npx").is_dir() else ()))
+    for folder in folders:
+        path = folder / "node_modules" / name / "package.json"
+        if path.is_file() and (not package.pinned or f'"{version}"' in path.read_text(errors="replace")):
+            yield path
+
+
+def _above(here: Path, args: tuple[str, ...]) -> Iterator[Path]:
+    """The package that a script belongs to is described in a folder above it."""
+    script = next((arg for arg in args if not arg.startswith("-")), None)
+    if script is not None:
+        yield from (path for folder in (here / script).parents if (path := folder / "package.json").is_file())

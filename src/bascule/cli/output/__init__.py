@@ -1,0 +1,1 @@
+"""Terminal output shared by commands: tables, errors, progress, log lines and outcomes."""

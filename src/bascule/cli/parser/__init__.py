@@ -1,0 +1,1 @@
+"""Command-line parser: grammar, options and the outline of all commands."""

@@ -1,0 +1,1 @@
+"""Interactive prompts on a terminal: confirmation and elicitation."""

@@ -1,0 +1,1 @@
+"""`bascule serve` and `bascule up`: gateway over HTTP or stdio, its workers, dashboard and demo."""

@@ -1,0 +1,1 @@
+"""Text views of audit records, imports, sessions and a running gateway."""

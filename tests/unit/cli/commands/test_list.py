@@ -1,0 +1,186 @@
+"""Every server with its tools, for people and for programs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bascule.cli.commands.list import as_shape
+from bascule.cli.main import main
+from bascule.core.errors import ConnectFailed
+from bascule.core.permission import Permission
+from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
+from bascule.runtime.servers.status import ServerReport
+from bascule.upstream.settings import Agreement
+from bascule.upstream.state import LinkState
+from support.command import bascule, configured, entry
+from support.runtime import a_tool
+
+ME = ("--user", "alice", "--session", "s-1")
+FAILING = ("failing", 3, "no [bold]API[/bold] key")
+
+
+def a_spec(name: str, status: ToolStatus = ToolStatus.EXPOSED, **fields: Any) -> ToolSpec:
+    return ToolSpec(f"work_{name}", ToolKey("work", name), "digest", status=status, **fields)
+
+
+def listed(capsys: pytest.CaptureFixture[str], config: str, *flags: str) -> tuple[int, str]:
+    code = main(["list", "--config", config, *ME, *flags])
+    return code, capsys.readouterr().out
+
+
+# For people
+
+
+def test_each_server_is_shown_with_its_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    tools = [
+        a_tool("zap", description="[red]Zaps[/red].\nThen rests."),
+        a_tool("act"),
+        a_tool("odd", {"type": "array"}),
+    ]
+    work = entry("obeying", tmp_path / "log", json.dumps(tools))
+    code, shown = listed(capsys, configured(tmp_path, work=work, echo=entry("echo")))
+
+    assert code == 0
+    lines = [line.split() for line in shown.splitlines()]
+    head = next(line for line in lines if line[:1] == ["work"])
+    assert head[1:5] == ["ready", "2", "tools", "2026-07-28"]
+    names = [line[0] for line in lines if line and line[0].startswith("work_")]
+    assert names == ["work_act", "work_odd", "work_zap"]
+    assert "[red]Zaps[/red]." in shown
+    assert "Then rests" not in shown
+    assert "unusable: its input schema is for 'array'" in shown
+    assert "Gives back what it is given." in shown
+    assert "3 tools on 2 of 2 servers" in shown
+
+
+def test_a_server_that_fails_is_shown_with_its_error_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    code, shown = listed(capsys, configured(tmp_path, bad=entry(*FAILING), echo=entry("echo")))
+
+    assert code == 0
+    assert "BSC-401  the server exited with code 3" in shown
+    assert "evidence: no [bold]API[/bold] key" in shown
+    assert "echo_echo" in shown
+    assert "1 tool on 1 of 2 servers" in shown
+
+
+def test_only_the_servers_that_are_named_are_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    config = configured(tmp_path, work=entry("obeying", tmp_path / "log"), echo=entry("echo"))
+    code, shown = listed(capsys, config, "echo")
+
+    assert (code, (tmp_path / "log").exists()) == (0, False)
+    assert "echo_echo" in shown
+    assert "1 tool on 1 of 1 server\n" in shown
+    assert main(["list", "wrok", "--config", config, *ME]) == 2
+    assert 'did you mean "work"' in capsys.readouterr().err
+
+
+def test_a_server_with_some_bad_tools_is_shown_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    tools = json.dumps([a_tool("act"), {"inputSchema": {}}])
+    _, shown = listed(capsys, configured(tmp_path, work=entry("obeying", tmp_path / "log", tools)))
+
+    assert "degraded" in shown
+    assert "1 of its tools cannot be used: tool 2: it has no name" in shown
+
+
+def test_notes_of_a_server_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"Echo One": entry("echo")}}))
+    _, shown = listed(capsys, str(file))
+
+    assert "note: " in shown
+    assert "echo-one" in shown
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["people", "programs"])
+def test_a_required_server_that_fails_makes_the_code_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]
+):
+    config = configured(tmp_path, bad=entry(*FAILING, required=True), echo=entry("echo"))
+    code, shown = listed(capsys, config, *flags)
+
+    assert code == 3
+    assert "echo_echo" in shown
+
+
+async def test_the_command_itself_lists(tmp_path: Path):
+    configured(tmp_path, echo=entry("echo"))
+    ran = await bascule(tmp_path, "list")
+
+    assert (ran.code, "echo_echo" in ran.out) == (0, True), ran.err
+    assert "acting as user" in ran.err
+
+
+# For programs
+
+
+def test_the_listing_has_its_documented_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    config = configured(tmp_path, bad=entry(*FAILING), echo=entry("echo", tools={"block": ["none"]}))
+    code, shown = listed(capsys, config, "--json")
+    shape = json.loads(shown)
+
+    assert code == 0
+    bad, echo = shape["servers"]
+    assert (bad["name"], bad["state"], bad["tools"], bad["era"]) == ("bad", "failed", 0, None)
+    assert bad["error"]["code"] == "BSC-401"
+    assert (echo["name"], echo["transport"], echo["state"]) == ("echo", "stdio", "ready")
+    assert (echo["era"], echo["tools"], echo["error"]) == ("2026-07-28", 1, None)
+    (tool,) = shape["tools"]
+    assert (tool["name"], tool["server"], tool["tool"], tool["status"]) == ("echo_echo", "echo", "echo", "exposed")
+    assert tool["permissions"] == ["connect", "write"]
+    assert tool["description"] == "Gives back what it is given."
+    assert tool["digest"]
+
+
+def test_a_shape_has_exactly_the_documented_keys():
+    error = ConnectFailed("gone", evidence="exit 3", fix="mend it")
+    agreed = Agreement("2026-07-28", {}, {}, "")
+    reports = [
+        ServerReport("work", "stdio", LinkState.READY, agreement=agreed, tools=1, seconds=0.01234),
+        ServerReport("bad", "http", LinkState.FAILED, error=error),
+    ]
+    spec = a_spec("act", description="Acts.", permissions=frozenset({Permission.READ}))
+
+    assert as_shape(reports, [spec]) == {
+        "servers": [
+            {
+                "name": "work",
+                "transport": "stdio",
+                "state": "ready",
+                "era": "2026-07-28",
+                "tools": 1,
+                "ms": 12.3,
+                "error": None,
+            },
+            {
+                "name": "bad",
+                "transport": "http",
+                "state": "failed",
+                "era": None,
+                "tools": 0,
+                "ms": 0.0,
+                "error": {"code": "BSC-401", "message": "gone", "evidence": "exit 3", "fix": "mend it"},
+            },
+        ],
+        "tools": [
+            {
+                "name": "work_act",
+                "server": "work",
+                "tool": "act",
+                "permissions": ["read"],
+                "digest": "digest",
+                "description": "Acts.",
+                "status": "exposed",
+                "problem": "",
+                "findings": [],
+            }
+        ],
+    }
+
+
+def test_a_hidden_tool_is_not_part_of_the_shape():
+    specs = [a_spec(status, status) for status in ToolStatus]
+
+    shown = {tool["status"] for tool in as_shape([], specs)["tools"]}
+    assert shown == set(ToolStatus) - {ToolStatus.HIDDEN}

@@ -1,0 +1,59 @@
+"""What a doctor finds of boxes."""
+
+from typing import Any
+
+from bascule.cli.doctor.sandbox import box_check, engine_checks
+from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
+from bascule.config.model.sandbox import Sandbox
+from bascule.sandbox.engines import Engines
+from bascule.sandbox.factory import Boxing
+from support.box_engines import NotingEngine
+
+NEITHER = Boxing(Engines((), {"docker": "no socket", "bubblewrap": "not installed: bwrap"}))
+DOCKER = Boxing(Engines((NotingEngine("docker"),), {"bubblewrap": "not installed: bwrap"}))
+
+
+def a_server(sandbox: Any = None) -> ServerConfig:
+    return ServerConfig("files", StdioTransport("files"), sandbox=sandbox)
+
+
+def a_config(*servers: ServerConfig) -> RuntimeConfig:
+    return RuntimeConfig({server.name: server for server in servers})
+
+
+async def test_without_an_engine_it_is_said_what_that_means():
+    (check,) = await engine_checks(a_config(a_server()), NEITHER)
+
+    assert (check.subject, check.status) == ("sandbox", "warn")
+    assert "loose" in check.message
+    assert check.evidence == "docker: no socket\nbubblewrap: not installed: bwrap"
+    assert "bubblewrap" in check.fix
+
+
+async def test_the_engine_that_is_taken_is_named_and_why_no_other():
+    (check,) = await engine_checks(a_config(a_server()), DOCKER)
+
+    assert (check.status, check.message) == ("ok", "boxes are made by docker")
+    assert "not installed" in check.evidence
+
+
+async def test_who_has_no_processes_needs_no_engine():
+    far = ServerConfig("far", StreamableHttpTransport("https://a.test/mcp"))
+    assert await engine_checks(a_config(far), NEITHER) == []
+    assert [*box_check(far, NEITHER)] == []
+
+
+def test_each_process_is_told_by_its_box():
+    assert [(check.status, check.message) for check in box_check(a_server(), DOCKER)] == [("ok", "made by docker")]
+    assert [*box_check(a_server(), NEITHER)] == []
+
+
+def test_a_box_that_was_taken_away_is_a_warning():
+    (check,) = box_check(a_server("none"), DOCKER)
+    assert (check.subject, check.status) == ("box files", "warn")
+    assert "the operator's word" in check.message
+
+
+def test_a_box_that_was_asked_for_and_cannot_be_had_is_a_failure():
+    (check,) = box_check(a_server(Sandbox()), NEITHER)
+    assert (check.status, check.evidence) == ("fail", "docker: no socket\nbubblewrap: not installed: bwrap")

@@ -1,0 +1,49 @@
+"""What doctor says of the audit log."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bascule.cli.doctor import storage as checks
+from bascule.cli.doctor.storage import audit_check, audit_checks
+from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.store.secrets.keys import AUDIT_KEY
+from support.runtime import at_work, good, obeying
+
+
+def test_an_empty_log_is_in_order(tmp_path: Path):
+    assert audit_check(tmp_path, 0.0).message == "nothing is logged yet"
+
+
+async def logged(state: Path) -> RuntimeConfig:
+    """A state folder with a log in it, and who has it."""
+    async with at_work(obeying(state.parent / "heard")) as session:
+        good(await session.call("work_act"))
+    return RuntimeConfig(servers={})
+
+
+async def test_a_log_that_is_long_is_not_verified_here_and_it_is_said_how_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "state"))
+    config = await logged(tmp_path / "state")
+    for log in (tmp_path / "state" / "audit").glob("*.log"):
+        log.write_bytes(log.read_bytes().replace(b"work", b"wort"))
+    (_, damaged) = await audit_checks(config, tmp_path / "state", time.time())
+    monkeypatch.setattr(checks, "MOST_VERIFIED", 10)
+    (_, left) = await audit_checks(config, tmp_path / "state", time.time())
+
+    assert (damaged.status, left.status) == ("warn", "ok")
+    assert "`bascule audit verify`" in left.message
+
+
+async def test_a_log_whose_key_is_gone_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BASCULE_HOME", str(tmp_path / "state"))
+    config = await logged(tmp_path / "state")
+    assert [check.status for check in await audit_checks(config, tmp_path / "state", time.time())] == ["ok"]
+    (tmp_path / "state" / "keys" / AUDIT_KEY).unlink()
+    (_, gone) = await audit_checks(config, tmp_path / "state", time.time())
+
+    assert gone.status == "fail"
+    assert gone.fix
