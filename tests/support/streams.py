@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally
 from bascule.core.errors import ConnectionLost
 from bascule.core.request import OnProgress, Permit, Request
 from bascule.transports.process.stream import StreamDispatcher

@@ -1,6 +1,9 @@
-"""How much there was of something within the last minute."""
+"""How much there was of something within the last minute.
+
+Bytes that went and came, counted where they are known."""
 
 from collections import deque
+from collections.abc import Callable
 
 MINUTE = 60.0
 
@@ -47,3 +50,16 @@ class Window:
             left -= int(amount)
             wait = complete + MINUTE - now
         return wait
+
+
+class Tally:
+    """The bytes of one principal at one server within the last minute. Transports add to it what a request carries."""
+
+    __slots__ = ("_clock", "window")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.window = Window()
+
+    def add(self, size: int) -> None:
+        self.window.add(size, self._clock())

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally
 from bascule.core.log_listener import Ear
 from bascule.core.trace_context import TraceContext
 

@@ -1,4 +1,6 @@
-"""A tool as agents see it, and as its server knows it."""
+"""A tool as agents see it, and as its server knows it.
+
+What a request that is no tool call is about, as the rules look at it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -59,3 +61,19 @@ class ToolSpec:
     def plain_schema(self) -> Mapping[str, Any]:
         """The input schema for whoever reads no references but pointers, as most frameworks and models do."""
         return self.input_schema if self.flat_schema is None else self.flat_schema
+
+
+ASKING = frozenset({Permission.READ, Permission.CONNECT})
+"""What such a request counts as: it reads, and what it names travels to the server."""
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """One thing of one server: a resource, a prompt, a listing, or a question the server asked."""
+
+    key: ToolKey
+    """The server, and its own name for the thing."""
+    name: str
+    """The name the caller used."""
+    permissions: frozenset[Permission] = ASKING
+    status: ToolStatus = ToolStatus.EXPOSED
+    problem: str = ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.permission import UNDECLARED, Permission
-from bascule.core.tool__subject import ASKING
+from bascule.core.tool import ASKING
 
 DECLARED_IN = "dev.bascule/permissions"
 """The key of a definition's `_meta` under which a server says what its tool may do."""

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from bascule.config.model.link_settings import Limits
-from bascule.core.counters import Window
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally, Window
 from bascule.core.errors import LimitReached
 from bascule.policy.limits import Load, within_limits
 

@@ -17,8 +17,7 @@ from bascule.core.json_types import JsonObject, as_object
 from bascule.core.outcome import ToolFailure
 from bascule.core.prompt import PromptSpec
 from bascule.core.sensitivity import Lane
-from bascule.core.tool import ToolKey
-from bascule.core.tool__subject import Subject
+from bascule.core.tool import Subject, ToolKey
 from bascule.runtime.execution.executor import Executor
 from bascule.runtime.requests.prompts_and_resources import (
     Matter,

@@ -30,8 +30,7 @@ from bascule.core.principal import Principal
 from bascule.core.request import Permit, Request
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.text.redaction import Mask
-from bascule.core.tool import ToolKey, ToolStatus
-from bascule.core.tool__subject import Subject
+from bascule.core.tool import Subject, ToolKey, ToolStatus
 from bascule.core.trace_context import TraceContext
 from bascule.core.undo.transaction import Participant
 from bascule.policy.containment import Footing

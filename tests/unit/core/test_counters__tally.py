@@ -1,6 +1,6 @@
 """Bytes, counted by a clock that is given."""
 
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally
 
 
 def test_bytes_count_from_the_moment_in_which_they_were_added():

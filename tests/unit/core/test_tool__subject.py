@@ -1,8 +1,7 @@
 """What a request that is no tool call is about."""
 
 from bascule.core.permission import Permission
-from bascule.core.tool import ToolKey, ToolStatus
-from bascule.core.tool__subject import Subject
+from bascule.core.tool import Subject, ToolKey, ToolStatus
 
 
 def test_it_counts_as_reading_and_as_telling_the_server():

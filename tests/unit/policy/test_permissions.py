@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bascule.core.permission import UNDECLARED, Permission
-from bascule.core.tool__subject import ASKING
+from bascule.core.tool import ASKING
 from bascule.policy.permissions import (
     DECLARED_IN,
     METHODS,

@@ -14,7 +14,7 @@ from bascule.core.call import Inquiry
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind
 from bascule.core.permission import Permission
-from bascule.core.tool__subject import ASKING
+from bascule.core.tool import ASKING
 from bascule.runtime import resource_subscriptions
 from bascule.runtime.resource_subscriptions import Subscriptions, _upwards
 from bascule.runtime.servers.notifications import Listener

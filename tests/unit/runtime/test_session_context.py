@@ -19,8 +19,7 @@ from bascule.core.call import ToolCall
 from bascule.core.errors import ConnectFailed, ConnectionLost, LimitReached, LoginNeeded, UnknownTool
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.core.tool import ToolKey, ToolStatus
-from bascule.core.tool__subject import ASKING
+from bascule.core.tool import ASKING, ToolKey, ToolStatus
 from bascule.policy.exposure import Exposure
 from bascule.runtime.prepared_call import Prepared, Rounds
 from bascule.runtime.requests.tool_call import TOOL_CALL

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.transports.dispatcher import Response
 from bascule.transports.jsonrpc import GARBAGE_LIMIT

@@ -14,7 +14,7 @@ from bascule.core.events import RequestEnded
 from bascule.core.json_types import JsonObject
 from bascule.core.outcome import CompletionResult, PageResult, PromptResult, ResourceResult
 from bascule.core.prompt import PromptSpec
-from bascule.core.tool__subject import Subject
+from bascule.core.tool import Subject
 from bascule.runtime.call_state import Trail
 from bascule.runtime.prepared_call import Prepared
 from bascule.runtime.requests.operation import AnyResult, Operation

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.core.text.redaction__fingerprints import FEW, Fingerprints
+from bascule.core.text.redaction import FEW, Fingerprints
 
 JWT = "eyJhbGciOiJIUzI1NiJ9"
 

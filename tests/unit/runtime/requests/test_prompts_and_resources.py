@@ -8,8 +8,7 @@ from bascule.catalog.pages import RESOURCES
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments
 from bascule.core.prompt import PromptArgument, PromptSpec
-from bascule.core.tool import ToolKey
-from bascule.core.tool__subject import Subject
+from bascule.core.tool import Subject, ToolKey
 from bascule.runtime.requests.prompts_and_resources import Matter, completing, listing, prompting, reading
 from bascule.runtime.session_context import Standing
 

@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally
 from bascule.core.errors import ConnectionLost, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.core.request import Request
 from bascule.transports.deadlines import Deadlines

@@ -6,7 +6,7 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.streamable_http import EventMessage, EventStore
 
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally
 from bascule.core.errors import ConnectionLost, PeerRefused, ProtocolViolation, ReplyTimeout
 from bascule.core.json_types import JsonObject
 from bascule.transports.dispatcher import Response

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bascule.core.counters__tally import Tally
+from bascule.core.counters import Tally
 from bascule.core.errors import ConnectionLost, LaneClosed, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
