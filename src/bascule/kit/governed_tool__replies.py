@@ -6,7 +6,7 @@ from fastmcp.exceptions import FastMCPError, ValidationError
 from fastmcp.tools.base import ToolResult
 
 from bascule.core.errors import Refused
-from bascule.wire.tool_result__fatal import FATAL_KEY, PREFIX
+from bascule.wire.tool_result import FATAL_KEY, PREFIX
 
 RETRY_KEY = "dev.bascule/retry"
 """In a result's `_meta`, with the value true: the model can correct itself and call again."""

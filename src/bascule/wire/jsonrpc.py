@@ -8,8 +8,7 @@ import msgspec
 
 from bascule.core.errors import InvalidArguments, PeerRefused, ProtocolViolation
 from bascule.core.json_types import JsonObject, is_object
-from bascule.wire.json_limits import refuse_dense
-from bascule.wire.json_limits__depth import MAX_DEPTH, nests_deeper_than
+from bascule.wire.json_limits import MAX_DEPTH, nests_deeper_than, refuse_dense
 
 RequestId = int | str
 

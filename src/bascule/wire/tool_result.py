@@ -1,9 +1,12 @@
-"""The result of a tools/call read as an outcome: what the tool gave back, or why it could not, in its own words."""
+"""The result of a tools/call read as an outcome: what the tool gave back, or why it could not, in its own words.
+
+An error with which a tool wants the whole run to end: how a result says so."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from bascule.core.errors import ProtocolViolation
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text
@@ -133,3 +136,17 @@ def misshapen(problem: str, server: str, subject: str, raw: JsonObject) -> Proto
     return ProtocolViolation(
         f"the result of {server}/{subject} is malformed: {problem}", where="call", evidence=_bare(raw)[:200]
     )
+
+
+FATAL_KEY = "dev.bascule/fatal"
+"""In a result's `_meta`, with the value true."""
+
+PREFIX = "[FATAL] "
+"""Before the words of the error, for clients that show them and read no `_meta`."""
+
+
+def read_fatal(failure: ToolFailure, raw: JsonObject) -> ToolFailure:
+    """The failure as fatal if the result says so in either way, else as it is. Only for a server that is believed."""
+    if as_object(raw.get("_meta")).get(FATAL_KEY) is not True and not failure.message.startswith(PREFIX):
+        return failure
+    return replace(failure, kind=FailureKind.FATAL, message=failure.message.removeprefix(PREFIX), retriable=False)

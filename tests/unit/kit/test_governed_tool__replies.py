@@ -5,7 +5,7 @@ from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
 
 from bascule.core.errors import NotIdentified, Refused
 from bascule.kit.governed_tool__replies import RETRY_KEY, failed, fatal, refused, retryable
-from bascule.wire.tool_result__fatal import FATAL_KEY, PREFIX
+from bascule.wire.tool_result import FATAL_KEY, PREFIX
 
 
 def shown(result: Any) -> tuple[str, Any, Any]:

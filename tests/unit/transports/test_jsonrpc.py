@@ -7,7 +7,7 @@ from bascule.core.counters import Tally
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost, ProtocolViolation, ReplyTimeout
 from bascule.transports.dispatcher import Response
 from bascule.transports.jsonrpc import GARBAGE_LIMIT
-from bascule.wire.json_limits__depth import MAX_DEPTH
+from bascule.wire.json_limits import MAX_DEPTH
 from support.streams import Leave, Loopback, a_request
 from support.waiting import fail_after
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.wire.framing__long_lines import SHOWN, LongLines, TooLong
+from bascule.wire.framing import SHOWN, LongLines, TooLong
 
 
 def test_lines_are_cut_wherever_the_bytes_are():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.wire.json_limits__depth import nests_deeper_than
+from bascule.wire.json_limits import nests_deeper_than
 
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.integers() | st.text(r'[]{}"\ ab', max_size=8),

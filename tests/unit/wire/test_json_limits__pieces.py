@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.wire.json_limits__pieces import PIECE, unescaped_pieces
+from bascule.wire.json_limits import PIECE, unescaped_pieces
 
 
 def without_escapes(text: bytes) -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.core.errors import InvalidArguments, PeerRefused, ProtocolViolation
-from bascule.wire.json_limits__depth import MAX_DEPTH
+from bascule.wire.json_limits import MAX_DEPTH
 from bascule.wire.jsonrpc import (
     LARGE,
     SAMPLE,

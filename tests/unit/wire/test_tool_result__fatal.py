@@ -6,8 +6,7 @@ import pytest
 
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import Lane
-from bascule.wire.tool_result import take_outcome
-from bascule.wire.tool_result__fatal import read_fatal
+from bascule.wire.tool_result import read_fatal, take_outcome
 
 
 def read(text: str, **fields: Any) -> ToolFailure:

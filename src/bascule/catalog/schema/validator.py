@@ -14,7 +14,7 @@ from bascule.catalog.schema.references import SchemaRefused
 from bascule.catalog.schema.regex_cost import MAX_TRIES
 from bascule.core.errors import ProtocolViolation
 from bascule.core.json_types import JsonObject, as_object, is_array, is_object
-from bascule.wire.json_limits__depth import MAX_DEPTH, nests_deeper_than
+from bascule.wire.json_limits import MAX_DEPTH, nests_deeper_than
 
 if TYPE_CHECKING:
     import jsonschema_rs

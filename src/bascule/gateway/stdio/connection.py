@@ -19,8 +19,7 @@ from bascule.gateway.mcp.notifications import Tell
 from bascule.gateway.stdio.connection__turn import Turn
 from bascule.runtime.server_requests.roots import ROOTS_CHANGED
 from bascule.transports.outbox import Outbox, Outgoing
-from bascule.wire.framing import as_line
-from bascule.wire.framing__long_lines import LongLines, TooLong
+from bascule.wire.framing import LongLines, TooLong, as_line
 from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
 from bascule.wire.request_meta import INTERNAL_ERROR
 

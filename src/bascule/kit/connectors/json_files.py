@@ -11,7 +11,7 @@ from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.file_lines import MAX_SHOWN
 from bascule.kit.connectors.files import MAX_WRITTEN
 from bascule.kit.connectors.source import FileSource, path_of
-from bascule.wire.json_limits__depth import nests_deeper_than
+from bascule.wire.json_limits import nests_deeper_than
 
 MAX_FILE = 16 * 1024 * 1024
 MAX_DEPTH = 64

@@ -15,7 +15,7 @@ from bascule.catalog.schema import validator as validation
 from bascule.catalog.schema.cost import Bound, bound_of
 from bascule.catalog.schema.validator import MAX_TURNS, Validator, compile_schema, draft_of, validator_of
 from bascule.core.errors import ProtocolViolation
-from bascule.wire.json_limits__depth import MAX_DEPTH
+from bascule.wire.json_limits import MAX_DEPTH
 
 Schema = dict[str, Any]
 
