@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from bascule.config.loading.key_table import SERVER_KEYS, TOP_KEYS, Key, Kind
-from bascule.config.loading.key_table__described import SERVER_WORDS, TOP_WORDS
+from bascule.config.loading.key_table import SERVER_KEYS, SERVER_WORDS, TOP_KEYS, TOP_WORDS, Key, Kind
 from handbook.config_examples import GROUPS, Group
 
 HEAD = """# Config

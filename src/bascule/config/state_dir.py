@@ -1,4 +1,6 @@
-"""Where state is kept: levels, keys, records. Outside of every workspace, so that no tool can reach it."""
+"""Where state is kept: levels, keys, records. Outside of every workspace, so that no tool can reach it.
+
+What a server finds in its environment that runs in a box: all that it can know of where it is."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,3 +37,14 @@ def _user_home(environ: Mapping[str, str], home: Callable[[], Path]) -> Path:
         raise ConfigError(
             "there is no home folder to keep state in", fix="set BASCULE_HOME to a folder only you can read"
         ) from None
+
+
+LANE_VARIABLE = "BASCULE_LANE"
+"""What it can reach."""
+
+RAISE_SOCKET_VARIABLE = "BASCULE_RAISE_SOCKET"
+"""The socket over which a server of our kit asks how private its agent session is, and raises that. Where it is named,
+levels are kept nowhere else."""
+
+WORKSPACE_VARIABLE = "BASCULE_WORKSPACE"
+"""The folder with the files of the one agent session that it serves."""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from bascule.config.state_dir__boxed import LANE_VARIABLE
+from bascule.config.state_dir import LANE_VARIABLE
 from bascule.core.errors import Refused, StoreError
 from bascule.core.permission import Permission
 from bascule.core.principal import Principal

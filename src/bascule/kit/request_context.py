@@ -14,8 +14,7 @@ from threading import Lock
 
 from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.config.model.runtime_config import RuntimeConfig
-from bascule.config.state_dir import WORKSPACES_VARIABLE, state_folder
-from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
+from bascule.config.state_dir import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE, WORKSPACES_VARIABLE, state_folder
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity

@@ -20,8 +20,7 @@ from bascule.config import (
 )
 from bascule.config.diff import RETUNED, SETTINGS, ConfigDiff, difference
 from bascule.config.loading.load import load_file
-from bascule.config.model.gateway import GatewaySettings
-from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.gateway import DashboardSettings, GatewaySettings
 from bascule.config.model.kit_server import KitServer
 from bascule.config.model.telemetry import TelemetrySettings
 from bascule.config.model.transport import NoTransport, StreamableHttpTransport, UnixSocketTransport

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.variables__dotenv import MAX_DOTENV, read_dotenv
+from bascule.config.variables import MAX_DOTENV, read_dotenv
 
 
 def read(tmp_path: Path, data: str | bytes) -> tuple[dict[str, str], tuple[str, ...]]:

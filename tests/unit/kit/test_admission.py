@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.state_dir__boxed import LANE_VARIABLE as LANE
+from bascule.config.state_dir import LANE_VARIABLE as LANE
 from bascule.core.errors import NotIdentified, Refused, StoreError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity

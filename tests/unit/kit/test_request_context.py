@@ -8,7 +8,7 @@ import anyio.to_thread
 import pytest
 
 from bascule.config.model.runtime_config import RuntimeConfig
-from bascule.config.state_dir__boxed import WORKSPACE_VARIABLE
+from bascule.config.state_dir import WORKSPACE_VARIABLE
 from bascule.core.errors import NotIdentified, UsageError, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from bascule.cli.session import this_user
-from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.gateway import DashboardSettings
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.gateway.mcp.listen__streams import Streams

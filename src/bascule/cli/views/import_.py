@@ -12,7 +12,7 @@ from bascule.config.editing.add_server import Addition, variables_in
 from bascule.config.editing.undo import Undone
 from bascule.config.importing.merge import Fate, Merged, Settled
 from bascule.config.importing.read_client_config import Borrowed
-from bascule.config.variables__dotenv import read_dotenv
+from bascule.config.variables import read_dotenv
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bascule.config.editing.insert_json import json_with
 from bascule.config.editing.insert_yaml import written, yaml_with
 from bascule.config.loading.client_formats import OURS
 from bascule.config.loading.document import document_of, is_json, read_text
-from bascule.config.loading.entries__shapes import SHAPES, Shape, shape_of
+from bascule.config.loading.entries import SHAPES, Shape, shape_of
 from bascule.config.loading.load import load_text
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.json_types import JsonObject, as_object, is_array, is_object

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bascule.config.editing.add_server import Addition
 from bascule.config.loading.document import read_text
-from bascule.config.variables__dotenv import read_dotenv
+from bascule.config.variables import read_dotenv
 
 
 def dotenv_with(path: Path, values: Mapping[str, str]) -> Addition:

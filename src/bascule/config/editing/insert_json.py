@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from bascule.config.editing.errors import Unsafe
-from bascule.config.loading.document__jsontext import plain_json
+from bascule.config.loading.document import plain_json
 from bascule.core.json_types import JsonObject
 
 _SPACE = re.compile(r"\s*")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.config.loading.client_formats import OURS
-from bascule.config.variables__dotenv import read_dotenv
+from bascule.config.variables import read_dotenv
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text, is_array, is_object
 
 _APPROVALS = ("autoApprove", "alwaysAllow", "trust")

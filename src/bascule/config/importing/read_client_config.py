@@ -10,7 +10,7 @@ from bascule.config.importing.dialects import Common, Scene, common
 from bascule.config.importing.programs import ForeignFile
 from bascule.config.loading.client_formats import draft_foreign, is_disabled
 from bascule.config.loading.document import document_of, read_text
-from bascule.config.loading.entries__shapes import BARE, is_server, shape_of
+from bascule.config.loading.entries import BARE, is_server, shape_of
 from bascule.config.loading.key_table import SERVER_KEYS
 from bascule.config.loading.server_draft import Draft
 from bascule.config.problems import Problems

@@ -1,4 +1,6 @@
-"""What stands in a file, sorted by our keys: each with its value and its place, unknown and unavailable ones told."""
+"""What stands in a file, sorted by our keys: each with its value and its place, unknown and unavailable ones told.
+
+Where a file keeps its servers, and so whose file it is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from bascule.config.loading.value_parsers import Report, read_value
 from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.urls import NOT_AVAILABLE
 from bascule.config.variables import Missing, fill
-from bascule.core.json_types import is_object
+from bascule.core.json_types import JsonObject, is_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +79,36 @@ def read_values(keys: dict[str, Key], entry: Entry, problems: Problems) -> dict[
 
 def _reporter(problems: Problems, path: KeyPath) -> Report:
     return lambda inner, text: problems.add((*path, *inner), text)
+
+
+_REACH = {"command", "url", "httpUrl", "serverUrl"}
+"""Keys that only an entry of a server has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One layout. `key` holds the servers; without one they stand at the root."""
+
+    key: str | None
+    foreign: bool
+
+    @property
+    def path(self) -> KeyPath:
+        return () if self.key is None else (self.key,)
+
+
+SHAPES = (Shape("mcp_servers", foreign=False), Shape("mcpServers", foreign=True), Shape("servers", foreign=True))
+BARE = Shape(None, foreign=True)
+
+
+def shape_of(root: JsonObject) -> Shape | None:
+    """The layout of a file; nothing if no servers can be found in it."""
+    for shape in SHAPES:
+        if shape.key in root and not is_server(root[shape.key]):
+            return shape
+    return BARE if any(is_server(value) for value in root.values()) else None
+
+
+def is_server(value: Any) -> bool:
+    """Whether this is the description of one server, and not a mapping of several."""
+    return is_object(value) and any(isinstance(value.get(key), str) for key in _REACH)

@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bascule.config.loading.key_table import SERVER_KEYS, TOP_KEYS, Key, Kind
-from bascule.config.loading.key_table__described import SERVER_WORDS, TOP_WORDS
+from bascule.config.loading.key_table import SERVER_KEYS, SERVER_WORDS, TOP_KEYS, TOP_WORDS, Key, Kind
 from bascule.config.names import NAME
 
 DRAFT = "http://json-schema.org/draft-07/schema#"

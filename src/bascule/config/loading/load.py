@@ -1,4 +1,6 @@
-"""One file to one `RuntimeConfig`. All that is wrong with the file is told at once; the file is only ever read."""
+"""One file to one `RuntimeConfig`. All that is wrong with the file is told at once; the file is only ever read.
+
+From what stands in a file under `gateway` to its settings."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -7,23 +9,56 @@ from typing import Any
 
 from bascule.config.loading.client_formats import OURS
 from bascule.config.loading.document import Document, document_of, read_document
-from bascule.config.loading.entries import Entry, fill_entry, read_values, sort_keys
-from bascule.config.loading.entries__shapes import SHAPES, Shape, shape_of
+from bascule.config.loading.entries import SHAPES, Entry, Shape, fill_entry, read_values, shape_of, sort_keys
 from bascule.config.loading.key_table import TOP_KEYS
-from bascule.config.loading.kit_server_draft import is_kit_draft, make_kit_server
-from bascule.config.loading.load__gateway_draft import read_gateway
+from bascule.config.loading.kit_server_draft import auth_table_flaws, is_kit_draft, make_kit_server, token_key
 from bascule.config.loading.server_draft import make_server
 from bascule.config.loading.server_list import list_drafts
+from bascule.config.model.auth import AuthSettings, Claims, TokenKey
 from bascule.config.model.egress import Egress, egress_flaws
-from bascule.config.model.gateway__dashboard import AUTO, DashboardSettings, token_flaws
+from bascule.config.model.gateway import (
+    AUTO,
+    DashboardSettings,
+    GatewaySettings,
+    place_flaws,
+    token_flaws,
+    worker_flaws,
+)
 from bascule.config.model.result_presets import Preset, preset_map, presets_flaws
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.model.telemetry import TelemetrySettings, telemetry_flaws
 from bascule.config.problems import KeyPath, Problems, did_you_mean
 from bascule.config.secret import Secret
 from bascule.config.validation import Flaw, runtime_flaws
-from bascule.config.variables__dotenv import read_dotenv
+from bascule.config.variables import read_dotenv
 from bascule.core.json_types import JsonObject, is_object
+
+
+def read_gateway(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> GatewaySettings:
+    """What the file says. What is wrong with it is added to the problems; then what is returned means nothing."""
+    # Each begins with the name of its key below `gateway`.
+    places = place_flaws(values["gateway.host"], values["gateway.port"])
+    flaws = [*places, *worker_flaws(values["gateway.workers"]), *auth_table_flaws(values, "gateway.")]
+    keys: list[TokenKey] = []
+    if not flaws:
+        for index, each in enumerate(values["gateway.auth.keys"]):
+            key, flaw = token_key(each, Path(problems.file).parent)
+            if key is not None:
+                keys.append(key)
+            if flaw is not None:
+                flaws.append(Flaw(("auth.keys", index, "public_key"), flaw))
+    for flaw in flaws:
+        name = f"gateway.{flaw.path[0]}"
+        place = (*(entry[name].path if name in entry else (*path, *name.split("."))), *flaw.path[1:])
+        if not problems.touch(place):
+            problems.add(place, flaw.text)
+    if flaws:
+        return GatewaySettings()
+    claims = Claims(values["gateway.auth.claims.user"], values["gateway.auth.claims.session"])
+    issuer, audience = values["gateway.auth.issuer"], values["gateway.auth.audience"]
+    auth = AuthSettings(tuple(keys), issuer, audience, claims)
+    return GatewaySettings(values["gateway.host"], values["gateway.port"], auth, values["gateway.workers"])
+
 
 _FIELDS = {
     "links.max": "links_max",

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bascule.config.loading.client_formats import OURS, draft_foreign, is_disabled
-from bascule.config.loading.entries import sort_keys
-from bascule.config.loading.entries__shapes import BARE, Shape, is_server
+from bascule.config.loading.entries import BARE, Shape, is_server, sort_keys
 from bascule.config.loading.key_table import SERVER_KEYS
 from bascule.config.loading.server_draft import Draft
 from bascule.config.names import NAME_RULE, fold_name, is_name

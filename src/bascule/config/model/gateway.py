@@ -1,4 +1,6 @@
-"""Where the gateway listens, and whose tokens it believes."""
+"""Where the gateway listens, and whose tokens it believes.
+
+Whether there is a dashboard, and what opens it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,6 +8,7 @@ from typing import Any
 
 from bascule.config.model.auth import AuthSettings
 from bascule.config.model.kit_server import HIGHEST_PORT
+from bascule.config.secret import Secret
 from bascule.config.validation import Flaw, refuse
 
 HOST = "127.0.0.1"
@@ -39,3 +42,32 @@ def place_flaws(host: Any, port: Any) -> Iterator[Flaw]:
 def worker_flaws(workers: Any) -> Iterator[Flaw]:
     if isinstance(workers, bool) or not isinstance(workers, int) or not 0 < workers <= MOST_WORKERS:
         yield Flaw(("workers",), f"must be a whole number from 1 to {MOST_WORKERS}")
+
+
+AUTO = "auto"
+"""Stands for a token that is made once, and kept in the state folder."""
+
+LEAST_TOKEN = 16
+"""Characters of a token that somebody chose. A shorter one can be guessed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardSettings:
+    """What `bascule serve` and `bascule up` show with."""
+
+    enabled: bool = True
+    token: Secret | None = None
+    """None: one that is made once, and kept in the state folder."""
+
+    def __post_init__(self) -> None:
+        refuse("DashboardSettings", token_flaws(AUTO if self.token is None else self.token.reveal()))
+
+
+def token_flaws(token: Any) -> Iterator[Flaw]:
+    """What is wrong with it, never repeating it."""
+    if token == AUTO:
+        return
+    if not isinstance(token, str) or len(token) < LEAST_TOKEN:
+        yield Flaw(("token",), f"must be auto, or a text of at least {LEAST_TOKEN} characters that nobody guesses")
+    elif not token.isascii() or not token.isprintable() or " " in token:
+        yield Flaw(("token",), "must be of letters, digits and signs that an address can hold")

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from bascule.config.model.egress import Egress
-from bascule.config.model.gateway import GatewaySettings
-from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.gateway import DashboardSettings, GatewaySettings
 from bascule.config.model.kit_server import KitServer, told_flaws
 from bascule.config.model.link_settings import LIFETIMES, Heartbeat, Lifetime, Limits, Restart, lifetime_flaws
 from bascule.config.model.oauth import OAuthSettings

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from bascule.config.model.gateway__dashboard import LEAST_TOKEN, DashboardSettings
+from bascule.config.model.gateway import LEAST_TOKEN, DashboardSettings
 from bascule.config.secret import Secret
 from bascule.core.errors import StoreError
 from bascule.store.secrets.key_files import FOLDER, KeyFiles

@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 from threading import Lock, Thread
 from typing import IO, Any
 
-from bascule.config.state_dir__boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
+from bascule.config.state_dir import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import BasculeError, ConfigError, UsageError
 from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.sensitivity import Lane

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE
+from bascule.config.state_dir import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import InvalidArguments, UsageError
 from bascule.demo.sandbox.shell import Shell, Ticket
 from bascule.demo.servers.protocol import Tool

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE
+from bascule.config.state_dir import RAISE_SOCKET_VARIABLE
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity

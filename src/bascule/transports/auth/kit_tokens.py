@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from bascule.config.state_dir__boxed import LANE_VARIABLE, RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
+from bascule.config.state_dir import LANE_VARIABLE, RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import LoginNeeded
 from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Permit

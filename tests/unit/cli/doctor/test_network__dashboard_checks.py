@@ -7,8 +7,7 @@ import pytest
 
 from bascule.cli.doctor.network__dashboard_checks import dashboard_checks
 from bascule.cli.serve import dashboard
-from bascule.config.model.gateway import GatewaySettings
-from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.gateway import DashboardSettings, GatewaySettings
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.secret import Secret
 

@@ -5,7 +5,7 @@ import pytest
 
 from bascule.cli.serve import dashboard
 from bascule.cli.serve.dashboard import MISSING, Address, feed_for
-from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.gateway import DashboardSettings
 from support.dashboards import office, shown
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bascule.config.editing.dotenv import dotenv_with
-from bascule.config.variables__dotenv import read_dotenv
+from bascule.config.variables import read_dotenv
 
 ODD = ["plain", "with 'quotes'", 'and "others"', "a # b", "back\\slash", "'both\\\" of'", "line\nline", "$x ${y}", ""]
 

@@ -7,7 +7,7 @@ import pytest
 
 from bascule.config.editing.errors import Unsafe
 from bascule.config.editing.insert_json import json_with
-from bascule.config.loading.document__jsontext import plain_json
+from bascule.config.loading.document import plain_json
 
 ENTRY: dict[str, Any] = {"command": "npx", "args": ["-y", "pkg@1.2.3"]}
 

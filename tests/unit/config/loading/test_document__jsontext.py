@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.config.loading.document__jsontext import parse_json
+from bascule.config.loading.document import parse_json
 from bascule.config.problems import Problems
 from bascule.core.errors import ConfigError
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.config.loading.entries__shapes import BARE, Shape, is_server, shape_of
+from bascule.config.loading.entries import BARE, Shape, is_server, shape_of
 
 SERVER = {"command": "npx"}
 

@@ -1,7 +1,6 @@
 """Every key of this version has its sentence, and no other has."""
 
-from bascule.config.loading.key_table import SERVER_KEYS, TOP_KEYS
-from bascule.config.loading.key_table__described import SERVER_WORDS, TOP_WORDS
+from bascule.config.loading.key_table import SERVER_KEYS, SERVER_WORDS, TOP_KEYS, TOP_WORDS
 
 
 def test_every_key_that_can_be_used_is_described():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.config import KeySet, PublicKey, SharedSecret
-from bascule.config.loading.kit_server_draft__auth_keys import token_key
+from bascule.config.loading.kit_server_draft import token_key
 from support.tokens import SECRET, ec_key, pem
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bascule.config.loading.entries__shapes import BARE, Shape
+from bascule.config.loading.entries import BARE, Shape
 from bascule.config.loading.server_list import Listing, list_drafts
 from bascule.config.problems import Problems
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.config.loading.load import load_file
-from bascule.config.model.gateway__dashboard import DashboardSettings
+from bascule.config.model.gateway import DashboardSettings
 from bascule.config.secret import Secret
 from bascule.config.secrets_in import secrets_in
 from bascule.core.errors import ConfigError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.config.model.gateway__dashboard import LEAST_TOKEN, DashboardSettings
+from bascule.config.model.gateway import LEAST_TOKEN, DashboardSettings
 from bascule.config.secret import Secret
 from bascule.core.errors import StoreError
 from bascule.dashboard.auth.token import token_of

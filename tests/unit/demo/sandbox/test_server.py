@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import pytest
 
-from bascule.config.state_dir__boxed import LANE_VARIABLE, WORKSPACE_VARIABLE
+from bascule.config.state_dir import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import ConfigError
 from bascule.demo.sandbox import server
 from bascule.demo.sandbox.server import SandboxServer, folder_of

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import pytest
 
-from bascule.config.state_dir__boxed import LANE_VARIABLE, RAISE_SOCKET_VARIABLE
+from bascule.config.state_dir import LANE_VARIABLE, RAISE_SOCKET_VARIABLE
 from bascule.core.errors import Refused, StoreError, UsageError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.admission import Admission

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bascule.config.model.sandbox import Sandbox
-from bascule.config.state_dir__boxed import RAISE_SOCKET_VARIABLE
+from bascule.config.state_dir import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
