@@ -12,7 +12,7 @@ import msgspec
 
 from bascule.core.json_types import JsonObject, is_object
 from bascule.store.secrets.key_files import FOLDER, KeyFiles
-from bascule.store.secrets.keys__minting_key import minting_key
+from bascule.store.secrets.keys import minting_key
 
 PURPOSE = b"bascule: what others keep for us"
 """The key is made of the one that signs tokens, for this purpose alone: what is sealed is never taken for a token."""

@@ -12,7 +12,7 @@ from bascule.policy.containment import Footing, goes_on
 from bascule.runtime.servers.lane_links import footing
 from bascule.store.levels.interface import LevelStore, SessionRecord
 from bascule.store.secrets.key_files import FOLDER
-from bascule.store.secrets.keys__level_key import LEVEL_KEY
+from bascule.store.secrets.keys import LEVEL_KEY
 
 SHOWN = 5
 """Agent sessions that are named. `bascule sessions` has them all."""

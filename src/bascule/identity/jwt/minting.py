@@ -14,7 +14,7 @@ from bascule.core.principal import Principal
 from bascule.identity.jwt.minting__mint_mark import ALGORITHM, ISSUER, KIND, LIFE, MintMark
 from bascule.identity.jwt.verifier import Verifier
 from bascule.store.secrets.key_files import FOLDER, KeyFiles
-from bascule.store.secrets.keys__minting_key import minting_key
+from bascule.store.secrets.keys import minting_key
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -9,7 +9,7 @@ from bascule.core.errors import StoreError
 from bascule.store.postgres import anchors, owners
 from bascule.store.postgres.connection import Database, rows
 from bascule.store.secrets.key_files import KeyFiles
-from bascule.store.secrets.keys__level_key import LEVEL_KEY, level_key
+from bascule.store.secrets.keys import LEVEL_KEY, level_key
 
 LOCKS, SESSION_LOCKS = 0x62617363, 0x62617364
 """First halves of the names of our advisory locks: other programs may use the same database."""

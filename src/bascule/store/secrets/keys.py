@@ -1,4 +1,8 @@
-"""The key under which the audit log is chained. It is neither in the log nor in the database."""
+"""The key under which the audit log is chained. It is neither in the log nor in the database.
+
+The key under which witnesses state levels. It is not in the database: who can write there can forge no level.
+
+The key under which our own tokens are signed. Who can read it can speak as anybody to every server of our kit."""
 
 import secrets
 
@@ -28,5 +32,40 @@ def audit_key(files: KeyFiles, *, make: bool) -> bytes:
             f"{AUDIT_KEY} is not used: it has {len(key)} bytes instead of {LENGTH}",
             cause="it was changed by hand, or the disk lost a part of it",
             fix=f"put {AUDIT_KEY} back from a copy; or move it and the folder `audit` away, and a new log begins",
+        )
+    return key
+
+
+LEVEL_KEY = "levels.key"
+
+
+def level_key(files: KeyFiles) -> bytes:
+    """The key of this state folder; made if there is none. What was stated under a lost key is unreadable from then on,
+    and so SECRET."""
+    key = files.read(LEVEL_KEY)
+    if key is None:
+        key = files.create(LEVEL_KEY, secrets.token_bytes(LENGTH))
+    if len(key) != LENGTH:
+        raise StoreError(
+            f"{LEVEL_KEY} is not used: it has {len(key)} bytes instead of {LENGTH}",
+            cause="it was changed by hand, or the disk lost a part of it",
+            fix="put it back from a copy; if there is none, remove it: every agent session so far is SECRET then",
+        )
+    return key
+
+
+MINTING_KEY = "minting.key"
+
+
+def minting_key(files: KeyFiles) -> bytes:
+    """The key of this state folder; made if there is none. Tokens live for minutes, so a lost one costs nothing."""
+    key = files.read(MINTING_KEY)
+    if key is None:
+        key = files.create(MINTING_KEY, secrets.token_bytes(LENGTH))
+    if len(key) != LENGTH:
+        raise StoreError(
+            f"{MINTING_KEY} is not used: it has {len(key)} bytes instead of {LENGTH}",
+            cause="it was changed by hand, or the disk lost a part of it",
+            fix="remove it; the next token is signed with a new one",
         )
     return key

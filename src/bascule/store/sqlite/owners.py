@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from bascule.core.principal import Principal
 from bascule.store.owners import KEPT, LIFE, Member, secret_of
 from bascule.store.secrets.key_files import KeyFiles
-from bascule.store.secrets.keys__level_key import level_key
+from bascule.store.secrets.keys import level_key
 from bascule.store.sqlite.levels import Turns, unsynced
 
 SCHEMA = """

@@ -1,4 +1,6 @@
-"""The store in one SQLite file. Everything it does happens in a thread, so that a slow disk stops nobody."""
+"""The store in one SQLite file. Everything it does happens in a thread, so that a slow disk stops nobody.
+
+The anchors of the audit log in SQLite."""
 
 import asyncio
 import sqlite3
@@ -9,12 +11,38 @@ from pathlib import Path
 from typing import TypeVar
 
 from bascule.core.errors import StoreError
+from bascule.store.audit.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.secrets.key_files import FOLDER, KeyFiles
-from bascule.store.sqlite import levels, owners, store__sqlite_anchors
-from bascule.store.sqlite.levels import SqliteLevels
+from bascule.store.sqlite import levels, owners
+from bascule.store.sqlite.levels import SqliteLevels, Turns
 from bascule.store.sqlite.owners import SqliteOwners
-from bascule.store.sqlite.store__sqlite_anchors import SqliteAnchors
+
+SCHEMA = """
+CREATE TABLE anchors (writer TEXT PRIMARY KEY, sequence INTEGER NOT NULL, sealed BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+_FORWARD = """
+INSERT INTO anchors VALUES (?, ?, ?) ON CONFLICT (writer) DO UPDATE
+SET sequence = excluded.sequence, sealed = excluded.sealed WHERE excluded.sequence > anchors.sequence
+"""
+
+
+class SqliteAnchors:
+    """The anchors in one database file."""
+
+    def __init__(self, turn: Turns) -> None:
+        self._turn = turn
+
+    async def keep(self, anchor: Anchor, sealed: bytes) -> bool:
+        def work(db: sqlite3.Connection) -> bool:
+            return db.execute(_FORWARD, (anchor.writer, anchor.sequence, sealed)).rowcount == 1
+
+        return await self._turn(work)
+
+    async def sealed(self) -> dict[str, object]:
+        return await self._turn(lambda db: dict(db.execute("SELECT writer, sealed FROM anchors").fetchall()))
+
 
 T = TypeVar("T")
 
@@ -29,7 +57,7 @@ CREATE TABLE tool_digests (
 ) WITHOUT ROWID;
 """
 
-_MIGRATIONS = (_LISTINGS, levels.SCHEMA, store__sqlite_anchors.SCHEMA, owners.SCHEMA)
+_MIGRATIONS = (_LISTINGS, levels.SCHEMA, SCHEMA, owners.SCHEMA)
 """Each leads from the version that is its place to the next."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)

@@ -6,7 +6,7 @@ import pytest
 
 from bascule.core.errors import StoreError
 from bascule.store.secrets.key_files import KeyFiles
-from bascule.store.secrets.keys__level_key import LENGTH, LEVEL_KEY, level_key
+from bascule.store.secrets.keys import LENGTH, LEVEL_KEY, level_key
 
 
 def test_the_key_is_made_once_and_stays(tmp_path: Path):

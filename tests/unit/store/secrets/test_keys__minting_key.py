@@ -6,7 +6,7 @@ import pytest
 
 from bascule.core.errors import StoreError
 from bascule.store.secrets.key_files import KeyFiles
-from bascule.store.secrets.keys__minting_key import LENGTH, MINTING_KEY, minting_key
+from bascule.store.secrets.keys import LENGTH, MINTING_KEY, minting_key
 
 
 def test_it_is_made_once_and_for_its_owner_alone(tmp_path: Path):

@@ -12,7 +12,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import Draft
 from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, Statement
 from bascule.store.secrets.key_files import KeyFiles
-from bascule.store.sqlite.levels__sqlite_witnesses import WITNESSES, SqliteWitnesses
+from bascule.store.sqlite.levels import WITNESSES, SqliteWitnesses
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
