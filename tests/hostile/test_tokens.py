@@ -12,10 +12,8 @@ from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.jwt.claims import ONE_PER_USER, Expected
 from bascule.identity.jwt.keys import public_key, secret_key
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import KIND
-from bascule.identity.jwt.remote_jwks import RemoteKeys
-from bascule.identity.jwt.remote_jwks__jwks_fetch import fetch_key_set
+from bascule.identity.jwt.minting import KIND, Mint
+from bascule.identity.jwt.remote_jwks import RemoteKeys, fetch_key_set
 from bascule.identity.jwt.verifier import Verifier, Verifiers
 from support.tokens import (
     ALGORITHMS,

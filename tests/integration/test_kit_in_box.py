@@ -21,9 +21,8 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
-from bascule.identity.jwt.claims__audience import AT_SPAWN
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import ISSUER, KIND, LIFE
+from bascule.identity.jwt.claims import AT_SPAWN
+from bascule.identity.jwt.minting import ISSUER, KIND, LIFE, Mint
 from bascule.runtime.levels.socket_server__raise_provision import RaiseProvision
 from support.bwrap import skip_without_bubblewrap
 from support.docker import reached

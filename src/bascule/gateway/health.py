@@ -8,8 +8,7 @@ import msgspec
 from bascule.core.errors import NotIdentified
 from bascule.gateway.errors import not_served
 from bascule.gateway.mcp.exchange import Send, respond
-from bascule.identity.oauth.challenge import Challenge
-from bascule.identity.oauth.challenge__resource import metadata_url, resource_metadata
+from bascule.identity.oauth.challenge import Challenge, metadata_url, resource_metadata
 
 LIVE = "/healthz"
 READY = "/readyz"

@@ -17,10 +17,9 @@ from bascule.config.model.auth import AuthSettings
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.identity.host_origin_check import HouseRules, origin_of
-from bascule.identity.jwt.claims__audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
+from bascule.identity.jwt.claims import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.jwt.from_config import verifiers_of
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE, MintMark
+from bascule.identity.jwt.minting import KEY_VARIABLE, Mint, MintMark
 from bascule.identity.jwt.verifier import Believes
 from bascule.kit.admission import Admission
 from bascule.kit.auth.middleware import AuthSessionMiddleware

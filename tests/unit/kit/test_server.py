@@ -17,9 +17,8 @@ from bascule.config import AuthSettings
 from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
-from bascule.identity.jwt.claims__audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE
+from bascule.identity.jwt.claims import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
+from bascule.identity.jwt.minting import KEY_VARIABLE, Mint
 from bascule.kit import PrivateData, create_mcp_server, get_user_id
 from bascule.kit.levels.files import KeptLevels
 from support.kit import ALICE, called, client_of, connecting, kit_server, labels_of, reading, text_of

@@ -13,10 +13,8 @@ from bascule.config.find_server import kit_server_named
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
-from bascule.identity.jwt.claims import Identity
-from bascule.identity.jwt.claims__audience import audience_of_url
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import LIFE
+from bascule.identity.jwt.claims import Identity, audience_of_url
+from bascule.identity.jwt.minting import LIFE, Mint
 
 
 async def run(options: argparse.Namespace) -> int:

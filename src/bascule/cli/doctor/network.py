@@ -11,8 +11,8 @@ from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.gateway.serve import Door, check_door
 from bascule.identity.jwt.from_config import configured_verifier
-from bascule.identity.jwt.keys__jwks import read_key_set
-from bascule.identity.jwt.remote_jwks__jwks_fetch import fetch_key_set
+from bascule.identity.jwt.keys import read_key_set
+from bascule.identity.jwt.remote_jwks import fetch_key_set
 
 SUBJECT = "gateway"
 

@@ -12,7 +12,7 @@ from bascule.config.state_dir import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import InvalidArguments, UsageError
 from bascule.demo.sandbox.shell import Shell, Ticket
 from bascule.demo.servers.protocol import Tool
-from bascule.identity.jwt.claims__audience import SPAWN_VARIABLE
+from bascule.identity.jwt.claims import SPAWN_VARIABLE
 from bascule.workspace.workspace import Workspace
 
 TIMEOUT = 20.0

@@ -6,9 +6,8 @@ from bascule.config.model.auth import AuthSettings, KeySet, PublicKey, SharedSec
 from bascule.config.secret import Secret
 from bascule.identity.jwt.claims import Expected
 from bascule.identity.jwt.keys import Key, public_key, secret_key
-from bascule.identity.jwt.minting__mint_mark import MintMark
-from bascule.identity.jwt.remote_jwks import RemoteKeys
-from bascule.identity.jwt.remote_jwks__jwks_fetch import fetch_key_set
+from bascule.identity.jwt.minting import MintMark
+from bascule.identity.jwt.remote_jwks import RemoteKeys, fetch_key_set
 from bascule.identity.jwt.verifier import Verifier, Verifiers
 
 

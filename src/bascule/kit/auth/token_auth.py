@@ -9,7 +9,7 @@ from starlette.routing import Route
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.jwt.verifier import Believes
-from bascule.identity.oauth.challenge__resource import metadata_url, resource_metadata
+from bascule.identity.oauth.challenge import metadata_url, resource_metadata
 
 
 class Shown(AccessToken):

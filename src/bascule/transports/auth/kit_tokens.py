@@ -9,10 +9,8 @@ from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Permit
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.identity.jwt.claims import RESERVED
-from bascule.identity.jwt.claims__audience import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import KEY_VARIABLE, LIFE
+from bascule.identity.jwt.claims import AT_SPAWN, RESERVED, SPAWN_VARIABLE, audience_of_url
+from bascule.identity.jwt.minting import KEY_VARIABLE, LIFE, Mint
 from bascule.identity.oauth.challenge import Challenge
 from bascule.sandbox.spec.box import RAISE_SOCKET, WORKSPACE
 

@@ -13,8 +13,7 @@ from bascule.cli.commands.token import audience_asked_for, run
 from bascule.cli.parser.parser import build_parser
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.principal import Principal
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import LIFE, MintMark
+from bascule.identity.jwt.minting import LIFE, Mint, MintMark
 from support.command import configured
 from support.tokens import AUDIENCE, ISSUER
 

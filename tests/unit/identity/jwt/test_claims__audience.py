@@ -4,7 +4,7 @@ import pytest
 
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
-from bascule.identity.jwt.claims__audience import AT_SPAWN, audience_of_url
+from bascule.identity.jwt.claims import AT_SPAWN, audience_of_url
 from bascule.identity.jwt.minting import Mint
 
 

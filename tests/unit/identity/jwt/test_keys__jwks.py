@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.config.model.auth import SET_ALGORITHMS
-from bascule.identity.jwt.keys__jwks import MOST_KEYS, read_key_set
+from bascule.identity.jwt.keys import MOST_KEYS, read_key_set
 from support.tokens import ec_key, ed_key, jwk, rsa_key
 
 GOOD = jwk(rsa_key(), "good")

@@ -12,8 +12,7 @@ from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.jwt.claims import LEEWAY, ONE_PER_USER, Expected
 from bascule.identity.jwt.keys import public_key
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import ISSUER, KIND, LIFE
+from bascule.identity.jwt.minting import ISSUER, KIND, LIFE, Mint
 from bascule.identity.jwt.verifier import Verifier
 from support.tokens import NOW, claims, pem, token
 

@@ -8,8 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bascule.core.errors import ConfigError, NotIdentified
 from bascule.core.principal import Principal
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import ISSUER, KEY_VARIABLE, KIND, LIFE, MintMark
+from bascule.identity.jwt.minting import ISSUER, KEY_VARIABLE, KIND, LIFE, Mint, MintMark
 from support.tokens import NOW, claims, part, token
 
 MINT = Mint(secrets.token_bytes(32), lambda: NOW)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bascule.core.errors import ConnectFailed
-from bascule.identity.jwt.remote_jwks__jwks_fetch import LONGEST, fetch_key_set
+from bascule.identity.jwt.remote_jwks import LONGEST, fetch_key_set
 from support.tokens import jwk, listing, rsa_key
 
 

@@ -7,8 +7,7 @@ import pytest
 from bascule.core.errors import ConfigError, NotIdentified
 from bascule.identity.jwt.claims import Expected
 from bascule.identity.jwt.keys import Key, public_key, secret_key
-from bascule.identity.jwt.remote_jwks import RemoteKeys
-from bascule.identity.jwt.remote_jwks__jwks_fetch import fetch_key_set
+from bascule.identity.jwt.remote_jwks import RemoteKeys, fetch_key_set
 from bascule.identity.jwt.verifier import Verifier, Verifiers
 from support.tokens import AUDIENCE, ISSUER, NOW, SECRET, jwk, listing, pem, rsa_key, token
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bascule.identity.oauth.challenge__resource import metadata_url, resource_metadata
+from bascule.identity.oauth.challenge import metadata_url, resource_metadata
 
 WHERE = "https://records.example/.well-known/oauth-protected-resource/mcp"
 

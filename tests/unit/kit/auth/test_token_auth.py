@@ -9,8 +9,7 @@ import pytest
 
 from bascule.core.principal import Principal
 from bascule.identity.jwt.minting import Mint
-from bascule.identity.oauth.challenge import read_challenge
-from bascule.identity.oauth.challenge__resource import metadata_url
+from bascule.identity.oauth.challenge import metadata_url, read_challenge
 from bascule.kit import get_session_id, get_user_id
 from bascule.kit.auth.token_auth import Shown, TokenAuth
 from support.kit import ALICE, kit_server, reading

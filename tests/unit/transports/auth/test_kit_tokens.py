@@ -8,9 +8,8 @@ from bascule.core.errors import LoginNeeded, NotIdentified
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
-from bascule.identity.jwt.claims__audience import AT_SPAWN
-from bascule.identity.jwt.minting import Mint
-from bascule.identity.jwt.minting__mint_mark import LIFE, MintMark
+from bascule.identity.jwt.claims import AT_SPAWN
+from bascule.identity.jwt.minting import LIFE, Mint, MintMark
 from bascule.identity.oauth.challenge import Challenge
 from bascule.transports.auth.kit_tokens import FRESH, ForKit, MintedHeader
 

@@ -7,8 +7,7 @@ import pytest
 from bascule.config import ServerConfig, StreamableHttpTransport
 from bascule.core.principal import Nobody, Principal
 from bascule.core.text.redaction import Mask
-from bascule.identity.jwt.claims import RESERVED
-from bascule.identity.jwt.claims__audience import audience_of_url
+from bascule.identity.jwt.claims import RESERVED, audience_of_url
 from bascule.identity.jwt.minting import Mint
 from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.header_command import PrintedHeaders
