@@ -13,7 +13,7 @@ from bascule.kit import ToolPermission, create_mcp_server, tool_permission
 from bascule.kit.request_context import Home
 from bascule.kit.server import GovernedServer
 from bascule.sensitivity.private_data import CURRENT as SEEN
-from bascule.sensitivity.private_data__labels import LABELS_KEY
+from bascule.sensitivity.private_data import LABELS_KEY
 from bascule.workspace.host_paths import CURRENT as WORKSPACE
 
 ALICE = Principal("alice", "s-1")

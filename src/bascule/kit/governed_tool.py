@@ -17,7 +17,7 @@ from bascule.kit.admission import Admission
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.kit.governed_tool__replies import failed, fatal, refused, retryable
 from bascule.kit.permission import PERMISSIONS_KEY, in_words
-from bascule.sensitivity.private_data__labels import LABELS_KEY
+from bascule.sensitivity.private_data import LABELS_KEY
 
 _logger = logging.getLogger(__name__)
 

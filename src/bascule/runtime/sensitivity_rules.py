@@ -9,7 +9,7 @@ from bascule.core.json_types import JsonObject, is_object
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.call_state import Trail
-from bascule.sensitivity.private_data__labels import labelled_level
+from bascule.sensitivity.private_data import labelled_level
 
 RULE, LABEL, UNREAD = "raises rule", "label", "no readable outcome"
 """What raises a level, in the words of a receipt."""

@@ -39,7 +39,7 @@ from bascule.runtime.session_context import Standing
 from bascule.runtime.session_state import SessionState
 from bascule.runtime.tool_search import PAIR, Searching, found
 from bascule.sandbox.factory import Boxing
-from bascule.sensitivity.private_data__dataset import check_dataset
+from bascule.sensitivity.private_data import check_dataset
 from bascule.workspace.workspace import Workspace
 
 

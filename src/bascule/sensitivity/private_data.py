@@ -1,11 +1,25 @@
-"""What a tool tells of the data that it reads, before it gives any of it back."""
+"""What a tool tells of the data that it reads, before it gives any of it back.
+
+What a private dataset may be called.
+
+What a result says of itself: labels of private data that a server put into its `_meta`."""
 
 from contextvars import ContextVar
 from typing import Protocol
 
 from bascule.core.errors import UsageError
+from bascule.core.json_types import JsonObject, as_array, is_object
+from bascule.core.principal import MAX_ID
 from bascule.core.sensitivity import DataSensitivity
-from bascule.sensitivity.private_data__dataset import check_dataset
+
+
+def check_dataset(name: str) -> None:
+    """Raises `UsageError` for what is no name: it stands in receipts, and on the screen of whoever reads them."""
+    if not 1 <= len(name) <= MAX_ID or not name.isprintable():
+        raise UsageError(
+            f"the name of a dataset is 1 to {MAX_ID} printable characters, not {name[:40]!r}",
+            fix="name it as its owner does, in a few words",
+        )
 
 
 class Seen(Protocol):
@@ -45,3 +59,25 @@ class PrivateData:
                 fix="ask in the course of a request of a server made by create_mcp_server",
             )
         return seen
+
+
+LABELS_KEY = "dev.bascule/labels"
+
+
+def labelled_level(result: JsonObject) -> DataSensitivity | None:
+    """The highest level the result claims, or None where it makes no claim. An unknown label counts as SECRET: it may
+    be one of a newer version, and guessing low would let data out."""
+    meta = result.get("_meta")
+    if meta is None:
+        return None
+    if not is_object(meta):
+        # Whether it was meant to hold labels cannot be told.
+        return DataSensitivity.SECRET
+    if LABELS_KEY not in meta:
+        return None
+    return max((_level_of(label) for label in as_array(meta[LABELS_KEY])), default=DataSensitivity.SECRET)
+
+
+def _level_of(label: object) -> DataSensitivity:
+    name = str(label).upper()
+    return DataSensitivity[name] if name in DataSensitivity.__members__ else DataSensitivity.SECRET

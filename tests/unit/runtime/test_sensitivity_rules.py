@@ -20,7 +20,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.call_state import Trail
 from bascule.runtime.sensitivity_rules import LABEL, UNREAD, cause_of, learned, learned_from, ruled_level, unread_level
-from bascule.sensitivity.private_data__labels import LABELS_KEY
+from bascule.sensitivity.private_data import LABELS_KEY
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 

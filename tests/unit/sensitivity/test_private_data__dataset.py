@@ -3,7 +3,7 @@
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.sensitivity.private_data__dataset import check_dataset
+from bascule.sensitivity.private_data import check_dataset
 
 
 @pytest.mark.parametrize("name", ["patients", "Kunden 2026", "x" * 255])

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from bascule.core.sensitivity import DataSensitivity
-from bascule.sensitivity.private_data__labels import LABELS_KEY, labelled_level
+from bascule.sensitivity.private_data import LABELS_KEY, labelled_level
 
 
 def labelled(labels: Any) -> DataSensitivity | None:

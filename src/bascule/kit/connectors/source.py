@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bascule.core.sensitivity import DataSensitivity
-from bascule.sensitivity.private_data import PrivateData
-from bascule.sensitivity.private_data__dataset import check_dataset
+from bascule.sensitivity.private_data import PrivateData, check_dataset
 
 
 class Source(Protocol):

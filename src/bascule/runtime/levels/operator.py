@@ -12,7 +12,7 @@ from bascule.core.receipt import Cause, Change, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.levels.raising import LevelAudit
 from bascule.sensitivity.fence import Fence
-from bascule.sensitivity.private_data__dataset import check_dataset
+from bascule.sensitivity.private_data import check_dataset
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
 LONGEST_REASON = 1000

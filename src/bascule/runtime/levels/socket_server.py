@@ -15,7 +15,7 @@ from bascule.core.errors import BasculeError, ProtocolViolation, SandboxError, U
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.sensitivity.private_data__dataset import check_dataset
+from bascule.sensitivity.private_data import check_dataset
 from bascule.wire.level_protocol import LONGEST, Raise, read_request, refusing, telling
 
 AT_ONCE = 8

@@ -9,7 +9,7 @@ import pytest
 from bascule.config import ServerConfig
 from bascule.demo.servers.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
 from bascule.demo.story.stage import built_in
-from bascule.sensitivity.private_data__labels import LABELS_KEY
+from bascule.sensitivity.private_data import LABELS_KEY
 from bascule.upstream.settings import Era
 from bascule.wire.request_meta import NEW_VERSIONS
 from support.runtime import at_work, good

@@ -16,7 +16,7 @@ from bascule.runtime.execution.authorization import Terms, withheld
 from bascule.runtime.prepared_call import Prepared
 from bascule.runtime.requests.tool_call import TOOL_CALL, prepare
 from bascule.runtime.session import AgentSession
-from bascule.sensitivity.private_data__labels import LABELS_KEY
+from bascule.sensitivity.private_data import LABELS_KEY
 from bascule.store.sqlite.levels import SqliteLevels
 from support.runtime import Events, a_tool, at_work, obeying, ratchet_of, settled, twinned
 from support.waiting import fail_after
