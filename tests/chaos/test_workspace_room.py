@@ -14,7 +14,7 @@ import pytest
 from bascule.core.errors import NoRoom
 from bascule.core.undo.transaction import Ending, Transaction
 from bascule.workspace import Workspace
-from bascule.workspace.undo import backups__copying
+from bascule.workspace.undo import backups
 from support.workspaces import in_call, slots, tree
 
 ROOM = 256 * 1024
@@ -53,7 +53,7 @@ def by_failing_writes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generato
             raise OSError(errno.ENOSPC, "no space left on device")
         return real(fd, bytes(data[:room]))
 
-    monkeypatch.setattr(backups__copying.os, "write", write)
+    monkeypatch.setattr(backups.os, "write", write)
     with Workspace(folder / "home") as workspace:
         yield workspace
     monkeypatch.undo()

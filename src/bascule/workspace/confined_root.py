@@ -11,8 +11,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 
 from bascule.workspace.errors import linked_out, no_file
-from bascule.workspace.openat import PATH_ONLY, Engine, best_engine
-from bascule.workspace.openat__syscalls import exchange
+from bascule.workspace.openat import PATH_ONLY, Engine, best_engine, exchange
 from bascule.workspace.virtual_paths import WORKSPACE
 
 _CAREFULLY = os.O_NONBLOCK | os.O_NOCTTY

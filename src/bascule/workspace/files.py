@@ -1,4 +1,6 @@
-"""What can be done with the files of one agent session, by keys. What the system says comes through as it is."""
+"""What can be done with the files of one agent session, by keys. What the system says comes through as it is.
+
+One file or folder, as an agent sees it in a listing."""
 
 import errno
 import io
@@ -6,18 +8,51 @@ import os
 import stat
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from bascule.core.errors import WorkspaceError
 from bascule.workspace.confined_root import ConfinedRoot, refuse_others
 from bascule.workspace.errors import told
-from bascule.workspace.files__entry import Entry, entry_of
 from bascule.workspace.open_file import WorkspaceFile
 from bascule.workspace.quota import BLOCK, Quota, cost, cost_of, total
 from bascule.workspace.undo.backups import Attic
 from bascule.workspace.undo.journal import History
 from bascule.workspace.undo.ledger import Owner
-from bascule.workspace.virtual_paths import RESERVED, shown
+from bascule.workspace.virtual_paths import RESERVED, shown, usable
+
+Kind = Literal["file", "folder", "link", "other"]
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """What there is. `other` is what cannot be opened: pipes, sockets, devices, files with several hard links, and what
+    has a name that no agent can write; such a name is shown with escapes."""
+
+    name: str
+    kind: Kind
+    size: int
+    """Bytes of a file, else 0."""
+    modified: float
+    """Seconds since the epoch."""
+
+
+def entry_of(name: str, status: os.stat_result) -> Entry:
+    kind = _kind(status)
+    size = status.st_size if kind == "file" else 0
+    if usable(name):
+        return Entry(name, kind, size, status.st_mtime)
+    return Entry(ascii(name)[1:-1], "other", 0, status.st_mtime)
+
+
+def _kind(status: os.stat_result) -> Kind:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return "file" if status.st_nlink == 1 else "other"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
 
 _TRIES = 16
 _CHUNK = 1 << 20

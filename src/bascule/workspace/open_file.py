@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bascule.core.errors import WorkspaceError
 from bascule.workspace.errors import told
 from bascule.workspace.quota import cost
-from bascule.workspace.undo.backups__copying import write_all
+from bascule.workspace.undo.backups import write_all
 from bascule.workspace.undo.journal import History
 from bascule.workspace.undo.ledger import Owner
 from bascule.workspace.virtual_paths import shown

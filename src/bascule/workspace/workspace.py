@@ -11,8 +11,7 @@ from bascule.core.principal import Principal
 from bascule.workspace.confined_root import ConfinedRoot
 from bascule.workspace.directory import FILES, Home, home_name
 from bascule.workspace.errors import told
-from bascule.workspace.files import Files
-from bascule.workspace.files__entry import Entry
+from bascule.workspace.files import Entry, Files
 from bascule.workspace.openat import Engine
 from bascule.workspace.undo.backups import ATTIC, Attic
 from bascule.workspace.virtual_paths import RESERVED, key_of, shown

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from bascule.workspace.files__entry import entry_of
+from bascule.workspace.files import entry_of
 
 
 def test_each_kind_is_told(tmp_path: Path):

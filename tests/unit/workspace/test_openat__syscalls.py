@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.workspace import openat__syscalls
-from bascule.workspace.openat__syscalls import BENEATH, exchange, openat2
+from bascule.workspace import openat
+from bascule.workspace.openat import BENEATH, exchange, openat2
 
 
 def test_the_kernel_opens_below_a_folder_and_not_beside_it(root_fd: int, files: Path, outside: Path):
@@ -35,9 +35,9 @@ def test_what_is_not_there_cannot_change_places(root_fd: int, files: Path):
 
 
 def test_a_system_without_the_calls_says_so(root_fd: int, files: Path, monkeypatch: pytest.MonkeyPatch):
-    assert openat__syscalls._function("no_such_function") is None
-    monkeypatch.setattr(openat__syscalls, "_syscall", None)
-    monkeypatch.setattr(openat__syscalls, "_renameat2", None)
+    assert openat._function("no_such_function") is None
+    monkeypatch.setattr(openat, "_syscall", None)
+    monkeypatch.setattr(openat, "_renameat2", None)
     with pytest.raises(OSError, match="no openat2") as caught:
         openat2(root_fd, b"a", os.O_RDONLY, 0, BENEATH)
     assert caught.value.errno == errno.ENOSYS
@@ -46,8 +46,8 @@ def test_a_system_without_the_calls_says_so(root_fd: int, files: Path, monkeypat
 
 def test_a_file_system_that_cannot_exchange_is_no_error(root_fd: int, monkeypatch: pytest.MonkeyPatch):
     def refused(*_: object) -> int:
-        openat__syscalls.ctypes.set_errno(errno.EINVAL)
+        openat.ctypes.set_errno(errno.EINVAL)
         return -1
 
-    monkeypatch.setattr(openat__syscalls, "_renameat2", refused)
+    monkeypatch.setattr(openat, "_renameat2", refused)
     assert not exchange(root_fd, "a", root_fd, "b")

@@ -7,7 +7,7 @@ from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.file_lines import TextPart, part_from, part_from_end, text_of
 from bascule.kit.connectors.files__file_search import Found, search
 from bascule.kit.connectors.source import FileSource, path_of
-from bascule.workspace.files__entry import Entry
+from bascule.workspace.files import Entry
 
 MAX_WRITTEN = 8 * 1024 * 1024
 """Bytes of a text that is written or edited at once."""

@@ -5,7 +5,9 @@ leads there; in a box, which shows the files alone, it is a folder among them. E
 it, with numbered slots. One that was killed leaves its folder behind. What the calls it had under way had changed stays
 changed, since nobody knows what became of them elsewhere; their originals stay in that folder, with an index of what
 they were, until three more have come to lie there.
-"""
+
+
+The whole content of one open file into another, shared between the two where the file system can."""
 
 import errno
 import fcntl
@@ -17,8 +19,42 @@ from contextlib import contextmanager, suppress
 from itertools import count
 
 from bascule.workspace.confined_root import ConfinedRoot
-from bascule.workspace.undo.backups__copying import copy, write_all
 from bascule.workspace.virtual_paths import shown
+
+_CHUNK = 1 << 20
+_CANNOT = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM}
+"""How systems say that the kernel will not copy here. Some file systems then want it done by hand."""
+
+
+def copy(source: int, target: int) -> None:
+    """From the first byte to the last, wherever the two stand; the source stays where it stands."""
+    at = _by_kernel(source, target)
+    while chunk := os.pread(source, _CHUNK, at):
+        at += write_all(target, chunk, at)
+
+
+def _by_kernel(source: int, target: int) -> int:
+    """How far it came."""
+    at = 0
+    try:
+        while done := os.copy_file_range(source, target, 1 << 30, at, at):
+            at += done
+    except AttributeError:  # not on this system
+        return at
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+    return at
+
+
+def write_all(target: int, data: "bytes | memoryview", at: int | None = None) -> int:
+    """At a place, or where the file stands. The kernel may take less than it is given, and says so."""
+    done = 0
+    while done < len(data):
+        rest = data[done:]
+        done += os.write(target, rest) if at is None else os.pwrite(target, rest, at + done)
+    return done
+
 
 KEPT_ASIDE = 3
 """How many folders of processes that were killed are kept. An operator may look for something there that is missed."""

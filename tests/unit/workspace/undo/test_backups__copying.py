@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.workspace.undo import backups__copying
-from bascule.workspace.undo.backups__copying import copy, write_all
+from bascule.workspace.undo import backups
+from bascule.workspace.undo.backups import copy, write_all
 
 CONTENT = os.urandom(3 * 1024 * 1024 + 17)
 
@@ -32,12 +32,12 @@ def test_where_the_kernel_does_not_copy_it_is_done_by_hand(
     def unwilling(*_: int) -> int:
         raise OSError(number, "not here")
 
-    monkeypatch.setattr(backups__copying.os, "copy_file_range", unwilling)
+    monkeypatch.setattr(backups.os, "copy_file_range", unwilling)
     assert copied(tmp_path) == CONTENT
 
 
 def test_a_system_that_cannot_copy_at_all_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delattr(backups__copying.os, "copy_file_range")
+    monkeypatch.delattr(backups.os, "copy_file_range")
     assert copied(tmp_path) == CONTENT
 
 
@@ -45,14 +45,14 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: int) -> int:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(backups__copying.os, "copy_file_range", full)
+    monkeypatch.setattr(backups.os, "copy_file_range", full)
     with pytest.raises(OSError, match="full"):
         copied(tmp_path)
 
 
 def test_what_the_kernel_takes_in_pieces_is_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     real = os.write
-    monkeypatch.setattr(backups__copying.os, "write", lambda fd, data: real(fd, data[:3]))
+    monkeypatch.setattr(backups.os, "write", lambda fd, data: real(fd, data[:3]))
     with (tmp_path / "f").open("wb") as file:
         assert write_all(file.fileno(), b"0123456789") == 10
     assert (tmp_path / "f").read_bytes() == b"0123456789"
