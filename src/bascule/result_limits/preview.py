@@ -8,8 +8,7 @@ from bascule.result_limits.budget import Parts, counted, fit
 from bascule.result_limits.content_type import Kind, kind_of
 from bascule.result_limits.json_preview import json_parts, value_parts
 from bascule.result_limits.source_bytes import Whole, clip
-from bascule.result_limits.text_preview import separated_parts
-from bascule.result_limits.text_preview__lines import log_parts, table_parts, text_parts
+from bascule.result_limits.text_preview import log_parts, separated_parts, table_parts, text_parts
 
 REASON = 200
 """Characters of the reason why something could not be saved."""

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, cast
 
 from bascule.config.model.result_presets import Preset
-from bascule.result_limits.json_preview__outline import DEEPEST, head_and_tail
+from bascule.result_limits.json_preview import DEEPEST, head_and_tail
 from bascule.result_limits.source_bytes import clip
 from bascule.result_limits.to_json import written
 

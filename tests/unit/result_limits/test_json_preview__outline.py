@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bascule.config.model.result_presets import Preset
-from bascule.result_limits.json_preview__outline import head_and_tail, is_rows, outline
+from bascule.result_limits.json_preview import head_and_tail, is_rows, outline
 
 FEW = Preset(head_items=2, tail_items=1, head_rows=1, tail_rows=1, keys=2)
 

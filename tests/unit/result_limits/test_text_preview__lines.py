@@ -3,7 +3,7 @@
 from bascule.config.model.result_presets import Preset
 from bascule.result_limits.budget import Parts
 from bascule.result_limits.source_bytes import Whole
-from bascule.result_limits.text_preview__lines import ERRORS, log_parts, table_parts, text_parts
+from bascule.result_limits.text_preview import ERRORS, log_parts, table_parts, text_parts
 
 FEW = Preset(head_lines=2, tail_lines=1, head_rows=1, tail_rows=1)
 
