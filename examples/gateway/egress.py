@@ -13,9 +13,7 @@ from typing import Any
 
 from bascule.config.loading.load import load_file
 from bascule.sandbox.egress.envoy_config import BOOTSTRAP, LISTENERS, bootstrap, listeners
-from bascule.sandbox.egress.proxy__own import own_addresses
-from bascule.sandbox.egress.proxy__program import find_envoy
-from bascule.sandbox.egress.proxy__ranges import closed_ranges
+from bascule.sandbox.egress.proxy import closed_ranges, find_envoy, own_addresses
 
 PORT = 3128
 EVERYWHERE = "0.0.0.0"  # noqa: S104 -- of this container; who is on its networks, compose.yaml says

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.http.dispatcher import HttpDispatcher
 from bascule.transports.http.legacy_sse import SseDispatcher

@@ -16,7 +16,7 @@ from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.mounts.host import this_machine
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.process.child import Command
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 from bascule.sandbox.spec.launch_request import Order
 from support.waiting import fail_after
 

@@ -18,9 +18,7 @@ from typing import IO, Any
 
 import pytest
 
-from bascule.sandbox.egress.proxy import Surroundings
-from bascule.sandbox.egress.proxy__own import own_addresses
-from bascule.sandbox.egress.proxy__program import find_envoy
+from bascule.sandbox.egress.proxy import Surroundings, find_envoy, own_addresses
 
 PROGRAM = Path(__file__).with_name("internet_hosts.py")
 

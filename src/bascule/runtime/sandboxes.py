@@ -78,8 +78,7 @@ class Boxes:
 
     def _provisions(self, owner: Owner, raising: Raising) -> tuple[Provision, ...]:
         from bascule.sandbox.egress.provision import ProxyProvision  # noqa: PLC0415
-        from bascule.sandbox.egress.proxy import EgressProxy  # noqa: PLC0415
-        from bascule.sandbox.egress.proxy__program import why_not  # noqa: PLC0415 -- see above
+        from bascule.sandbox.egress.proxy import EgressProxy, why_not  # noqa: PLC0415
         from bascule.sandbox.prepare.provision import PreparedPackages  # noqa: PLC0415
 
         self._packages = PreparedPackages(self._state)
@@ -129,6 +128,6 @@ def _may_be_boxed(server: ServerConfig) -> bool:
 
 def proxy_trouble(config: RuntimeConfig) -> str:
     """Why the hosts that may receive cannot be reached, if so."""
-    from bascule.sandbox.egress.proxy__program import why_not  # noqa: PLC0415 -- only where hosts are listed
+    from bascule.sandbox.egress.proxy import why_not  # noqa: PLC0415 -- only where hosts are listed
 
     return why_not() if config.egress.allow else ""

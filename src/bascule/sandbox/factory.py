@@ -11,8 +11,7 @@ from bascule.core.sensitivity import Lane
 from bascule.sandbox.engines import Engines, settings_of
 from bascule.sandbox.limits import spent
 from bascule.sandbox.process.child import Command
-from bascule.sandbox.spec.engine import Engine, EngineBox
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Engine, EngineBox, Run
 from bascule.sandbox.spec.launch_request import Order
 
 WorkspaceOf = Callable[[Principal], str]

@@ -154,7 +154,7 @@ def _stdio(
 
 
 def _inside(inside: ContainerTransport, max_message: int, environ: Mapping[str, str], who: Who) -> Dispatcher:
-    from bascule.sandbox.spec.engine__run import Run  # noqa: PLC0415 -- see above
+    from bascule.sandbox.spec.engine import Run  # noqa: PLC0415 -- see above
     from bascule.transports.process.docker_exec import DockerExecDispatcher  # noqa: PLC0415 -- see above
 
     # Without the safe base: our PATH and HOME mean nothing in there, and the container has its own.

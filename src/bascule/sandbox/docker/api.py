@@ -13,7 +13,7 @@ from typing import Any
 
 from bascule.core.errors import ConnectFailed
 from bascule.core.json_types import JsonObject, as_array, as_object
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 
 DEFAULT_SOCKET = "/var/run/docker.sock"
 

@@ -1,18 +1,59 @@
-"""One box that is a container: made when a server is to run in it, and gone at once when it is closed."""
+"""One box that is a container: made when a server is to run in it, and gone at once when it is closed.
+
+The end of what runs in a container, from outside: for when its engine does not answer, and the container goes on."""
 
 import asyncio
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
 
 from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.json_types import as_object
 from bascule.sandbox.docker.api import Engine, EngineRefused
 from bascule.sandbox.docker.attach import listening_to
-from bascule.sandbox.docker.box__striking import processes_of, strike
 from bascule.sandbox.docker.container_spec import NO_NETWORK
 from bascule.sandbox.docker.host_firewall import shut
 from bascule.sandbox.docker.provision import Furnished, Furnishing
-from bascule.sandbox.docker.remove__removing import remove_container
+from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
+
+PROCESSES = Path("/proc")
+
+PAUSE = 0.01
+STRUCK_WITHIN = 5.0
+"""Seconds for what was killed to be gone. It takes milliseconds, unless the kernel is busy for it."""
+
+
+def processes_of(container: str) -> list[int]:
+    """What runs in a container, as far as it is to be seen from here: its id stands in the name of its cgroup."""
+    return [int(path.name) for path in PROCESSES.iterdir() if path.name.isdigit() and _is_in(path, container)]
+
+
+def strike(container: str) -> bool:
+    """Kill all that runs in a container. Whether nothing of it is left; that is known only of one in which something
+    was seen before."""
+    deadline = time.monotonic() + STRUCK_WITHIN
+    while running := processes_of(container):
+        for pid in running:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(PAUSE)
+    return True
+
+
+def _is_in(path: Path, container: str) -> bool:
+    try:
+        groups = (path / "cgroup").read_text()
+        # What has ended stays in its group until somebody asks how.
+        return container in groups and ") Z " not in (path / "stat").read_text()
+    except OSError:
+        return False
+
 
 MADE_WITHIN = 60.0
 """Seconds for an engine to make or start a container. It takes a fifth of one; ten at once, on a busy machine, more."""

@@ -16,14 +16,12 @@ from bascule.sandbox.docker.box import ContainerBox
 from bascule.sandbox.docker.labels import PRINCIPAL, alias
 from bascule.sandbox.docker.network import OpenNetwork
 from bascule.sandbox.docker.provision import Furnishing
-from bascule.sandbox.docker.remove import boxes_of
-from bascule.sandbox.docker.remove__removing import remove_container
+from bascule.sandbox.docker.remove import boxes_of, remove_container
 from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.mounts.layout import laid_out
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine import Ended
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Ended, Run
 from bascule.sandbox.spec.launch_request import Order
 
 PAUSE = 0.01

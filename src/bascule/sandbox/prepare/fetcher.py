@@ -1,4 +1,6 @@
-"""Who fetches on this machine, and what the fetched program runs with: looked up, never run."""
+"""Who fetches on this machine, and what the fetched program runs with: looked up, never run.
+
+Programs that a fetching command would find without fetching."""
 
 import os
 import shutil
@@ -126,3 +128,18 @@ def _first_line(path: Path) -> str:
 def _identity(program: Path) -> str:
     status = program.stat()
     return f"{program} {status.st_size} {status.st_mtime_ns}"
+
+
+LOOK_AROUND = ("npx", "npm", "bunx", "bun")
+"""Commands that take a program of the project before they fetch one."""
+
+
+def at_hand(package: Package, command: Command) -> bool:
+    """Whether npx finds what it is asked for in the project that it is started in. It then runs that, and so do we."""
+    if package.runner not in LOOK_AROUND or package.binary is not None or command.cwd is None:
+        return False
+    name = package.specs[0]
+    folder = Path(command.cwd).absolute()
+    programs = (above / "node_modules/.bin" / name for above in (folder, *folder.parents))
+    # A name with a scope or a version is no program's.
+    return "/" not in name and "@" not in name and any(program.is_file() for program in programs)

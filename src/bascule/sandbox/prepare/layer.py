@@ -1,13 +1,21 @@
-"""A layer: a fetched package, to be read only. Every box whose command would fetch it starts from it."""
+"""A layer: a fetched package, to be read only. Every box whose command would fetch it starts from it.
 
+What a layer is known by: all that decides what is in it."""
+
+import hashlib
+import json
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from bascule.core.errors import SandboxError
+from bascule.sandbox.prepare.fetcher import Fetcher
 from bascule.sandbox.prepare.layer_files import content_digest, look_digest
+from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.spec.box import Mount
 
 RECORD = "layer.json"
@@ -104,3 +112,37 @@ def _spoilt(folder: Path, evidence: str) -> SandboxError:
         cause="somebody changed it, or a disk did; what it would run is not known",
         fix=f"find out who; then `bascule sandbox rm {folder.name}`, and it is fetched again",
     )
+
+
+LENGTH = 32
+
+
+def key_of(package: Package, fetcher: Fetcher) -> str:
+    """The program's arguments are not in it: they decide nothing about what is fetched."""
+    parts = (
+        FORMAT,
+        package.kind,
+        package.specs,
+        package.binary,
+        package.options,
+        fetcher.tool,
+        fetcher.identity,
+        platform.machine(),
+        _libc(),
+        [_version(path) for path in package.files],
+    )
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:LENGTH]
+
+
+def _version(path: str) -> str:
+    """A packed package that was packed again is another one."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return ""
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+@cache
+def _libc() -> tuple[str, str]:
+    return platform.libc_ver()

@@ -1,4 +1,6 @@
-"""A package that a command fetches before it runs, as data; or why such a command is run as it is."""
+"""A package that a command fetches before it runs, as data; or why such a command is run as it is.
+
+What names a package: as npm and pip understand it, and as far as it can be fetched by somebody with no rights."""
 
 import re
 from dataclasses import dataclass
@@ -56,3 +58,78 @@ def local_file(spec: str) -> str | None:
     """The path of a package that is a file of this machine."""
     path = next((spec.removeprefix(each) for each in _FILE if spec.startswith(each)), spec)
     return path if path.startswith("/") else None
+
+
+_NPM_NAME = re.compile(r"(@[a-z0-9~_-][\w.~-]*/)?[a-zA-Z0-9~_-][\w.~-]*(@[^/\s@][^\s]*)?")
+_GITHUB = re.compile(r"(github:|gitlab:|bitbucket:)?[\w.-]+/[\w.-]+(#[^\s]+)?")
+_PYTHON = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?P<extras>\[[\w\s.,-]*\])?\s*(?P<rest>([=<>!~;(@].*)?)"
+)
+_AUTHORITY_ENDS = re.compile(r"[/?#\\]")
+_REMOTE = ("https://", "http://", "git+https://", "git://")
+_NPM_FILES = (".tgz", ".tar.gz", ".tar")
+_PYTHON_FILES = (".whl", ".tar.gz", ".zip")
+
+_LOCKED = (
+    "its package's address carries a password, which a box that fetches does not get: install the package yourself, "
+    "and name its program as the command"
+)
+_KEY = "its package is fetched with a key of yours, which a box that fetches does not get"
+_FOLDER = "its package is a folder of this machine: install it there, and name its program"
+
+
+class NotUnderstood(Exception):
+    """A package that cannot be fetched in another's stead. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSpec:
+    """A requirement as pip takes it."""
+
+    text: str
+    name: str | None
+    """The package's, where the text says it."""
+
+
+def npm_spec(text: str) -> str:
+    _check(text, _NPM_FILES)
+    if local_file(text) or text.startswith(_REMOTE) or _NPM_NAME.fullmatch(text) or _GITHUB.fullmatch(text):
+        return text
+    raise NotUnderstood(f"{text} is not understood as the name of a package")
+
+
+def python_spec(text: str) -> PythonSpec:
+    """uv writes `name@1.2` and `name@latest` for what pip calls `name==1.2` and `name`."""
+    _check(text, _PYTHON_FILES)
+    if local_file(text) or text.startswith(_REMOTE):
+        return PythonSpec(text, None)
+    found = _PYTHON.fullmatch(text)
+    if found is None or text.endswith(".py"):
+        raise NotUnderstood(f"{text} is not understood as the name of a package")
+    name, rest = found["name"], found["rest"]
+    if not rest.startswith("@"):
+        return PythonSpec(text, name)
+    version, plain = rest[1:].strip(), f"{name}{found['extras'] or ''}"
+    if version == "latest":
+        return PythonSpec(plain, name)
+    if version[:1].isdigit():
+        return PythonSpec(f"{plain}=={version}", name)
+    # An address.
+    return PythonSpec(f"{plain} @ {python_spec(version).text}", name)
+
+
+def has_credentials(text: str) -> bool:
+    """Whether an address in a text names a user or a password."""
+    return any("@" in _AUTHORITY_ENDS.split(word.partition("://")[2], maxsplit=1)[0] for word in text.split())
+
+
+def _check(text: str, files: tuple[str, ...]) -> None:
+    path = local_file(text)
+    if has_credentials(text):
+        raise NotUnderstood(_LOCKED)
+    if "ssh://" in text or text.startswith("git@"):
+        raise NotUnderstood(_KEY)
+    if path is not None and not path.endswith(files):
+        raise NotUnderstood(_FOLDER)
+    if text.startswith(("./", "../", "~", "-")) or text in {".", ".."} or (path is None and text.startswith("file:")):
+        raise NotUnderstood(f"{text} depends on the folder it is said in: give the whole path of a packed package")

@@ -7,7 +7,7 @@ some is left out and told.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bascule.sandbox.prepare.package__specs import has_credentials
+from bascule.sandbox.prepare.package import has_credentials
 
 CERTIFICATES = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_CERT", "REQUESTS_CA_BUNDLE")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")

@@ -10,11 +10,9 @@ from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.prepare.build import Making, Runs
 from bascule.sandbox.prepare.cache import Shelf
 from bascule.sandbox.prepare.fetch_box import PREPARED, Place, program_mounts
-from bascule.sandbox.prepare.fetcher import find_fetcher
-from bascule.sandbox.prepare.fetcher__at_hand import at_hand
+from bascule.sandbox.prepare.fetcher import at_hand, find_fetcher
 from bascule.sandbox.prepare.installed import FOLDERS
-from bascule.sandbox.prepare.layer import TREE, Kept, Layer, Record
-from bascule.sandbox.prepare.layer__key import key_of
+from bascule.sandbox.prepare.layer import TREE, Kept, Layer, Record, key_of
 from bascule.sandbox.prepare.layer_files import remove
 from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.prepare.recognise import recognise

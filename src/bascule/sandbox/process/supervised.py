@@ -1,19 +1,74 @@
-"""A process under a keeper, as we see it: its pipes, its pid, its exit code, and the words that end it."""
+"""A process under a keeper, as we see it: its pipes, its pid, its exit code, and the words that end it.
+
+What a process has from whoever starts it. Servers are started by keepers, and shall have it from us."""
 
 import asyncio
 import json
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 from bascule.core.errors import SandboxError
 from bascule.sandbox.process.fork_server import Nursery, greeted, never_greeted, nursery
 from bascule.sandbox.process.reaper_protocol import KILL, TERM, Letterbox, carried, letter
-from bascule.sandbox.process.supervised__inheritance import inheritance
+
+LASTING = ("Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp")
+"""Lines of a process's status that say what it may do."""
+
+NAMESPACES = ("mnt", "net", "pid_for_children", "user")
+
+_PROC = "/proc/self"
+_LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
+
+
+class Inheritance(NamedTuple):
+    """What we are at one moment."""
+
+    standing: tuple[Any, ...]
+    """Who we are, what we may do, and in which part of the system we live. A nursery has this from the moment in which
+    it was started; once we have given up a right, or moved, servers must not come from there any more."""
+    passing: dict[str, Any]
+    """What may change at any time without much ado, and so goes along with every start."""
+
+
+def inheritance() -> Inheritance:
+    status = _read("status").splitlines()
+    root = os.stat("/")  # noqa: PTH116 -- this is done for every server, and pathlib would take most of the time
+    standing = (
+        os.getpid(),
+        (os.getuid(), os.geteuid(), os.getgid(), os.getegid()),
+        (root.st_dev, root.st_ino),
+        tuple(line for line in status if line.startswith(LASTING)),
+        tuple(map(_namespace, NAMESPACES)),
+        _read("cgroup"),
+    )
+    passing = {
+        "umask": next((int(line.split()[1], 8) for line in status if line.startswith("Umask:")), None),
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "limits": [(number, *resource.getrlimit(number)) for number in _LIMITS],
+    }
+    return Inheritance(standing, passing)
+
+
+def _read(name: str) -> str:
+    try:
+        with open(f"{_PROC}/{name}") as file:  # noqa: PTH123
+            return file.read()
+    except (FileNotFoundError, PermissionError):  # not Linux; what is only not to be had just now is no answer
+        return ""
+
+
+def _namespace(name: str) -> str:
+    try:
+        return os.readlink(f"{_PROC}/ns/{name}")  # noqa: PTH115
+    except (FileNotFoundError, PermissionError):
+        return ""
+
 
 HATCHING = 20.0
 """Seconds until a keeper must have answered. It takes milliseconds, and some ten more with the start of a nursery."""

@@ -1,11 +1,134 @@
 """The refused system calls as engines want to be told of them: as a program that the kernel runs at every call, and as
-a profile in Docker's words."""
+a profile in Docker's words.
+
+The system calls that no server in a box may make, and what they are called by number. Everything else is open: a
+server in Python or Node must not notice."""
 
 import errno
+import socket
 import struct
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from bascule.sandbox.spec.seccomp__syscalls import NUMBERS, REFUSED, Condition, RefusedCall
+Test = Literal["is", "is not", "at least", "has bit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What an argument must be like for a call to be refused. The lower half of it counts: the kernel reads no more
+    of a number, a family or a set of flags."""
+
+    argument: int
+    test: Test
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call that is answered with an error, if all conditions hold."""
+
+    name: str
+    error: int = errno.EPERM
+    conditions: tuple[Condition, ...] = ()
+
+
+MOUNTING = (
+    *("mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig"),
+    *("fsmount", "fspick", "mount_setattr"),
+)
+SEEING_OTHERS = ("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp")
+KERNEL_S_OWN = (
+    *(
+        "bpf",
+        "perf_event_open",
+        "userfaultfd",
+        "fanotify_init",
+        "open_by_handle_at",
+        "add_key",
+        "request_key",
+        "keyctl",
+    ),
+    *("kexec_load", "kexec_file_load", "create_module", "init_module", "finit_module", "delete_module", "query_module"),
+    *("get_kernel_syms", "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "nfsservctl", "syslog"),
+    *("lookup_dcookie", "vhangup", "uselib", "sysfs", "ustat", "_sysctl", "settimeofday", "clock_settime", "adjtimex"),
+    *("clock_adjtime", "sethostname", "setdomainname", "iopl", "ioperm", "modify_ldt", "migrate_pages", "move_pages"),
+)
+NEWCOMERS = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
+"""Answered as by a kernel that does not know them, which programs are prepared for. What clone3 is asked for lies in
+memory, where no filter can look: programs go back to clone, whose flags can be seen."""
+
+NEW_NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
+"""Flags of clone: mounts, cgroups, names, messages, users, processes, networks."""
+
+FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
+"""Kinds of sockets that servers use. The last is how programs ask which addresses they have."""
+
+LAST_FAMILY = 46
+"""Whatever is numbered higher is refused as a whole."""
+
+NETLINK_ROUTE = 0
+
+ODD_PERSONALITIES = (0x0040000, 0x0100000, 0x0200000, 0x0400000)
+"""Memory where it is always found, memory at address nought, and memory that is run because it can be read."""
+
+TERMINAL_TRICKS = (0x5412, 0x541C)
+"""To type on somebody else's terminal, and to paste there."""
+
+
+def _families() -> tuple[RefusedCall, ...]:
+    others = [Condition(0, "is", family) for family in range(LAST_FAMILY) if family not in FAMILIES]
+    others.append(Condition(0, "at least", LAST_FAMILY))
+    single = tuple(
+        RefusedCall(call, errno.EAFNOSUPPORT, (each,)) for call in ("socket", "socketpair") for each in others
+    )
+    other_netlink = (Condition(0, "is", socket.AF_NETLINK), Condition(2, "is not", NETLINK_ROUTE))
+    return (*single, RefusedCall("socket", errno.EAFNOSUPPORT, other_netlink))
+
+
+REFUSED: tuple[RefusedCall, ...] = (
+    *(RefusedCall(name) for name in (*MOUNTING, "unshare", "setns", *SEEING_OTHERS, *KERNEL_S_OWN)),
+    *(RefusedCall(name, errno.ENOSYS) for name in NEWCOMERS),
+    *(RefusedCall("clone", errno.EPERM, (Condition(0, "has bit", flag),)) for flag in NEW_NAMESPACES),
+    *_families(),
+    *(RefusedCall("personality", errno.EPERM, (Condition(0, "has bit", bit),)) for bit in ODD_PERSONALITIES),
+    *(RefusedCall("ioctl", errno.EPERM, (Condition(1, "is", trick),)) for trick in TERMINAL_TRICKS),
+)
+
+_SAME = {
+    "move_mount": 429, "open_tree": 428, "open_tree_attr": 467, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
+    "fspick": 433, "mount_setattr": 442, "process_madvise": 440, "pidfd_getfd": 438, "quotactl_fd": 443,
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
+}  # fmt: skip
+"""Those that were added late have one number everywhere."""
+
+NUMBERS: dict[str, dict[str, int]] = {
+    "x86_64": {
+        **_SAME,
+        "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308, "ptrace": 101,
+        "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "bpf": 321, "perf_event_open": 298,
+        "userfaultfd": 323, "fanotify_init": 300, "open_by_handle_at": 304, "add_key": 248, "request_key": 249,
+        "keyctl": 250, "kexec_load": 246, "kexec_file_load": 320, "create_module": 174, "init_module": 175,
+        "finit_module": 313, "delete_module": 176, "query_module": 178, "get_kernel_syms": 177, "reboot": 169,
+        "swapon": 167, "swapoff": 168, "acct": 163, "quotactl": 179, "nfsservctl": 180, "syslog": 103,
+        "lookup_dcookie": 212, "vhangup": 153, "uselib": 134, "sysfs": 139, "ustat": 136, "_sysctl": 156,
+        "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "sethostname": 170,
+        "setdomainname": 171, "iopl": 172, "ioperm": 173, "modify_ldt": 154, "migrate_pages": 256,
+        "move_pages": 279, "clone": 56, "socket": 41, "socketpair": 53, "ioctl": 16, "personality": 135,
+    },
+    "aarch64": {
+        **_SAME,
+        "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "unshare": 97, "setns": 268, "ptrace": 117,
+        "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "bpf": 280, "perf_event_open": 241,
+        "userfaultfd": 282, "fanotify_init": 262, "open_by_handle_at": 265, "add_key": 217, "request_key": 218,
+        "keyctl": 219, "kexec_load": 104, "kexec_file_load": 294, "init_module": 105, "finit_module": 273,
+        "delete_module": 106, "reboot": 142, "swapon": 224, "swapoff": 225, "acct": 89, "quotactl": 60,
+        "nfsservctl": 42, "syslog": 116, "lookup_dcookie": 18, "vhangup": 58, "settimeofday": 170,
+        "clock_settime": 112, "adjtimex": 171, "clock_adjtime": 266, "sethostname": 161, "setdomainname": 162,
+        "migrate_pages": 238, "move_pages": 239, "clone": 220, "socket": 198, "socketpair": 199, "ioctl": 29,
+        "personality": 92,
+    },
+}  # fmt: skip
+"""What a call is to the kernel. One that an architecture lacks is left out there."""
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """By the name of the machine, what the kernel calls it."""

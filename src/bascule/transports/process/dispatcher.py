@@ -6,8 +6,7 @@ from typing import Protocol
 
 from bascule.core.errors import ConnectionLost
 from bascule.sandbox.factory import ServerBox
-from bascule.sandbox.process.stderr import StderrLines
-from bascule.sandbox.process.stderr__stderr_ring import StderrRing
+from bascule.sandbox.process.stderr import StderrLines, StderrRing
 from bascule.transports.process.stream import StreamDispatcher
 
 OnLine = Callable[[int, str], None]

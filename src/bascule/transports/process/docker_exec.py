@@ -9,8 +9,8 @@ from secrets import token_hex
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError, StartFailed
 from bascule.sandbox.docker.api import Engine, EngineRefused, RunState, socket_of
 from bascule.sandbox.factory import ServerBox
-from bascule.sandbox.process.stderr__stderr_ring import cleaned
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.process.stderr import cleaned
+from bascule.sandbox.spec.engine import Run
 from bascule.transports.dispatcher import may_write, no_leave, not_opened
 from bascule.transports.process.dispatcher import ProcessDispatcher
 from bascule.transports.process.docker_exec__docker_attach import Attachment, attach

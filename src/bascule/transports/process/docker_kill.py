@@ -15,7 +15,7 @@ from pathlib import Path
 from bascule.core.errors import ConnectFailed
 from bascule.sandbox.docker.api import Engine, EngineRefused, RunState, started
 from bascule.sandbox.docker.attach import listening_to
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 
 MARK = "BASCULE_RUN"
 """The variable that tells the processes of one link from those of all others in the container."""

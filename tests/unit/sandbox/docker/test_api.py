@@ -16,7 +16,7 @@ from bascule.sandbox.docker.api import (
     read_answer,
     socket_of,
 )
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine
 
 

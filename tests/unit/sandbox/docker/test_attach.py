@@ -10,7 +10,7 @@ from bascule.core.errors import ConnectFailed
 from bascule.sandbox.docker import attach
 from bascule.sandbox.docker.api import Engine, EngineRefused, started
 from bascule.sandbox.docker.attach import listening_to
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine
 from support.waiting import fail_after
 

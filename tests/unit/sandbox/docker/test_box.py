@@ -11,10 +11,10 @@ import pytest
 from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.docker import box as module
-from bascule.sandbox.docker import remove__removing
+from bascule.sandbox.docker import remove
 from bascule.sandbox.docker.api import Engine, started
 from bascule.sandbox.docker.attach import listening_to
-from bascule.sandbox.docker.box__striking import processes_of
+from bascule.sandbox.docker.box import processes_of
 from bascule.sandbox.docker.engine import DockerEngine
 from support import docker
 from support.docker_boxes import an_order, python, said
@@ -201,7 +201,7 @@ async def test_where_it_cannot_be_seen_either_it_is_told_and_closing_may_be_aske
     run = await box.open()
     there = box._engine.socket
     box._engine.socket = str(tmp_path / "none")
-    monkeypatch.setattr(remove__removing, "GONE_WITHIN", 0.1)
+    monkeypatch.setattr(remove, "GONE_WITHIN", 0.1)
     with pytest.raises(SandboxError, match="could not be removed"):
         await box.close()
     monkeypatch.undo()

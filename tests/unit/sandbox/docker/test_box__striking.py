@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.docker import box__striking
-from bascule.sandbox.docker.box__striking import processes_of, strike
+from bascule.sandbox.docker import box
+from bascule.sandbox.docker.box import processes_of, strike
 from support.docker import DockerEngine
 from support.waiting import until
 
@@ -30,8 +30,8 @@ def test_what_cannot_be_ended_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (tmp_path / "4194999").mkdir()
     (tmp_path / "4194999" / "cgroup").write_text("0::/docker/abc\n")
     (tmp_path / "4194999" / "stat").write_text("4194999 (server) S 1")
-    monkeypatch.setattr(box__striking, "PROCESSES", tmp_path)
-    monkeypatch.setattr(box__striking, "STRUCK_WITHIN", 0.05)
+    monkeypatch.setattr(box, "PROCESSES", tmp_path)
+    monkeypatch.setattr(box, "STRUCK_WITHIN", 0.05)
 
     assert processes_of("abc") == [4194999]
     assert not strike("abc")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.docker import provision__mountpoints
-from bascule.sandbox.docker.provision__mountpoints import mount_point, mounted_here, with_mounts_below
+from bascule.sandbox.docker import provision
+from bascule.sandbox.docker.provision import mount_point, mounted_here, with_mounts_below
 from bascule.sandbox.spec.box import Mount
 
 USR = Mount("/usr", "/usr", why="system")
@@ -49,5 +49,5 @@ def test_this_machine_has_something_mounted():
 
 
 def test_where_nothing_is_told_nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(provision__mountpoints, "MOUNTINFO", tmp_path / "none")
+    monkeypatch.setattr(provision, "MOUNTINFO", tmp_path / "none")
     assert mounted_here() == []

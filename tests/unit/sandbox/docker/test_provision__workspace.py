@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.docker.provision__workspace import hand_over
+from bascule.sandbox.docker.provision import hand_over
 
 SOMEBODY = 65532
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from bascule.core.errors import SandboxError
-from bascule.sandbox.docker import remove__removing
+from bascule.sandbox.docker import remove
 from bascule.sandbox.docker.api import Engine
-from bascule.sandbox.docker.remove__removing import remove_container
+from bascule.sandbox.docker.remove import remove_container
 from support.docker import DockerEngine
 from support.fake_engine import answer, fake_engine
 
@@ -46,7 +46,7 @@ async def test_what_may_still_be_there_is_told(said: bytes):
 
 
 async def test_one_that_somebody_else_removes_for_ever_is_not_awaited_for_ever(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(remove__removing, "GONE_WITHIN", 0.1)
+    monkeypatch.setattr(remove, "GONE_WITHIN", 0.1)
     async with fake_engine() as fake:
         fake.instead["v=false"] = answer(409, {"message": "removal of container is already in progress"})
         with pytest.raises(SandboxError, match="could not be removed"):

@@ -9,8 +9,7 @@ import pytest
 
 from bascule.config.model.egress import Egress
 from bascule.sandbox.egress.envoy_config import bootstrap, listeners, socket_path
-from bascule.sandbox.egress.proxy__program import find_envoy
-from bascule.sandbox.egress.proxy__ranges import CLOSED, closed_ranges
+from bascule.sandbox.egress.proxy import CLOSED, closed_ranges, find_envoy
 
 EGRESS = Egress(allow=("allowed.test", "*.wild.test"))
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bascule.config.model.egress import Egress
-from bascule.sandbox.egress.envoy_config__replies import REFUSED, replies
+from bascule.sandbox.egress.envoy_config import REFUSED, replies
 from bascule.sandbox.egress.rules import name_rules
 
 

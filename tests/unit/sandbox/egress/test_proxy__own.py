@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.sandbox.egress.proxy__own import own_addresses
+from bascule.sandbox.egress.proxy import own_addresses
 
 FIB_TRIE = """Main:
   +-- 0.0.0.0/0 3 0 5

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bascule.core.errors import SandboxError
-from bascule.sandbox.egress.proxy__program import find_envoy, why_not
+from bascule.sandbox.egress.proxy import find_envoy, why_not
 
 
 def test_it_is_found_and_runs():

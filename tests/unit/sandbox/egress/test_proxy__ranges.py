@@ -4,7 +4,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from bascule.sandbox.egress.proxy__ranges import CLOSED, closed_ranges, is_closed
+from bascule.sandbox.egress.proxy import CLOSED, closed_ranges, is_closed
 
 NOT_THE_INTERNET = [
     "0.0.0.0", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.8.8.8", "168.63.129.16", "169.254.169.254",

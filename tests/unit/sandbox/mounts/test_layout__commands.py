@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.sandbox.mounts.layout__commands import is_interpreter, paths_in, scripts_in
+from bascule.sandbox.mounts.layout import is_interpreter, paths_in, scripts_in
 
 
 def test_paths_that_are_there_are_found_wherever_they_stand(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from bascule.sandbox.prepare.build__last_words import LINES, fetch_failed, last_words
+from bascule.sandbox.prepare.build import LINES, fetch_failed, last_words
 
 
 @pytest.mark.parametrize(

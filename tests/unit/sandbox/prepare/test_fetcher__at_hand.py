@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.prepare.fetcher__at_hand import at_hand
+from bascule.sandbox.prepare.fetcher import at_hand
 from bascule.sandbox.prepare.package import Package
 from support.packages import command, install
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from bascule.sandbox.prepare.fetcher import Fetcher
-from bascule.sandbox.prepare.layer__key import key_of
+from bascule.sandbox.prepare.layer import key_of
 from bascule.sandbox.prepare.package import Package
 
 PACKAGE = Package("npm", ("server",), None, ("/data",))

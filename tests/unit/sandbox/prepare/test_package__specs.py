@@ -1,6 +1,6 @@
 import pytest
 
-from bascule.sandbox.prepare.package__specs import NotUnderstood, has_credentials, npm_spec, python_spec
+from bascule.sandbox.prepare.package import NotUnderstood, has_credentials, npm_spec, python_spec
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from bascule.sandbox.prepare.recognise__options import NPM, PIPX, UV, Meaning, Table
+from bascule.sandbox.prepare.recognise import NPM, PIPX, UV, Meaning, Table
 
 
 @pytest.mark.parametrize("table", [NPM, UV, PIPX])

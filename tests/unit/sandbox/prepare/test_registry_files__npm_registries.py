@@ -1,4 +1,4 @@
-from bascule.sandbox.prepare.registry_files__npm_registries import npm_registries
+from bascule.sandbox.prepare.registry_files import npm_registries
 
 OWN = """
 ; a comment=1

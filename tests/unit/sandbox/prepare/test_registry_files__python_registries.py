@@ -1,4 +1,4 @@
-from bascule.sandbox.prepare.registry_files__python_registries import pip_registries, uv_registries
+from bascule.sandbox.prepare.registry_files import pip_registries, uv_registries
 
 UV = """
 index-url = "https://one.test/simple"

@@ -16,7 +16,7 @@ from bascule.sandbox.process import fork_server as subject
 from bascule.sandbox.process import supervised
 from bascule.sandbox.process.child import Child, Command, Pipes, spawn
 from bascule.sandbox.process.fork_server import Nursery, end_nursery, nursery, reach, why_without
-from bascule.sandbox.process.supervised__inheritance import inheritance
+from bascule.sandbox.process.supervised import inheritance
 from support.outside import PATIENCE
 from support.processes import ended
 from support.servers import command

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.sandbox.process.stderr__stderr_ring import RING, TAIL_LINES, StderrRing
+from bascule.sandbox.process.stderr import RING, TAIL_LINES, StderrRing
 
 
 def said(*pieces: bytes, hidden: tuple[str, ...] = ()) -> str:

@@ -16,8 +16,7 @@ import pytest
 from bascule.core.errors import SandboxError
 from bascule.sandbox.process import supervised as subject
 from bascule.sandbox.process.fork_server import Nursery, end_nursery, nursery
-from bascule.sandbox.process.supervised import Kept, keep
-from bascule.sandbox.process.supervised__inheritance import inheritance
+from bascule.sandbox.process.supervised import Kept, inheritance, keep
 from support.children import children, keepers
 from support.processes import ended
 from support.servers import argv

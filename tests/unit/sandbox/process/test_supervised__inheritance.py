@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.process import supervised__inheritance as subject
-from bascule.sandbox.process.supervised__inheritance import inheritance
+from bascule.sandbox.process import supervised as subject
+from bascule.sandbox.process.supervised import inheritance
 
 
 def test_two_looks_at_the_same_process_agree():
@@ -40,7 +40,7 @@ def test_what_goes_along_is_as_it_is_now():
 )
 def test_who_has_become_somebody_else_stands_elsewhere(change: str):
     script = (
-        "import ctypes, os, sys\nfrom bascule.sandbox.process.supervised__inheritance import inheritance\n"
+        "import ctypes, os, sys\nfrom bascule.sandbox.process.supervised import inheritance\n"
         f"before = inheritance().standing\n{change}\nprint(inheritance().standing != before, flush=True)\nos._exit(0)"
     )
     ended = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=20, check=True)

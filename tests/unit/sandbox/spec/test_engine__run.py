@@ -1,6 +1,6 @@
 """What is to run in a container."""
 
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 
 
 def test_what_is_run_does_not_show_its_environment_by_accident() -> None:

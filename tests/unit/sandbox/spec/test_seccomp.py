@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox.spec.seccomp import ALLOW, ARCHITECTURES, ERROR, KILL, docker_profile, filter_program
-from bascule.sandbox.spec.seccomp__syscalls import NUMBERS, REFUSED
+from bascule.sandbox.spec.seccomp import (
+    ALLOW,
+    ARCHITECTURES,
+    ERROR,
+    KILL,
+    NUMBERS,
+    REFUSED,
+    docker_profile,
+    filter_program,
+)
 
 MACHINES = ["x86_64", "aarch64"]
 LONGEST = 4096

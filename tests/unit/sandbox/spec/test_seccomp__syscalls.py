@@ -1,6 +1,6 @@
 """The list of refused calls."""
 
-from bascule.sandbox.spec.seccomp__syscalls import NUMBERS, REFUSED, RefusedCall
+from bascule.sandbox.spec.seccomp import NUMBERS, REFUSED, RefusedCall
 
 
 def test_every_refused_call_has_a_number_somewhere_and_every_number_is_used() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 from bascule.transports.process.docker_exec import FIRST_WORDS, DockerExecDispatcher
 from bascule.transports.process.docker_kill import MARK
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine, frame

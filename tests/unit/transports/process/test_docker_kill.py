@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from bascule.sandbox.docker.api import Engine
-from bascule.sandbox.spec.engine__run import Run
+from bascule.sandbox.spec.engine import Run
 from bascule.transports.process import docker_kill
 from bascule.transports.process.docker_kill import MARK, Ending, carries, sweep_what_was_left
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine
