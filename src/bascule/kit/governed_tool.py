@@ -1,10 +1,12 @@
-"""A tool of ours as it is run: only if what it may do is allowed to whoever asks, and with what it has seen told."""
+"""A tool of ours as it is run: only if what it may do is allowed to whoever asks, and with what it has seen told.
+
+Results that say what should become of a failed call: in their words, in their structured content, and in `_meta`."""
 
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fastmcp.exceptions import FastMCPError
+from fastmcp.exceptions import FastMCPError, ValidationError
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from pydantic import Field
 from pydantic import ValidationError as PydanticValidationError
@@ -15,9 +17,44 @@ from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.admission import Admission
 from bascule.kit.errors import ToolFatalError, ToolRetryError
-from bascule.kit.governed_tool__replies import failed, fatal, refused, retryable
 from bascule.kit.permission import PERMISSIONS_KEY, in_words
 from bascule.sensitivity.private_data import LABELS_KEY
+from bascule.wire.tool_result import FATAL_KEY, PREFIX
+
+RETRY_KEY = "dev.bascule/retry"
+"""In a result's `_meta`, with the value true: the model can correct itself and call again."""
+
+
+def retryable(message: str, code: str | int | None = None) -> ToolResult:
+    return _failure(message, code, retriable=True, meta={RETRY_KEY: True})
+
+
+def fatal(message: str, code: str | int | None = None) -> ToolResult:
+    return _failure(PREFIX + message, code, retriable=None, meta={FATAL_KEY: True})
+
+
+def refused(error: Refused) -> ToolResult:
+    words = f"{error.message}; {error.fix}" if error.fix else error.message
+    return _failure(words, error.code, retriable=False, meta=None)
+
+
+def failed(error: FastMCPError) -> ToolResult:
+    """An error that a tool raised as FastMCP's own, or that was found in its arguments, which a model can mend."""
+    if isinstance(error, ValidationError):
+        return retryable(str(error))
+    return ToolResult(content=str(error), is_error=True)
+
+
+def _failure(
+    message: str, code: str | int | None, *, retriable: bool | None, meta: dict[str, Any] | None
+) -> ToolResult:
+    structured: dict[str, Any] = {"message": message}
+    if code is not None:
+        structured["code"] = code
+    if retriable is not None:
+        structured["retriable"] = retriable
+    return ToolResult(content=message, structured_content=structured, meta=meta, is_error=True)
+
 
 _logger = logging.getLogger(__name__)
 

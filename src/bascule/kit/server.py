@@ -1,22 +1,37 @@
-"""A FastMCP server that knows who asks, and in which every tool says what it does."""
+"""A FastMCP server that knows who asks, and in which every tool says what it does.
 
+What is looked at before anything else of a request over HTTP.
+
+Headers as they were meant.
+
+The log of a server of ours while it is served: plain lines on stderr, and tracebacks whole.
+
+A FastMCP server whose clients are told what changes in it."""
+
+import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Collection, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from fastmcp import FastMCP, settings
 from fastmcp.server.http import StarletteWithLifespan
+from fastmcp.server.providers.base import Provider
+from fastmcp.server.transforms import Transform
 from fastmcp.tools.base import Tool
 from fastmcp.utilities.versions import VersionSpec
+from mcp.shared.subscriptions import ResourceUpdated
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bascule.config.model.auth import AuthSettings
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
-from bascule.identity.host_origin_check import HouseRules, origin_of
+from bascule.identity.host_origin_check import HouseRules, Knock, TurnedAway, origin_of
 from bascule.identity.jwt.claims import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.jwt.from_config import verifiers_of
 from bascule.identity.jwt.minting import KEY_VARIABLE, Mint, MintMark
@@ -24,12 +39,137 @@ from bascule.identity.jwt.verifier import Believes
 from bascule.kit.admission import Admission
 from bascule.kit.auth.middleware import AuthSessionMiddleware
 from bascule.kit.auth.token_auth import TokenAuth
+from bascule.kit.events.changes import ALL_LISTS, Changes
+from bascule.kit.events.listen import Listening
 from bascule.kit.request_context import Home
-from bascule.kit.server__doorkeeper import Doorkeeper
-from bascule.kit.server__plain_headers import PlainHeaders
-from bascule.kit.server__plain_log import plain_log
-from bascule.kit.server__telling import TellingServer
 from bascule.kit.tools import GoverningProvider, governed, permissions_of
+
+JSON = "application/json"
+
+
+class Doorkeeper:
+    """Turns away what no client of the protocol sends: what the house rules do not let in, and a body that is not JSON,
+    which a web page can send without being asked. `paths` are those to which messages are posted."""
+
+    def __init__(self, app: ASGIApp, *, rules: HouseRules, paths: tuple[str, ...]) -> None:
+        self._app = app
+        self._rules = rules
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        if refusal is None:
+            await self._app(scope, receive, send)
+        else:
+            said = JSONResponse({"error": refusal.words}, status_code=refusal.status)
+            await said(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> TurnedAway | None:
+        headers = Headers(scope=scope)
+        ends = (scope.get("scheme", "http"), scope.get("client"), scope.get("server"))
+        refusal = self._rules.turn_away(Knock(headers.getlist("host"), headers.getlist("origin"), *ends))
+        if refusal is not None:
+            return refusal
+        if scope["method"] == "POST" and self._is_for_messages(scope):
+            kind = headers.get("content-type", "")
+            if kind.partition(";")[0].strip().lower() != JSON:
+                return TurnedAway(415, f"the body must be {JSON}")
+        return None
+
+    def _is_for_messages(self, scope: Scope) -> bool:
+        # Mounted in another app, the path has that app's part before ours.
+        path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
+        return any(path == each or path.startswith(f"{each}/") for each in self._paths)
+
+
+BLANKS = b" \t"
+
+
+class PlainHeaders:
+    """Takes the blanks off around values. They belong to none (RFC 9110, 5.5), but not every parser of HTTP takes them
+    off, and a header that has to agree with the body would else be refused for one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [(name, value.strip(BLANKS)) for name, value in scope["headers"]]}
+        await self._app(scope, receive, send)
+
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+FASTMCP = logging.getLogger("fastmcp")
+"""Draws boxes as wide as a terminal, unless told otherwise: lines are cut, and all but a few frames of a traceback are
+left out. What a client is not shown has to be found somewhere."""
+
+
+@contextmanager
+def plain_log(level: str | int | None = None) -> Generator[None]:
+    """For as long as a server is served. Where its author has set up logging, what it says goes there instead.
+
+    `level` is how much FastMCP says of what it does. At the end, everything is put back.
+    """
+    root = logging.getLogger()
+    handlers, propagates, said = [*FASTMCP.handlers], FASTMCP.propagate, FASTMCP.level
+    mine = logging.StreamHandler() if not root.handlers else None
+    if mine is not None:
+        mine.setFormatter(logging.Formatter(FORMAT))
+        root.addHandler(mine)
+    for handler in handlers:
+        FASTMCP.removeHandler(handler)
+    FASTMCP.propagate = True
+    if level is not None:
+        FASTMCP.setLevel(level.upper() if isinstance(level, str) else level)
+    try:
+        yield
+    finally:
+        FASTMCP.setLevel(said)
+        FASTMCP.propagate = propagates
+        for handler in handlers:
+            FASTMCP.addHandler(handler)
+        if mine is not None:
+            root.removeHandler(mine)
+
+
+class TellingServer(FastMCP[Any]):
+    """FastMCP tells old clients that it speaks of changes, and speaks of none; new ones cannot ask it to."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.changes = Changes()
+        super().__init__(*args, **options)
+        self.listening = Listening(self.changes, self._is_visible)
+        self.listening.serve(self._mcp_server)
+
+    def resource_updated(self, uri: str) -> None:
+        """Tell the clients that watch it that a resource changed. May be called from any thread."""
+        self.changes.tell(ResourceUpdated(uri))
+
+    async def _is_visible(self, uri: str) -> bool:
+        """Whether whoever asks could read it."""
+        return await self.get_resource(uri) is not None or await self.get_resource_template(uri) is not None
+
+    # What changes more than one thing may change every list.
+
+    def add_provider(self, provider: Provider, *, namespace: str = "") -> None:
+        super().add_provider(provider, namespace=namespace)
+        self.changes.tell(*ALL_LISTS)
+
+    def add_transform(self, transform: Transform) -> None:
+        super().add_transform(transform)
+        self.changes.tell(*ALL_LISTS)
+
+    def enable(self, **criteria: Any) -> Self:
+        super().enable(**criteria)
+        self.changes.tell(*ALL_LISTS)
+        return self
+
+    def disable(self, **criteria: Any) -> Self:
+        super().disable(**criteria)
+        self.changes.tell(*ALL_LISTS)
+        return self
+
 
 DEVELOPMENT_SESSION = "development"
 

@@ -1,9 +1,14 @@
-"""Where a server's own tools are registered: none comes in that does not say what it does."""
+"""Where a server's own tools are registered: none comes in that does not say what it does.
+
+A registry that tells what comes into it and what leaves it."""
 
 from typing import Any, TypeVar
 
+from fastmcp.prompts.base import Prompt
+from fastmcp.server.providers.local_provider import LocalProvider
 from fastmcp.tools.base import Tool
 from fastmcp.tools.function_tool import FunctionTool
+from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ServerEvent, ToolsListChanged
 
 from bascule.core.errors import UsageError
 from bascule.core.permission import Permission
@@ -11,9 +16,36 @@ from bascule.kit.admission import Admission
 from bascule.kit.events.changes import Changes
 from bascule.kit.governed_tool import GovernedTool
 from bascule.kit.permission import marked_permissions, read_permissions
-from bascule.kit.tools__announcing import AnnouncingProvider
 
 Component = TypeVar("Component", bound=Any)
+
+
+class AnnouncingProvider(LocalProvider):
+    """FastMCP's own registry, which says nothing of changes, with those places made to speak through which all of them
+    come."""
+
+    def __init__(self, changes: Changes, **options: Any) -> None:
+        super().__init__(**options)
+        self._changes = changes
+
+    def _add_component(self, component: Component) -> Component:
+        before = self._get_component(component.key)
+        added = super()._add_component(component)
+        if added is not before:
+            self._changes.tell(_list_of(added))
+        return added
+
+    def _remove_component(self, key: str) -> None:
+        found = self._get_component(key)
+        super()._remove_component(key)
+        self._changes.tell(_list_of(found))
+
+
+def _list_of(component: Any) -> ServerEvent:
+    """The change of the list that it is in. Templates are listed with the resources."""
+    if isinstance(component, Tool):
+        return ToolsListChanged()
+    return PromptsListChanged() if isinstance(component, Prompt) else ResourcesListChanged()
 
 
 class GoverningProvider(AnnouncingProvider):

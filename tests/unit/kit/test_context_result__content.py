@@ -8,7 +8,7 @@ from fastmcp.utilities.types import Image
 from mcp_types import CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents
 
 from bascule.config.model.result_presets import Preset
-from bascule.kit.context_result__content import is_content, is_reply, shortened_content, shortened_reply
+from bascule.kit.context_result import is_content, is_reply, shortened_content, shortened_reply
 from bascule.result_limits.limiter import META
 
 PRESET = Preset(characters=1000)

@@ -15,8 +15,7 @@ from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit import PrivateData, ToolFatalError, ToolRetryError, get_user_id
 from bascule.kit.admission import Admission
-from bascule.kit.governed_tool import GovernedTool
-from bascule.kit.governed_tool__replies import RETRY_KEY
+from bascule.kit.governed_tool import RETRY_KEY, GovernedTool
 from bascule.kit.levels.files import KeptLevels
 from bascule.kit.permission import PERMISSIONS_KEY
 from bascule.kit.request_context import Home

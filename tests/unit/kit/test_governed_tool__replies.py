@@ -4,7 +4,7 @@ import pytest
 from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
 
 from bascule.core.errors import NotIdentified, Refused
-from bascule.kit.governed_tool__replies import RETRY_KEY, failed, fatal, refused, retryable
+from bascule.kit.governed_tool import RETRY_KEY, failed, fatal, refused, retryable
 from bascule.wire.tool_result import FATAL_KEY, PREFIX
 
 

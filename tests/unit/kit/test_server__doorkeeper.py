@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from bascule.identity.host_origin_check import HouseRules
-from bascule.kit.server__doorkeeper import Doorkeeper
+from bascule.kit.server import Doorkeeper
 from support.kit import kit_server, reading
 from support.kit_http import asked, line_to, listening
 

@@ -2,7 +2,7 @@
 
 from starlette.types import Message, Receive, Scope, Send
 
-from bascule.kit.server__plain_headers import PlainHeaders
+from bascule.kit.server import PlainHeaders
 
 
 async def passed_on(scope: Scope) -> Scope:

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from bascule.kit.server__plain_log import FASTMCP, plain_log
+from bascule.kit.server import FASTMCP, plain_log
 
 WORDS = "a line that is much longer than a terminal is wide, and is not to be cut, wrapped or drawn around " * 3
 

@@ -8,7 +8,7 @@ from fastmcp.server.transforms import Namespace
 from mcp.shared.subscriptions import ResourceUpdated, ServerEvent
 
 from bascule.kit.events.changes import ALL_LISTS
-from bascule.kit.server__telling import TellingServer
+from bascule.kit.server import TellingServer
 
 
 async def test_what_may_change_every_list_is_told_as_a_change_of_every_list():

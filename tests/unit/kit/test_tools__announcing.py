@@ -8,7 +8,7 @@ from fastmcp.exceptions import NotFoundError
 from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ServerEvent, ToolsListChanged
 
 from bascule.kit.events.changes import Changes
-from bascule.kit.tools__announcing import AnnouncingProvider
+from bascule.kit.tools import AnnouncingProvider
 
 
 def words() -> str:

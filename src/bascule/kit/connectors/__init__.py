@@ -9,8 +9,7 @@ from bascule.kit.connectors.http.source import HttpSource
 from bascule.kit.connectors.json_files import JsonConnector
 from bascule.kit.connectors.source import FileSource
 from bascule.kit.connectors.sql.connector import SqlConnector
-from bascule.kit.connectors.sql.source import SqlLimits, SqlSource
-from bascule.kit.connectors.sql.source__sql_rows import Rows
+from bascule.kit.connectors.sql.source import Rows, SqlLimits, SqlSource
 
 __all__ = [
     "Connector",

@@ -3,7 +3,7 @@ import io
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.kit.connectors.csv_files__csv_table import MAX_COLUMNS, MAX_LINE, CsvTable, separator_of
+from bascule.kit.connectors.csv_files import MAX_COLUMNS, MAX_LINE, CsvTable, separator_of
 
 
 def table(text: str) -> CsvTable:

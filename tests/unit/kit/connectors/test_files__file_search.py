@@ -1,8 +1,8 @@
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.kit.connectors import files__file_search
-from bascule.kit.connectors.files__file_search import FoundLine, fits, search
+from bascule.kit.connectors import files
+from bascule.kit.connectors.files import FoundLine, fits, search
 from bascule.workspace import Workspace
 
 
@@ -45,9 +45,9 @@ def test_a_search_ends_at_its_bounds_and_says_so(workspace: Workspace, monkeypat
     assert search(workspace, "**", "x", ignore_case=False, limit=3).more
     assert len(search(workspace, "**", "x", ignore_case=False, limit=3).matches) == 3
     assert not search(workspace, "**", "x", ignore_case=False, limit=50).more
-    monkeypatch.setattr(files__file_search, "MAX_BYTES", 25)
+    monkeypatch.setattr(files, "MAX_BYTES", 25)
     assert search(workspace, "**", "x", ignore_case=False, limit=50).more
-    monkeypatch.setattr(files__file_search, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(files, "MAX_ENTRIES", 2)
     assert search(workspace, "**", "", ignore_case=False, limit=50).more
 
 

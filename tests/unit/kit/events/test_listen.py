@@ -18,7 +18,7 @@ from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, Server
 from bascule.config.model.auth import AuthSettings, SharedSecret
 from bascule.kit import GovernedServer, create_mcp_server
 from bascule.kit.events.listen import MAX_WATCHED
-from bascule.kit.server__telling import TellingServer
+from bascule.kit.server import TellingServer
 from support import tokens
 from support.http_servers import fastmcp_server
 from support.waiting import fail_after, until

@@ -11,8 +11,7 @@ from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.source import tell
 from bascule.kit.connectors.sql.postgres import PostgresReader, postgres_reader
 from bascule.kit.connectors.sql.query_check import CheckedQuery, checked_query
-from bascule.kit.connectors.sql.source import SqlSource
-from bascule.kit.connectors.sql.source__sql_rows import Rows
+from bascule.kit.connectors.sql.source import Rows, SqlSource
 from bascule.kit.connectors.sql.sqlite import SqliteReader, sqlite_reader
 
 Value = str | int | float | bool | None

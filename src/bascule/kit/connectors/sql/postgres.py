@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.errors import BasculeError, ConfigError, ConnectFailed, UsageError
 from bascule.kit.connectors.socket_deadline import Watch
 from bascule.kit.connectors.sql.query_check import CheckedQuery, Tables
-from bascule.kit.connectors.sql.source import SqlSource
-from bascule.kit.connectors.sql.source__sql_rows import Rows, bounded_rows
+from bascule.kit.connectors.sql.source import Rows, SqlSource, bounded_rows
 from bascule.kit.connectors.sql.sqlite import too_slow
 
 if TYPE_CHECKING:

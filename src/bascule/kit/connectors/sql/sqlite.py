@@ -16,8 +16,7 @@ from bascule.core.errors import ConnectFailed, UsageError
 from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.sql.allowed_functions import TABLE_FUNCTIONS, may_call
 from bascule.kit.connectors.sql.query_check import CheckedQuery, Tables
-from bascule.kit.connectors.sql.source import SqlLimits, SqlSource
-from bascule.kit.connectors.sql.source__sql_rows import Rows, bounded_rows
+from bascule.kit.connectors.sql.source import Rows, SqlLimits, SqlSource, bounded_rows
 
 LONGEST_VALUE = 4 * 1024 * 1024
 """Bytes of one text or blob, also while it is being computed: `printf('%1000000000d', 1)` is a gigabyte otherwise."""

@@ -1,7 +1,6 @@
 import math
 
-from bascule.kit.connectors.sql.source import SqlLimits
-from bascule.kit.connectors.sql.source__sql_rows import bounded_rows
+from bascule.kit.connectors.sql.source import SqlLimits, bounded_rows
 
 SMALL = SqlLimits(rows=2, cell=5, total=100)
 
