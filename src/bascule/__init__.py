@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from bascule.runtime.session import AgentSession
     from bascule.runtime.typed_call import typed_call
     from bascule.transports.inprocess.python_tool import tool
-    from bascule.transports.inprocess.python_types import Progress
-    from bascule.transports.inprocess.python_types__native_media import Media
+    from bascule.transports.inprocess.python_types import Media, Progress
 
 __version__ = "0.1.0"
 
@@ -75,7 +74,7 @@ _HOMES = {
     "CompletionResult": "bascule.core.outcome",
     "Decline": "bascule.core.client_features",
     "Elicitation": "bascule.core.client_features",
-    "Media": "bascule.transports.inprocess.python_types__native_media",
+    "Media": "bascule.transports.inprocess.python_types",
     "Outcome": "bascule.core.outcome",
     "Principal": "bascule.core.principal",
     "Progress": "bascule.transports.inprocess.python_types",

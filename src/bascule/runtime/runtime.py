@@ -44,7 +44,7 @@ from bascule.store.null_store import Unkept
 from bascule.store.open import store_at
 from bascule.store.owners import OwnerStore
 from bascule.store.secrets.vault import Vault
-from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.oauth_credentials import Logins
 from bascule.transports.auth.providers import Introducing
 from bascule.upstream.key import LinkKey
 from bascule.workspace.workspaces import Workspaces

@@ -23,7 +23,7 @@ from bascule.config.model.transport import NoTransport
 from bascule.core.errors import ConfigError, ConnectionLost, LoginNeeded
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.oauth_credentials import Logins
 from bascule.transports.auth.providers import Introducing
 from bascule.transports.dispatcher import Dispatcher
 from bascule.transports.factory import by_older_way, dial, dispatcher_for, overheard

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import ConnectionLost, LaneClosed, PermitLost, ReplyTimeout
-from bascule.transports.jsonrpc__pending import Pending
+from bascule.transports.jsonrpc import Pending
 from bascule.wire.jsonrpc import Message
 from support.streams import Leave, a_request
 

@@ -15,7 +15,7 @@ from bascule.gateway.cluster.membership import Membership
 from bascule.gateway.http.body import Bulk
 from bascule.gateway.mcp.exchange import Send
 from bascule.store.owners import Member
-from bascule.transports.http.errors__tls_failure import tls_reason, tls_told
+from bascule.transports.http.errors import tls_reason, tls_told
 
 _log = logging.getLogger("bascule.gateway")
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bascule.core.errors import ConfigError
-from bascule.transports.http.errors__tls_failure import certificate_flaw
+from bascule.transports.http.errors import certificate_flaw
 
 STEPS = 4
 """Turns that both sides of a handshake take at most. It is done after three."""

@@ -26,8 +26,7 @@ from bascule.runtime.servers.twins import Twinning, is_twin
 from bascule.sandbox.factory import UNBOXED, Boxing
 from bascule.sensitivity.lease import Lease
 from bascule.sensitivity.ratchet import Ratchets
-from bascule.transports.auth.oauth_credentials import Credentials
-from bascule.transports.auth.oauth_credentials__http_logins import no_login, target_of
+from bascule.transports.auth.oauth_credentials import Credentials, no_login, target_of
 from bascule.transports.auth.providers import Introducing
 from bascule.transports.http.shared_connections import Hosts
 from bascule.upstream.connection_plan import Plans, ServerPlan

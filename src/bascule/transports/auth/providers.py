@@ -8,7 +8,7 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.principal import Nobody, Principal
 from bascule.core.text.redaction import Mask
 from bascule.transports.auth.header_command import HeaderCommands
-from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.oauth_credentials import Logins
 from bascule.transports.auth_headers import SaysWho
 
 if TYPE_CHECKING:

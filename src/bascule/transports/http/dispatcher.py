@@ -31,8 +31,7 @@ from bascule.transports.dispatcher import Counters, OnNotice, OnRequest, is_new_
 from bascule.transports.http.endpoint import SESSION_HEADER, VERSION_HEADER, Endpoint
 from bascule.transports.http.post import NOTIFY_TIMEOUT, post, tally
 from bascule.transports.http.post_state import Exchange
-from bascule.transports.http.response import Received, Response
-from bascule.transports.http.response__http_linger import Linger
+from bascule.transports.http.response import Linger, Received, Response
 from bascule.transports.http.response_head_cache import WholeReply
 from bascule.transports.http.response_parser import (
     body_at_hand,

@@ -1,8 +1,12 @@
-"""What aiohttp raises, as our errors: whether the request may have left us is what matters most."""
+"""What aiohttp raises, as our errors: whether the request may have left us is what matters most.
 
+Why no encrypted connection could be made: what is wrong with a certificate, or that nobody speaks TLS there."""
+
+import ssl
 from pathlib import Path
 
 from aiohttp import (
+    ClientConnectorCertificateError,
     ClientConnectorDNSError,
     ClientConnectorError,
     ClientError,
@@ -15,9 +19,66 @@ from aiohttp import (
 from aiohttp.client_exceptions import UnixClientConnectorError
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation
-from bascule.transports.http.errors__tls_failure import tls_reason, tls_told
 from bascule.transports.http.post_state import Exchange
 from bascule.wire.jsonrpc import sample
+
+_NOT_YET, _EXPIRED, _SELF_SIGNED, _SELF_SIGNED_ABOVE, _NO_ISSUER, _UNVERIFIED, _HOST, _ADDRESS = (
+    *(9, 10, 18, 19, 20, 21),
+    *(62, 64),
+)
+"""OpenSSL's numbers for what can be wrong with a certificate."""
+
+TRUST = "if you trust it, name the file with its certificate in the variable SSL_CERT_FILE; else ask whoever runs it"
+"""What to do about a certificate that is right, and signed by somebody who is not known here."""
+
+_CERTIFICATE = {
+    _EXPIRED: ("its certificate has expired", "renew the certificate of the server, or ask whoever runs it to"),
+    _NOT_YET: ("its certificate is not good yet", "check the clock of this machine, then that of the server"),
+    _SELF_SIGNED: ("its certificate is signed by nobody but itself", TRUST),
+    _SELF_SIGNED_ABOVE: ("its certificate is signed by an authority that this machine does not know", TRUST),
+    _NO_ISSUER: ("its certificate is signed by an authority that this machine does not know", TRUST),
+    _UNVERIFIED: ("its certificate is signed by an authority that this machine does not know", TRUST),
+    _HOST: ("its certificate is for another host name", "write a name into the URL that the certificate is for"),
+    _ADDRESS: ("its certificate is not for this address", "write a name into the URL that the certificate is for"),
+}
+
+_OTHER = ("its certificate is not accepted", "check the certificate of the server")
+
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL"})
+"""What OpenSSL says of an answer that is no TLS at all."""
+
+
+def tls_reason(error: ClientSSLError) -> tuple[str, str]:
+    """The cause, and what to do about it."""
+    reason = flaw_of(error)
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return certificate_flaw(reason)
+    if getattr(reason, "reason", None) in _NO_TLS:
+        return (
+            "the server does not speak TLS at this port",
+            "write http:// (or ws://) in the URL, or give the port for TLS",
+        )
+    return "the TLS handshake failed", "check the server's certificate, and that the URL's scheme is right"
+
+
+def certificate_flaw(error: ssl.SSLCertVerificationError) -> tuple[str, str]:
+    """What is wrong with a certificate, and what to do about it."""
+    return _CERTIFICATE.get(error.verify_code, _OTHER)
+
+
+def tls_told(error: ClientSSLError) -> str:
+    """OpenSSL's own words, without the address around them."""
+    reason = flaw_of(error)
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"TLS: {reason.verify_message} (OpenSSL {reason.verify_code})"
+    return f"TLS: {getattr(reason, 'reason', None) or reason}"
+
+
+def flaw_of(error: ClientSSLError) -> BaseException:
+    """What went wrong below aiohttp."""
+    if isinstance(error, ClientConnectorCertificateError):
+        return error.certificate_error
+    return getattr(error, "os_error", error)
 
 
 def failure_of(error: ClientError | OSError, exchange: Exchange, where: str) -> BasculeError:

@@ -10,8 +10,7 @@ from bascule.core.errors import ConnectionLost, PermitLost
 from bascule.transports.http.endpoint import Endpoint
 from bascule.transports.http.post_state import Exchange
 from bascule.transports.http.response import Response
-from bascule.transports.http.server_stream import Answer, answer_of, message_of, wait_before
-from bascule.transports.http.server_stream__http_chunks import Chunks
+from bascule.transports.http.server_stream import Answer, Chunks, answer_of, message_of, wait_before
 from bascule.wire.jsonrpc import Message, normal_id, sample
 from bascule.wire.sse import EventReader
 

@@ -1,18 +1,46 @@
-"""The old era's streams that outlive a connection: coming back after a break, and the server's own stream."""
+"""The old era's streams that outlive a connection: coming back after a break, and the server's own stream.
+
+What arrives on an event stream, in chunks small enough that the loop turns between them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 
-from aiohttp import ClientError
+from aiohttp import ClientError, StreamReader
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PermitLost, ProtocolViolation
 from bascule.transports.dispatcher import Counters
 from bascule.transports.http.response import Response
 from bascule.transports.http.response_parser import kind_of, plain
-from bascule.transports.http.server_stream__http_chunks import Chunks
 from bascule.wire.jsonrpc import Message, read_message, sample
 from bascule.wire.sse import Event, EventReader
+
+CHUNK = 32 * 1024
+"""Bytes taken at once. Several times as much can have arrived by the time we look, and a server that sends nothing but
+the shortest events would keep the loop busy with it for a tenth of a second."""
+
+
+class Chunks:
+    """The body of one response. `next` gives what there is, at most so much, and nothing at the end."""
+
+    __slots__ = ("_at", "_content", "_data")
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+        self._data = b""
+        self._at = 0
+
+    async def next(self) -> bytes:
+        if self._at < len(self._data):
+            await asyncio.sleep(0)
+        else:
+            self._data, self._at = await self._content.readany(), 0
+        if len(self._data) <= CHUNK:
+            self._at = CHUNK
+            return self._data
+        start, self._at = self._at, self._at + CHUNK
+        return self._data[start : self._at]
+
 
 FIRST_WAIT = 1.0
 """Seconds before coming back to a stream whose server names no time."""

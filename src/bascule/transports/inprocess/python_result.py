@@ -11,7 +11,7 @@ from bascule.core.json_types import JsonObject, is_object
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.transports.inprocess.python_signature import RESULT
-from bascule.transports.inprocess.python_types__native_media import Media
+from bascule.transports.inprocess.python_types import Media
 from bascule.wire.tool_result import FATAL_KEY, PREFIX
 
 

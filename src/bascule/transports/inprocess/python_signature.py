@@ -15,8 +15,7 @@ from bascule.core.errors import UsageError
 from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.outcome import ToolFailure, ToolResult
 from bascule.core.principal import Principal
-from bascule.transports.inprocess.python_types import Progress
-from bascule.transports.inprocess.python_types__native_media import Media
+from bascule.transports.inprocess.python_types import Media, Progress
 
 OWN = (Principal, Progress)
 """Types of parameters that are filled in by us, and that no model ever sees."""

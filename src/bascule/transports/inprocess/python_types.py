@@ -1,6 +1,9 @@
-"""How a native tool tells how far it has come."""
+"""How a native tool tells how far it has come.
+
+What a native tool gives back that is no text."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 
 class Progress:
@@ -18,3 +21,13 @@ class Progress:
 
 def unheard(_progress: float, _total: float | None, _message: str | None) -> None:
     """For a call of somebody who does not want to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """Bytes that a native tool gives back: an image, a sound, or any other file."""
+
+    data: bytes
+    mime_type: str
+    name: str = "result"
+    """What a file is called that is neither image nor sound."""

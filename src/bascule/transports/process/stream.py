@@ -1,8 +1,57 @@
-"""Messages on a byte stream, as lines or behind their length: a child's pipes, or a server object in this process."""
+"""Messages on a byte stream, as lines or behind their length: a child's pipes, or a server object in this process.
 
+How a peer on a byte stream frames its messages: found in its first bytes, once, and kept to."""
+
+from collections.abc import Callable
+
+from bascule.core.errors import ProtocolViolation
 from bascule.transports.jsonrpc import MessageDispatcher
-from bascule.transports.process.stream__dialect import Dialect
-from bascule.wire.jsonrpc import Message, normal_id
+from bascule.wire.framing import Framer, LengthFramer, LineFramer, as_line, framing_of, with_length
+from bascule.wire.jsonrpc import Message, normal_id, read_message
+
+
+class Dialect:
+    """The framing of one stream, both ways. `awaited` tells whether a message answers one of ours."""
+
+    __slots__ = ("_awaited", "_max_message", "_start", "cut", "frame", "framer")
+
+    def __init__(self, max_message: int, awaited: Callable[[Message], bool]) -> None:
+        self.framer: Framer = LineFramer(max_message)
+        self.cut: Callable[[bytes], list[bytes]] = self._first_cut
+        """Gives the messages that some bytes complete. After the first bytes it is the framer's own `feed`."""
+        self.frame: Callable[[bytes], bytes] = as_line
+        """Puts a message of ours into the bytes of the stream."""
+        self._max_message = max_message
+        self._awaited = awaited
+        self._start = b""
+
+    def _first_cut(self, data: bytes) -> list[bytes]:
+        self._start += data
+        framing = framing_of(self._start)
+        if framing is None:
+            return []
+        start, self._start = self._start, b""
+        if framing == "lengths":
+            self.framer = LengthFramer(self._max_message)
+            self.cut = self._first_with_length
+        else:
+            self.cut = self.framer.feed
+        return self.cut(start)
+
+    def _first_with_length(self, data: bytes) -> list[bytes]:
+        """Most such servers read lines as well: one that answers the line we sent is sent lines. One that speaks before
+        it has answered is answered in kind."""
+        messages = self.framer.feed(data)
+        if messages:
+            self.cut = self.framer.feed
+            self.frame = as_line if self._is_reply(messages[0]) else with_length
+        return messages
+
+    def _is_reply(self, data: bytes) -> bool:
+        try:
+            return self._awaited(read_message(data))
+        except ProtocolViolation:
+            return False
 
 
 class StreamDispatcher(MessageDispatcher):

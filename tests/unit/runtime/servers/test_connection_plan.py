@@ -15,7 +15,7 @@ from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
 from bascule.runtime.servers.connection_plan import mask_of, plan_of
 from bascule.store.secrets.vault import Vault
-from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.oauth_credentials import Logins
 from bascule.transports.auth.providers import Introducing
 from bascule.upstream.connection_plan import ServerPlan
 from bascule.upstream.server_requests import Reception

@@ -7,7 +7,7 @@ import pytest
 from bascule.config import OAuthSettings, ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport
 from bascule.core.text.redaction import Mask
 from bascule.store.secrets.vault import Vault
-from bascule.transports.auth.oauth_credentials__http_logins import Logins, no_login, target_of
+from bascule.transports.auth.oauth_credentials import Logins, no_login, target_of
 
 URL = "https://a.example/mcp"
 

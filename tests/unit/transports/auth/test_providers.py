@@ -12,8 +12,7 @@ from bascule.identity.jwt.minting import Mint
 from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.header_command import PrintedHeaders
 from bascule.transports.auth.kit_tokens import MintedHeader
-from bascule.transports.auth.oauth_credentials import Credentials
-from bascule.transports.auth.oauth_credentials__http_logins import Logins
+from bascule.transports.auth.oauth_credentials import Credentials, Logins
 from bascule.transports.auth.providers import Introducing, Who
 
 ALICE, BOB, SHARED = Principal("alice", "s-1"), Principal("bob", "s-1"), Nobody("alice", "s-1")

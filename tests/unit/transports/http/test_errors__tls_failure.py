@@ -8,7 +8,7 @@ from aiohttp import ClientConnectorSSLError
 from aiohttp.client_reqrep import ConnectionKey
 
 from bascule.core.errors import ConnectFailed
-from bascule.transports.http.errors__tls_failure import TRUST, tls_reason, tls_told
+from bascule.transports.http.errors import TRUST, tls_reason, tls_told
 from support.certificates import authority, self_signed
 from support.guarded import guarded
 from support.http_links import LONG, ask, http_link

@@ -8,8 +8,8 @@ import pytest
 from bascule.core.errors import ConnectionLost, PeerRefused, PermitLost
 from bascule.core.request import Permit, Request
 from bascule.transports.http.endpoint import Endpoint
-from bascule.transports.http.legacy_sse__sse_postbox import Postbox
-from bascule.transports.jsonrpc__pending import Pending
+from bascule.transports.http.legacy_sse import Postbox
+from bascule.transports.jsonrpc import Pending
 from bascule.transports.outbox import Outgoing
 from bascule.wire.jsonrpc import Message
 from support.http_links import LONG, Leave

@@ -4,8 +4,8 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from bascule.transports.http import response__http_linger
-from bascule.transports.http.response__http_linger import MOST, Linger
+from bascule.transports.http import response as response__http_linger
+from bascule.transports.http.response import MOST, Linger
 from support.http_links import LONG, new_link
 from support.http_links import ask as asking
 from support.http_servers import Asked, RawServer, event, raw_server

@@ -5,7 +5,7 @@ import asyncio
 from aiohttp import StreamReader
 from aiohttp.base_protocol import BaseProtocol
 
-from bascule.transports.http.server_stream__http_chunks import CHUNK, Chunks
+from bascule.transports.http.server_stream import CHUNK, Chunks
 
 
 def body(*pieces: bytes) -> StreamReader:

@@ -15,7 +15,7 @@ from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.transports.inprocess.python_result import failure_reply, is_meant, reply_of, unfitting
-from bascule.transports.inprocess.python_types__native_media import Media
+from bascule.transports.inprocess.python_types import Media
 from bascule.wire.tool_result import FATAL_KEY
 
 

@@ -14,8 +14,7 @@ from bascule.core.errors import UsageError
 from bascule.core.outcome import Outcome, ToolResult
 from bascule.core.principal import Principal
 from bascule.transports.inprocess.python_signature import Signature
-from bascule.transports.inprocess.python_types import Progress
-from bascule.transports.inprocess.python_types__native_media import Media
+from bascule.transports.inprocess.python_types import Media, Progress
 
 
 class Colour(enum.Enum):

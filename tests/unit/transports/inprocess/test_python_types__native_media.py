@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.transports.inprocess.python_types__native_media import Media
+from bascule.transports.inprocess.python_types import Media
 
 
 def test_media_is_a_plain_value():

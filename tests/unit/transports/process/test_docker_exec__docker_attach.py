@@ -9,7 +9,7 @@ import pytest
 from bascule.core.errors import ConnectFailed, PeerError, ProtocolViolation
 from bascule.sandbox.docker.api import Engine, EngineRefused
 from bascule.sandbox.spec.engine import Run
-from bascule.transports.process.docker_exec__docker_attach import LONGEST_HEAD, Attachment, attach
+from bascule.transports.process.docker_exec import LONGEST_HEAD, Attachment, attach
 from support.fake_engine import BOX, FakeEngine, answer, fake_engine, frame
 from support.waiting import fail_after
 
