@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.schema.repair import mended_schema
-from bascule.catalog.schema.repair__schema_place import Unmendable
+from bascule.catalog.schema.repair import Unmendable, mended_schema
 from bascule.core.json_types import JsonObject, as_array, as_text, is_object
 
 HINTS = frozenset({"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"})

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bascule.catalog.entry import Entry
-from bascule.catalog.naming import collision_problem
-from bascule.catalog.naming__suggest import nearest_names
-from bascule.catalog.screening.confusables__lookalikes import lookalikes
+from bascule.catalog.naming import collision_problem, nearest_names
+from bascule.catalog.screening.confusables import lookalikes
 from bascule.catalog.screening.findings import refusal_of
 from bascule.catalog.search.index import SearchIndex
 from bascule.catalog.server_listing import ServerListing

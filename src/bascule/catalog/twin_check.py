@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bascule.catalog.digest__canonical import canonical_json
+from bascule.catalog.digest import canonical_json
 from bascule.catalog.entry import Entry
 from bascule.catalog.server_listing import ServerListing
 

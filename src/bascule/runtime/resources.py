@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from bascule.catalog.pages import PROMPTS, RESOURCES, TEMPLATES, Listed, Pages
-from bascule.catalog.resources import Library
-from bascule.catalog.resources__offers import ServerOffers, catalog_offers
+from bascule.catalog.resources import Library, ServerOffers, catalog_offers
 from bascule.core.call import Inquiry
 from bascule.core.errors import ProtocolViolation, UnknownPrompt, UnknownResource, UsageError
 from bascule.core.json_types import JsonObject, as_object

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.catalog.digest__canonical import canonical_json
+from bascule.catalog.digest import canonical_json
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 json_values: st.SearchStrategy[Any] = st.recursive(

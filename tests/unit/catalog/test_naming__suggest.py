@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.catalog.naming__suggest import MAX_COMPARED, nearest_names
+from bascule.catalog.naming import MAX_COMPARED, nearest_names
 
 NAMES = ["files_read_text", "files_write_text", "github_create_issue", "github_list_issues", "time_now"]
 

@@ -6,8 +6,7 @@ import pytest
 
 from bascule.catalog import resources as library_module
 from bascule.catalog.pages import PROMPTS, RESOURCES, TEMPLATES, Pages
-from bascule.catalog.resources import Library
-from bascule.catalog.resources__offers import ServerOffers, catalog_offers
+from bascule.catalog.resources import Library, ServerOffers, catalog_offers
 from bascule.core.errors import Refused, UnknownPrompt, UnknownResource
 from bascule.core.finding import Finding, FindingKind
 from bascule.core.resource import ResourceSpec

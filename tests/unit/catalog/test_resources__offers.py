@@ -3,7 +3,7 @@
 from typing import Any
 
 from bascule.catalog.pages import PROMPTS, RESOURCES, TEMPLATES, Listed, Pages
-from bascule.catalog.resources__offers import MAX_ARGUMENTS, ServerOffers, catalog_offers
+from bascule.catalog.resources import MAX_ARGUMENTS, ServerOffers, catalog_offers
 from bascule.core.tool import ToolKey
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from bascule.catalog.entry import Entry
-from bascule.catalog.server_listing__removed import MOST_REMOVED, Removed
+from bascule.catalog.server_listing import MOST_REMOVED, Removed
 from bascule.core.finding import Finding, FindingKind
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 

@@ -14,8 +14,7 @@ import msgspec
 
 from bascule.catalog.schema.cost import MAX_PLACES, MAX_SIZE
 from bascule.catalog.schema.drafts import DRAFT7, DRAFT201909, DRAFT202012, OWN_URI
-from bascule.catalog.schema.references import SchemaRefused
-from bascule.catalog.schema.references__uri_reference import split_fragment
+from bascule.catalog.schema.references import SchemaRefused, split_fragment
 from bascule.catalog.schema.resources import Chapter, Chapters, Target
 from bascule.catalog.schema.subschemas import with_parts
 from bascule.core.json_types import JsonObject, as_array, is_object

@@ -2,15 +2,103 @@
 
 Every word that JSON Schema knows has a rule that gives its value back, or what was meant by it with a note. Words it
 does not know stay as they are. Nothing is changed in place: the digest is over the schema as it came.
-"""
+
+
+One place of a schema while it is put right, and what is told of it.
+
+Habits of older drafts and of OpenAPI that take several words of a schema to understand."""
 
 from collections.abc import Callable
 from typing import Any
 
-from bascule.catalog.digest__canonical import canonical_json
-from bascule.catalog.schema.repair__schema_habits import HABITS, OF_HABITS, without_flag
-from bascule.catalog.schema.repair__schema_place import Place, Unmendable
+from bascule.catalog.digest import canonical_json
 from bascule.core.json_types import JsonObject, is_array, is_object
+
+
+class Unmendable(Exception):
+    """Why nobody can tell what a schema means. Never leaves the catalog."""
+
+
+class Place:
+    """One place of a schema while it is put right: where it is, and what there is to tell of it."""
+
+    __slots__ = ("_notes", "above", "step")
+
+    def __init__(self, notes: list[str], above: "Place | None" = None, step: str = "") -> None:
+        self._notes = notes
+        self.above = above
+        self.step = step
+
+    def below(self, step: str) -> "Place":
+        return Place(self._notes, self, step)
+
+    def note(self, text: str) -> None:
+        self._notes.append(self._told(text))
+
+    def unmendable(self, text: str) -> Unmendable:
+        return Unmendable(self._told(text))
+
+    def _told(self, text: str) -> str:
+        steps: list[str] = []
+        place: Place | None = self
+        while place is not None and place.step:
+            steps.append(place.step)
+            place = place.above
+        return f"{'.'.join(reversed(steps))}: {text}" if steps else text
+
+
+def required_inside(schema: JsonObject, place: Place) -> JsonObject:
+    """Draft 3 said `required: true` inside of each property."""
+    members = schema.get("properties")
+    if not is_object(members):
+        return schema
+    flagged = {n: each for n, each in members.items() if is_object(each) and isinstance(each.get("required"), bool)}
+    if not flagged:
+        return schema
+    names = [name for name, each in flagged.items() if each["required"]]
+    for name in flagged:
+        place.below("properties").below(name).note("`required` stands inside of it; it is read as the object's")
+    plain = {n: {w: v for w, v in each.items() if w != "required"} for n, each in flagged.items()}
+    listed = schema.get("required")
+    return {
+        **schema,
+        "properties": {**members, **plain},
+        "required": list(dict.fromkeys([*(listed if is_array(listed) else ()), *names])),
+    }
+
+
+def without_flag(schema: JsonObject, place: Place) -> JsonObject:
+    if not isinstance(schema.get("required"), bool):
+        return schema
+    place.note("`required` is neither a list of names nor inside of a property, and is left out")
+    return {word: value for word, value in schema.items() if word != "required"}
+
+
+def exclusive_flags(schema: JsonObject, place: Place) -> JsonObject:
+    """Draft 4 said whether a limit is itself allowed by a flag beside it."""
+    for word, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        flag = schema.get(word)
+        if not isinstance(flag, bool):
+            continue
+        place.note(f"`{word}` is a flag, as it was in draft 4")
+        rest = {w: v for w, v in schema.items() if w != word and not (flag and w == limit)}
+        schema = {**rest, word: schema[limit]} if flag and limit in schema else rest
+    return schema
+
+
+def nullable(schema: JsonObject, place: Place) -> JsonObject:
+    """OpenAPI's word for a value that may also be null. It counts only beside a type."""
+    kind = schema.get("type")
+    kinds = kind if is_array(kind) else [kind]
+    if schema.get("nullable") is not True or kind is None or "null" in kinds:
+        return schema
+    place.note("it is `nullable`; null is passed on too")
+    return {**schema, "type": [*kinds, "null"]}
+
+
+HABITS = (exclusive_flags, nullable, required_inside)
+"""Rules that look at several words of a place at once."""
+OF_HABITS = frozenset({"exclusiveMinimum", "exclusiveMaximum", "nullable", "properties"})
 
 MAX_NOTES = 12
 """Notes of one schema. Generated schemas repeat one habit a hundred times."""

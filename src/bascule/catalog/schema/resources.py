@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from bascule.catalog.digest__canonical import canonical_json
+from bascule.catalog.digest import canonical_json
 from bascule.catalog.schema.drafts import (
     DRAFT7,
     DRAFT201909,
@@ -19,8 +19,7 @@ from bascule.catalog.schema.drafts import (
     of_draft,
     unsaid_words,
 )
-from bascule.catalog.schema.references import SchemaRefused, step_into
-from bascule.catalog.schema.references__uri_reference import is_reference, resolved, split_fragment
+from bascule.catalog.schema.references import SchemaRefused, is_reference, resolved, split_fragment, step_into
 from bascule.catalog.schema.subschemas import is_part, parts_of
 from bascule.core.json_types import JsonObject, as_text, is_array, is_object
 

@@ -1,19 +1,58 @@
 """Looks through a server's texts for what a person does not see, or what speaks to the model instead of describing.
 
 It finds tricks that are known; it does not prove a text harmless.
-"""
+
+
+Every text of a JSON value, the names of its members too, each with its place."""
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
 from bascule.catalog.screening.confusables import folded, is_disguised
-from bascule.catalog.screening.findings__texts import NAME_OF, Text, texts_of
 from bascule.catalog.screening.phrases import PHRASES, blob_in, may_speak
 from bascule.core.finding import Finding, FindingKind, Severity
-from bascule.core.json_types import JsonObject
+from bascule.core.json_types import JsonObject, is_array, is_object
 from bascule.core.text.invisible_chars import BIDI, CONTROL, HIDDEN, ORDINARY, escaped
+
+Text = tuple[str, str]
+"""A place, such as `inputSchema.properties.path.description`, and the text that stands there."""
+
+NAME_OF = "the name of "
+"""What the place of a member's name begins with."""
+
+
+def texts_of(value: Any, where: str = "") -> Iterator[Text]:
+    """In the order in which they stand. Takes no stack however deep the value, and no copy however long."""
+    within = [iter([(where, value)])]
+    while within:
+        found = next(within[-1], None)
+        if found is None:
+            within.pop()
+            continue
+        place, part = found
+        if isinstance(part, str):
+            yield place, part
+        elif is_object(part):
+            yield from ((NAME_OF + _below(place, name), name) for name in part)
+            within.append(_members(part, place))
+        elif is_array(part):
+            within.append(_items(part, place))
+
+
+def _members(part: JsonObject, place: str) -> Iterator[tuple[str, Any]]:
+    return ((_below(place, name), each) for name, each in part.items())
+
+
+def _items(part: list[Any], place: str) -> Iterator[tuple[str, Any]]:
+    return ((f"{place}[{index}]", each) for index, each in enumerate(part))
+
+
+def _below(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
 
 MAX_FINDINGS = 20
 """Findings told of one tool. Texts that hide something beyond those are counted, which is cheaper."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from bascule.catalog.naming__suggest import nearest_names
+from bascule.catalog.naming import nearest_names
 from bascule.cli import exit_codes
 from bascule.cli.json_output.records import LogLineShape
 from bascule.cli.output.errors import json_line, legible

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bascule.catalog.naming__suggest import nearest_names
+from bascule.catalog.naming import nearest_names
 from bascule.cli import exit_codes
 from bascule.cli.output.errors import explain, json_line, legible
 from bascule.cli.output.tables import fitting

@@ -220,7 +220,7 @@ class Parser(argparse.ArgumentParser):
 
 def likely(word: str, known: Iterable[str]) -> list[str]:
     """The words that may have been meant."""
-    from bascule.catalog.naming__suggest import nearest_names  # noqa: PLC0415 -- only where somebody erred
+    from bascule.catalog.naming import nearest_names  # noqa: PLC0415 -- only where somebody erred
 
     known = [*known]
     other = _OTHER_WORDS.get(word.lower(), "")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.catalog.naming__suggest import nearest_names
+from bascule.catalog.naming import nearest_names
 from bascule.catalog.pages import Listed
 from bascule.core.call import Inquiry
 from bascule.core.errors import InvalidArguments

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 from bascule.catalog.entry import Entry
 from bascule.catalog.judgement import Judge, Judgement
 from bascule.catalog.pages import Pages
-from bascule.catalog.server_listing import ServerListing, catalog_listing, exposed_tools, rejudged
-from bascule.catalog.server_listing__removed import Removed
+from bascule.catalog.server_listing import Removed, ServerListing, catalog_listing, exposed_tools, rejudged
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.events import CatalogChanged, ToolsQuarantined

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.catalog.schema.references__uri_reference import is_reference, resolved, split_fragment
+from bascule.catalog.schema.references import is_reference, resolved, split_fragment
 
 BASE = "http://a/b/c/d;p?q"
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.schema.repair import MAX_NOTES, RULES, mended_schema
-from bascule.catalog.schema.repair__schema_place import Unmendable
+from bascule.catalog.schema.repair import MAX_NOTES, RULES, Unmendable, mended_schema
 from bascule.catalog.schema.validator import compile_schema
 
 MENDED: list[tuple[dict[str, Any], dict[str, Any], str]] = [

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from bascule.catalog.schema.repair__schema_habits import (
+from bascule.catalog.schema.repair import (
     HABITS,
     OF_HABITS,
+    Place,
     exclusive_flags,
     nullable,
     required_inside,
     without_flag,
 )
-from bascule.catalog.schema.repair__schema_place import Place
 
 
 def at() -> tuple[list[str], Place]:

@@ -1,6 +1,6 @@
 """Places of a schema."""
 
-from bascule.catalog.schema.repair__schema_place import Place
+from bascule.catalog.schema.repair import Place
 
 
 def test_a_note_says_where_it_belongs():

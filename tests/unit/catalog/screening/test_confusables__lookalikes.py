@@ -1,6 +1,6 @@
 """Names that pass for another tool's."""
 
-from bascule.catalog.screening.confusables__lookalikes import lookalikes
+from bascule.catalog.screening.confusables import lookalikes
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 

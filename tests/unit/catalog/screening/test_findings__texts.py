@@ -1,6 +1,6 @@
 """The texts of a value."""
 
-from bascule.catalog.screening.findings__texts import texts_of
+from bascule.catalog.screening.findings import texts_of
 
 
 def test_every_text_has_its_place_in_the_order_in_which_they_stand():
