@@ -1,6 +1,8 @@
-"""What a tool, or another request, may do to the world: the operator's map decides, a server can only tighten it."""
+"""What a tool, or another request, may do to the world: the operator's map decides, a server can only tighten it.
 
-from collections.abc import Collection, Mapping
+Whether a call that may have been carried out may be sent once more."""
+
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -111,3 +113,12 @@ def _hinted(hints: Any) -> frozenset[Permission]:
     if hints.get("openWorldHint") is not False:
         found.add(Permission.CONNECT)
     return frozenset(found)
+
+
+READS_ONLY = frozenset({Permission.READ})
+
+
+def may_repeat(idempotent: Iterable[str], permissions: frozenset[Permission], tool: str) -> bool:
+    """Whether doing it twice does no harm: it only reads, or the operator's globs name it. What a server says of its
+    own tools is not asked: it would be believed about what only the operator has to bear."""
+    return permissions == READS_ONLY or any(fnmatchcase(tool, pattern) for pattern in idempotent)

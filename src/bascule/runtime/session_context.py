@@ -37,8 +37,7 @@ from bascule.policy.containment import Footing
 from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
-from bascule.policy.permissions import permissions_of_request
-from bascule.policy.permissions__repeat import may_repeat
+from bascule.policy.permissions import may_repeat, permissions_of_request
 from bascule.policy.verdict import Allow
 from bascule.runtime.prepared_call import Prepared
 from bascule.runtime.rate_meter import Meter

@@ -3,7 +3,7 @@
 import pytest
 
 from bascule.core.permission import UNDECLARED, Permission
-from bascule.policy.permissions__repeat import may_repeat
+from bascule.policy.permissions import may_repeat
 
 READ, WRITE, CONNECT = Permission.READ, Permission.WRITE, Permission.CONNECT
 
