@@ -13,7 +13,7 @@ from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.transports.dispatcher import Dispatcher
 from bascule.upstream.key import LinkKey
 from bascule.upstream.link import Admit, LinkPlan, OnChange
-from bascule.upstream.notifications__hearing import UNHEARD, Hears
+from bascule.upstream.notifications import UNHEARD, Hears
 from bascule.upstream.server_requests import OnQuestion
 from bascule.upstream.settings import Terms
 

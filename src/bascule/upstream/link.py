@@ -1,4 +1,8 @@
-"""One supervised connection to one server. A single task owns it from opening to end; everyone else holds futures."""
+"""One supervised connection to one server. A single task owns it from opening to end; everyone else holds futures.
+
+The two ways to a server behind a URL: the one in use, and the one that was usual before it.
+
+Tells of every change of a link's state, as an event."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,21 +21,33 @@ from bascule.core.errors import (
     PermitLost,
     SandboxError,
 )
+from bascule.core.events import LinkChanged
 from bascule.core.json_types import JsonObject
 from bascule.core.request import Leave, Permit, Request
 from bascule.core.text.redaction import Mask
 from bascule.transports.dispatcher import Counters, Dispatcher, NoLeave, is_new_era, may_write, not_opened
 from bascule.upstream.heartbeat import Heart
 from bascule.upstream.key import LinkKey
-from bascule.upstream.link__ways import neither_way
 from bascule.upstream.negotiation import ProbeKilled, WayRefused, negotiate, never_answered
-from bascule.upstream.notifications import SUBSCRIBING, Kind, Tidings
-from bascule.upstream.notifications__hearing import UNHEARD, Hears
+from bascule.upstream.notifications import SUBSCRIBING, UNHEARD, Hears, Kind, Tidings
 from bascule.upstream.server_requests import OnQuestion
 from bascule.upstream.settings import Agreement, Era, Learned, Terms
 from bascule.upstream.start_limiter import StartGate
 from bascule.upstream.state import USABLE, Condition, LinkState, failed, in_use
 from bascule.wire.request_meta import Stamp, new_stamp, old_stamp
+
+
+def neither_way(first: PeerError, older: PeerError) -> ConnectFailed:
+    """Two ways were tried, and both are told: which of them was meant is the operator's to say."""
+    told = f"streamable HTTP: {first.message} ({first.evidence})\nHTTP+SSE: {older.message}"
+    return ConnectFailed(
+        "the server speaks neither streamable HTTP nor HTTP+SSE at this URL",
+        where=older.where,
+        evidence=f"{told} ({older.evidence})" if older.evidence else told,
+        cause=older.cause or "the path of the URL is not the one at which the server speaks MCP",
+        fix="check the path of the URL: many servers listen at /mcp, older ones at /sse",
+    )
+
 
 Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
@@ -397,3 +413,27 @@ class Link:
             self._opened.set_exception(error)
             # Nobody may be waiting: a link can be opened ahead of need.
             self._opened.exception()
+
+
+class Announcer:
+    """Between links and whoever keeps events."""
+
+    def __init__(
+        self,
+        tell: Callable[[LinkChanged], None],
+        clock: Callable[[], float],
+        then: Callable[[Link], None] | None = None,
+    ) -> None:
+        """`then` is given the link itself, once the event is told."""
+        self._tell = tell
+        self._clock = clock
+        self._then = then
+
+    def __call__(self, link: Link) -> None:
+        key, condition = link.key, link.condition
+        code = condition.error.code if condition.error is not None else ""
+        told = (condition.state, condition.reason, self._clock(), code, link.lived)
+        self._tell(LinkChanged(key.server, key.lane, key.principal, *told))
+        if self._then is not None:
+            # In a step of its own: what comes of it is no part of what the link does.
+            asyncio.get_running_loop().call_soon(self._then, link)

@@ -1,10 +1,12 @@
-"""What a link hears of changes at its server: notices of the old era, and one long request for them in the new one."""
+"""What a link hears of changes at its server: notices of the old era, and one long request for them in the new one.
+
+Who is told what servers say unasked, beside that their lists have changed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from bascule.core.errors import PeerError, PeerRefused, PermitLost
 from bascule.core.json_types import JsonObject, as_object
@@ -13,7 +15,6 @@ from bascule.core.request import OnNotice, Permit, Request
 from bascule.sensitivity.audit_permit import WrittenFirst
 from bascule.transports.dispatcher import Dispatcher, is_new_era
 from bascule.upstream.key import LinkKey
-from bascule.upstream.notifications__hearing import Hears
 from bascule.upstream.resource_subscriptions import (
     ACKNOWLEDGED,
     FIRST_WAIT,
@@ -25,6 +26,44 @@ from bascule.upstream.resource_subscriptions import (
 )
 from bascule.upstream.settings import Agreement
 from bascule.wire.request_meta import METHOD_NOT_FOUND
+
+
+class Hears(Protocol):
+    """Somebody who listens on all links. None of these may block."""
+
+    def updated(self, key: LinkKey, uri: str) -> None:
+        """The server says that a resource has changed."""
+        ...
+
+    def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None:
+        """The server remarks something: in the course of the request for which somebody listens, if `ear` is given."""
+        ...
+
+    def finished(self, key: LinkKey, theirs: str) -> bool:
+        """The server says that a person has finished at an address to which it sent them under this id of its own.
+        Whether anybody knows of it."""
+        ...
+
+    def level(self, key: LinkKey) -> str:
+        """The lowest level at which anybody wants to hear remarks on this link. Empty, if nobody has said."""
+        ...
+
+
+class Unheard:
+    """Nobody."""
+
+    def updated(self, key: LinkKey, uri: str) -> None: ...
+
+    def remarked(self, key: LinkKey, params: JsonObject, ear: Ear | None) -> None: ...
+
+    def finished(self, key: LinkKey, theirs: str) -> bool:  # noqa: ARG002
+        return False
+
+    def level(self, key: LinkKey) -> str:  # noqa: ARG002
+        return ""
+
+
+UNHEARD: Hears = Unheard()
 
 Kind = Literal["tools", "resources", "prompts"]
 """What a server lists, and says has changed."""

@@ -7,8 +7,7 @@ from bascule.core.errors import ConnectFailed
 from bascule.core.events import LinkChanged
 from bascule.core.sensitivity import Lane
 from bascule.transports.dispatcher import Dispatcher
-from bascule.upstream.link import Link
-from bascule.upstream.link__announcer import Announcer
+from bascule.upstream.link import Announcer, Link
 from bascule.upstream.start_limiter import StartGate
 from bascule.upstream.state import Condition, LinkState, failed
 from support.links import BOB, a_key, a_plan

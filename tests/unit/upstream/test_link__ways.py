@@ -11,8 +11,7 @@ import pytest
 from bascule.core.errors import BasculeError, ConnectFailed, LoginNeeded, PeerError
 from bascule.transports.http.dispatcher import HttpDispatcher
 from bascule.transports.http.legacy_sse import SseDispatcher
-from bascule.upstream.link import Link
-from bascule.upstream.link__ways import neither_way
+from bascule.upstream.link import Link, neither_way
 from bascule.upstream.state import LinkState
 from support.http_servers import error_body, http_reply, stream_head
 from support.links import a_link, a_plan

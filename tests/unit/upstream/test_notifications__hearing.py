@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.core.request import Request
-from bascule.upstream.notifications import ACKNOWLEDGED
-from bascule.upstream.notifications__hearing import UNHEARD
+from bascule.upstream.notifications import ACKNOWLEDGED, UNHEARD
 from support.links import a_key
 from support.streams import Leave
 from unit.upstream.test_notifications import NEW, OLD, ears

@@ -20,7 +20,7 @@ from bascule.transports.http.shared_connections import Hosts
 from bascule.upstream.connection_plan import ServerPlan
 from bascule.upstream.link import OnChange
 from bascule.upstream.listing import admit_by_listing
-from bascule.upstream.notifications__hearing import UNHEARD, Hears
+from bascule.upstream.notifications import UNHEARD, Hears
 from bascule.upstream.server_requests import Reception
 from bascule.upstream.settings import Terms
 

@@ -31,8 +31,7 @@ from bascule.transports.auth.providers import Introducing
 from bascule.transports.http.shared_connections import Hosts
 from bascule.upstream.connection_plan import Plans, ServerPlan
 from bascule.upstream.key import SHARED, LinkKey
-from bascule.upstream.link import Link
-from bascule.upstream.link__announcer import Announcer
+from bascule.upstream.link import Announcer, Link
 from bascule.upstream.listing import admit_by_listing
 from bascule.upstream.pool import Pool
 from bascule.upstream.server_requests import Reception
