@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import NotWrittenDown
-from bascule.records.audit import log__audit_sync
+from bascule.records.audit import log
 from bascule.store.audit import writer
 from support.auditing import (
     RECEIPT,
@@ -142,7 +142,7 @@ async def test_what_does_not_reach_the_disk_stops_what_may_do_harm(tmp_path: Pat
 
     async with opened(tmp_path) as audit:
         with monkeypatch.context() as patch:
-            patch.setattr(log__audit_sync, "sync_data", broken)
+            patch.setattr(log, "sync_data", broken)
             with pytest.raises(NotWrittenDown, match="a level") as caught:
                 await audit.level_changed(RECEIPT)
             assert caught.value.evidence == "EIO: Input/output error"

@@ -1,4 +1,6 @@
-"""Hands events to whoever wants them, so that no listener can harm what it listens to."""
+"""Hands events to whoever wants them, so that no listener can harm what it listens to.
+
+Servers to which the last link that ended, or was tried, failed."""
 
 import logging
 import time
@@ -11,8 +13,25 @@ from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
 from bascule.records.audit.log import Audit
 from bascule.records.log_messages import Remarks
-from bascule.records.recorder__failing import Failing
 from bascule.records.server_logs.log import ServerLog
+
+UP = frozenset({"ready", "degraded"})
+
+
+class Failing:
+    """Kept from the events of links, of whomever they are."""
+
+    __slots__ = ("servers",)
+
+    def __init__(self) -> None:
+        self.servers: set[str] = set()
+
+    def note(self, event: LinkChanged) -> None:
+        if event.state == "failed":
+            self.servers.add(event.server)
+        elif event.state in UP:
+            self.servers.discard(event.server)
+
 
 _log = logging.getLogger("bascule.records")
 

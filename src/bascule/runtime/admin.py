@@ -22,7 +22,7 @@ from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
 from bascule.policy.verdict import Verdict
 from bascule.records.recorder import Recorder
-from bascule.records.server_logs.file__log_line import LogLine
+from bascule.records.server_logs.file import LogLine
 from bascule.records.server_logs.tail import LogTail
 from bascule.runtime.approvals.ask__ask_desk import AskDesk, Waiting
 from bascule.runtime.execution.executor import Executor

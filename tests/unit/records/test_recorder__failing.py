@@ -1,6 +1,6 @@
 import pytest
 
-from bascule.records.recorder__failing import Failing
+from bascule.records.recorder import Failing
 from support.telling import link
 
 

@@ -18,8 +18,7 @@ from bascule.config.locate import locate
 from bascule.config.names import is_name
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import ConfigError, UsageError
-from bascule.records.server_logs.file import log_folder, log_path
-from bascule.records.server_logs.file__log_line import LogLine
+from bascule.records.server_logs.file import LogLine, log_folder, log_path
 from bascule.records.server_logs.tail import LogTail
 
 LOOK_EVERY = 0.2

@@ -11,7 +11,7 @@ from bascule.cli.doctor.check import Check, failed
 from bascule.cli.views.audit import damage_lines
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import StoreError
-from bascule.records.audit.chain_slot__audit_tail import read_tail
+from bascule.records.audit.chain_slot import read_tail
 from bascule.records.audit.verify import check_state
 from bascule.store.audit.chain import head_of, split
 from bascule.store.audit.folder import AuditFolder

@@ -27,7 +27,7 @@ from bascule.dashboard.views.shapes__server_shapes import (
 )
 from bascule.records.feed.hosts import HostNote
 from bascule.records.feed.servers import ServerNote
-from bascule.records.server_logs.file__log_line import LogLine
+from bascule.records.server_logs.file import LogLine
 from bascule.runtime.admin import Oversight
 from bascule.upstream.link import Link
 from bascule.upstream.state import LinkState

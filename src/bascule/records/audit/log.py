@@ -1,4 +1,6 @@
-"""The audit log of one runtime: what is done is written down, and what could do harm is written down first."""
+"""The audit log of one runtime: what is done is written down, and what could do harm is written down first.
+
+Has what was written to the audit log on disk: in a thread, one at a time, many records together."""
 
 import asyncio
 import errno
@@ -17,7 +19,6 @@ from bascule.core.request import Permit
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.records.audit.chain_slot import Slot, take_slot
 from bascule.records.audit.from_events import RECORDS
-from bascule.records.audit.log__audit_sync import AuditSync
 from bascule.records.audit.maintenance import Tending
 from bascule.records.audit.pseudonyms import Aliases
 from bascule.records.audit.records import (
@@ -33,12 +34,61 @@ from bascule.records.audit.records import (
 )
 from bascule.sensitivity.audit_permit import WrittenFirst
 from bascule.store.audit.anchors import Anchor, AnchorStore, read_anchor, seal_anchor
-from bascule.store.audit.file import Unwritten
+from bascule.store.audit.file import AuditFile, Unwritten, sync_data
 from bascule.store.audit.folder import AuditFolder
 from bascule.store.audit.writer import AuditWriter
 from bascule.store.secrets.key_files import FOLDER as KEYS
 from bascule.store.secrets.key_files import KeyFiles
 from bascule.store.secrets.keys import audit_key
+
+
+class AuditSync:
+    """One file's way to the disk."""
+
+    def __init__(self, file: AuditFile) -> None:
+        self._file = file
+        self._durable = 0
+        self.trouble: OSError | None = None
+        """Why the last attempt failed; None if it did not."""
+        self._running: asyncio.Task[None] | None = None
+
+    async def all(self) -> None:
+        """Everything that was written before this was called is on disk when it returns. Raises `OSError`."""
+        wanted = self._file.appends
+        while self._durable < wanted:
+            if self._running is None:
+                self._running = asyncio.create_task(self._sync(), name="audit sync")
+                self._running.add_done_callback(_heard)
+            # Who came while another one ran shares the next. One who gives up stops nobody.
+            await asyncio.shield(self._running)
+
+    async def _sync(self) -> None:
+        try:
+            appends, descriptor = self._file.appends, self._file.duplicate()
+            if descriptor is not None:
+                await asyncio.to_thread(_sync_and_close, descriptor)
+            self._durable = appends
+            self.trouble = None
+        except OSError as error:
+            self.trouble = error
+            raise
+        finally:
+            # In this very step: who comes in the next would wait for what is over, again and again.
+            self._running = None
+
+
+def _heard(task: asyncio.Task[None]) -> None:
+    """What went wrong is told to whoever waits. Nobody may."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _sync_and_close(descriptor: int) -> None:
+    try:
+        sync_data(descriptor)
+    finally:
+        os.close(descriptor)
+
 
 RULE = "written_down_first"
 

@@ -1,4 +1,6 @@
-"""The file of one server's log: appended to by any number of processes, bounded, and its owner's alone."""
+"""The file of one server's log: appended to by any number of processes, bounded, and its owner's alone.
+
+One line of a server's log, as it is kept: JSON, so that nothing a server says can pass for another line."""
 
 import fcntl
 import hashlib
@@ -6,6 +8,9 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 MAX_FILE = 1024 * 1024
 """Bytes of a file. One that would grow beyond becomes the older of two; the older one before it is gone."""
@@ -80,3 +85,34 @@ def _is_at(path: Path, descriptor: int) -> bool:
 def _write(descriptor: int, data: bytes) -> None:
     while data:
         data = data[os.write(descriptor, data) :]
+
+
+class LogLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something a server said on stderr, a change of one of its links, or a word of ours on the log itself."""
+
+    at: float
+    """Seconds since the epoch."""
+    kind: Literal["stderr", "link", "note"]
+    user: str
+    session: str
+    text: str
+    pid: int | None = None
+    """The process that said it."""
+    state: str | None = None
+    """What the link became."""
+
+
+_decoder = msgspec.json.Decoder(LogLine)
+_encoder = msgspec.json.Encoder()
+
+
+def write_line(line: LogLine) -> bytes:
+    return _encoder.encode(line) + b"\n"
+
+
+def read_line(data: bytes) -> LogLine | None:
+    """None for what cannot be read: a disk that was full may have cut a line short."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None

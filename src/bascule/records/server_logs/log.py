@@ -7,8 +7,7 @@ from pathlib import Path
 
 from bascule.core.events import LinkChanged
 from bascule.core.principal import Principal
-from bascule.records.server_logs.file import append, log_path, make_private
-from bascule.records.server_logs.file__log_line import LogLine, write_line
+from bascule.records.server_logs.file import LogLine, append, log_path, make_private, write_line
 
 FLUSH_AFTER = 0.25
 """Seconds for which lines are gathered before they are written. A chatty server costs a few writes, not thousands."""

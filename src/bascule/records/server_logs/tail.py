@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from bascule.records.server_logs.file import older
-from bascule.records.server_logs.file__log_line import LogLine, read_line
+from bascule.records.server_logs.file import LogLine, older, read_line
 
 
 class LogTail:

@@ -1,29 +1,139 @@
-"""Sends spans and metrics to a collector, from a thread of its own. No call waits for it, whatever that does."""
+"""Sends spans and metrics to a collector, from a thread of its own. No call waits for it, whatever that does.
+
+Counts as OpenTelemetry sends them.
+
+Operations that have ended, as spans of OpenTelemetry. Made where they are sent, not where calls wait."""
 
 import logging
 import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from math import inf
-from typing import Protocol
+from typing import Protocol, cast
 
 from opentelemetry import context as otel_context
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    HistogramDataPoint,
+    Metric,
+    MetricExportResult,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
+from opentelemetry.sdk.metrics.export import Histogram as HistogramData
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from bascule.config.urls import shown_url
+from bascule.core.trace_context import TraceContext
 from bascule.records.telemetry.counters import Counts
 from bascule.records.telemetry.finished import Finished
-from bascule.records.telemetry.metrics import FAMILIES, Sent, sent_families
-from bascule.records.telemetry.otlp__points import metrics_data
-from bascule.records.telemetry.otlp__spans import span_of
+from bascule.records.telemetry.histogram import BOUNDS, Histogram
+from bascule.records.telemetry.labels import NETWORKS, PROTOCOLS
+from bascule.records.telemetry.metrics import FAMILIES, Family, Sent, sent_families
+
+SINCE_START = AggregationTemporality.CUMULATIVE
+
+_UNTOLD = cast("float", None)
+"""The least and the most since the start of a program say nothing about now."""
+
+
+def metrics_data(
+    families: Iterable[Family], counts: Counts, resource: Resource, scope: InstrumentationScope, times: tuple[int, int]
+) -> MetricsData:
+    """All of it; `times` are when counting began and what time it is, in nanoseconds since the epoch."""
+    metrics = [metric for family in families if (metric := _metric(family, counts, times)) is not None]
+    return MetricsData([ResourceMetrics(resource, [ScopeMetrics(scope, metrics, "")], "")])
+
+
+def _metric(family: Family, counts: Counts, times: tuple[int, int]) -> Metric | None:
+    series = family.read(counts)
+    if not series:
+        return None
+    points = [_point(dict(zip(family.labels, values, strict=True)), value, times) for values, value in series]
+    if family.kind == "histogram":
+        data = HistogramData([p for p in points if isinstance(p, HistogramDataPoint)], SINCE_START)
+    else:
+        numbers = [p for p in points if isinstance(p, NumberDataPoint)]
+        data = Sum(numbers, SINCE_START, is_monotonic=True) if family.kind == "counter" else Gauge(numbers)
+    return Metric(family.name, family.help, family.unit, data)
+
+
+def _point(
+    attributes: dict[str, str], value: int | Histogram, times: tuple[int, int]
+) -> HistogramDataPoint | NumberDataPoint:
+    # What is empty is not said at all.
+    told = {name: text for name, text in attributes.items() if text}
+    if isinstance(value, int):
+        return NumberDataPoint(told, *times, value)
+    buckets = tuple(value.buckets)
+    return HistogramDataPoint(told, *times, sum(buckets), value.total, buckets, BOUNDS, _UNTOLD, _UNTOLD)
+
+
+_ERROR = Status(StatusCode.ERROR)
+_FINE = Status(StatusCode.UNSET)
+_KINDS = {"client": SpanKind.CLIENT, "server": SpanKind.SERVER}
+
+ATTRIBUTES: dict[str, Callable[[Finished], str]] = {
+    "mcp.method.name": lambda ended: ended.method,
+    "gen_ai.operation.name": lambda ended: "execute_tool" if ended.method == "tools/call" else "",
+    "gen_ai.tool.name": lambda ended: ended.tool,
+    "gen_ai.prompt.name": lambda ended: ended.prompt,
+    "error.type": lambda ended: ended.error,
+    "rpc.response.status_code": lambda ended: ended.rpc_code,
+    "mcp.protocol.version": lambda ended: ended.version,
+    "network.transport": lambda ended: NETWORKS.get(ended.transport, ""),
+    "network.protocol.name": lambda ended: PROTOCOLS.get(ended.transport, ""),
+    "jsonrpc.request.id": lambda ended: ended.request_id,
+    "bascule.server": lambda ended: ended.server,
+    "bascule.lane": lambda ended: ended.lane,
+    "bascule.own_name": lambda ended: ended.own_name,
+    "bascule.failure.kind": lambda ended: ended.failure,
+    "bascule.code": lambda ended: ended.code,
+    "bascule.rule": lambda ended: ended.rule,
+}
+"""What a span may say, and whence. What is empty is left out."""
+
+STEP = "bascule.step."
+"""Before the name of a step stands this; the value is its seconds."""
+
+
+def span_of(ended: Finished, resource: Resource, scope: InstrumentationScope) -> ReadableSpan:
+    end = int(ended.ended * 1e9)
+    target = ended.tool or ended.prompt
+    attributes: dict[str, str | float] = {name: told for name, read in ATTRIBUTES.items() if (told := read(ended))}
+    attributes |= {f"{STEP}{step}": seconds for step, seconds in ended.steps.items()}
+    return ReadableSpan(
+        name=f"{ended.method} {target}" if target else ended.method,
+        context=_context(ended.context, remote=False),
+        parent=None if ended.parent is None else _context(ended.parent, remote=ended.side == "server"),
+        resource=resource,
+        attributes=attributes,
+        kind=_KINDS[ended.side],
+        status=_ERROR if ended.error else _FINE,
+        start_time=end - int(ended.seconds * 1e9),
+        end_time=end,
+        instrumentation_scope=scope,
+    )
+
+
+def _context(trace: TraceContext, *, remote: bool) -> SpanContext:
+    flags = TraceFlags(TraceFlags.SAMPLED if trace.sampled else TraceFlags.DEFAULT)
+    state = TraceState.from_header([trace.state]) if trace.state else None
+    return SpanContext(trace.trace_id, trace.span_id, is_remote=remote, trace_flags=flags, trace_state=state)
+
 
 MOST_WAITING = 4096
 """Spans that wait to be sent. A collector that hangs must not make us hold all that is done."""

@@ -1,11 +1,15 @@
-"""Counts as Prometheus reads them."""
+"""Counts as Prometheus reads them.
 
-from collections.abc import Iterable, Iterator
+A page for Prometheus at an address of its own. It answers nothing else, and keeps nobody waiting."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from bascule.core.errors import ConfigError
 from bascule.records.telemetry.counters import Counts
 from bascule.records.telemetry.histogram import BOUNDS, Histogram
 from bascule.records.telemetry.metrics import FAMILIES, Family
@@ -58,3 +62,91 @@ def _cumulative(histogram: Histogram) -> list[tuple[str, float]]:
         total += count
         sums.append((edge, total))
     return sums
+
+
+PATH = b"/metrics"
+
+LONGEST_HEAD = 16 * 1024
+"""Bytes of a request. Whoever sends more is not Prometheus."""
+
+PATIENCE = 5.0
+"""Seconds for a whole request. Whoever dawdles is not Prometheus either."""
+
+MOST_AT_ONCE = 16
+"""Connections that are served at once; more are closed. Two or three may look at the same time, not hundreds."""
+
+_HEAD = "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+
+
+class ScrapePage:
+    """Serves what `render` gives, over HTTP, at `/metrics`."""
+
+    def __init__(self, render: Callable[[], bytes], kind: str) -> None:
+        self._render = render
+        self._kind = kind
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+        self._rendering: asyncio.Future[bytes] | None = None
+
+    async def open(self, host: str, port: int) -> int:
+        """Listen. Gives the port. Raises `ConfigError` where that cannot be."""
+        try:
+            self._server = await asyncio.start_server(self._connected, host, port, limit=LONGEST_HEAD)
+        except OSError as error:
+            raise ConfigError(
+                f"telemetry.prometheus: cannot listen at {host}:{port}: {error.strerror or type(error).__name__}",
+                fix="stop what listens there, or name another address",
+            ) from error
+        return self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
+        self._server = None
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._serving) >= MOST_AT_ONCE:
+            writer.close()
+            return
+        task = asyncio.create_task(self._serve(reader, writer), name="metrics")
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._answer(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        words = head.split(b"\r\n", 1)[0].split(b" ")
+        if len(words) != 3 or words[0] not in {b"GET", b"HEAD"}:
+            status, body = "405 Method Not Allowed", b"GET alone is answered\n"
+        elif words[1].partition(b"?")[0] != PATH:
+            status, body = "404 Not Found", b"the metrics are at /metrics\n"
+        else:
+            status, body = "200 OK", await self._page()
+        kind = self._kind if status.startswith("200") else "text/plain"
+        writer.write(_HEAD.format(status=status, kind=kind, length=len(body)).encode())
+        if words[0] != b"HEAD":
+            writer.write(body)
+        await writer.drain()
+
+    async def _page(self) -> bytes:
+        """Made in another thread, so that no call waits for it; once for all who ask at the same time."""
+        if self._rendering is None:
+            self._rendering = asyncio.get_running_loop().run_in_executor(None, self._render)
+            self._rendering.add_done_callback(self._rendered)
+        return await asyncio.shield(self._rendering)
+
+    def _rendered(self, _page: object) -> None:
+        self._rendering = None

@@ -16,7 +16,7 @@ from bascule.records.telemetry.metrics import sent_families
 
 if TYPE_CHECKING:
     from bascule.records.telemetry.otlp import Exporting
-    from bascule.records.telemetry.prometheus__scraping import ScrapePage
+    from bascule.records.telemetry.prometheus import ScrapePage
 
 PACKAGES = frozenset({"opentelemetry", "prometheus_client", "requests"})
 """What comes with the extra `otel`."""
@@ -57,8 +57,11 @@ class Telemetry:
             self._ambient = ambient
             self._exporting = Exporting(settings.otlp, self.counts, self._version)
         if settings.page is not None:
-            from bascule.records.telemetry.prometheus import CONTENT_TYPE, exposition  # noqa: PLC0415 -- the same
-            from bascule.records.telemetry.prometheus__scraping import ScrapePage  # noqa: PLC0415
+            from bascule.records.telemetry.prometheus import (  # noqa: PLC0415 -- the same
+                CONTENT_TYPE,
+                ScrapePage,
+                exposition,
+            )
 
             sent = None if self._exporting is None else self._exporting.sent
             self._page = ScrapePage(

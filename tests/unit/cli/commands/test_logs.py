@@ -12,8 +12,7 @@ from msgspec import structs
 
 from bascule.cli.commands.logs import as_shape, as_text, wanted
 from bascule.cli.main import main
-from bascule.records.server_logs.file import append, log_folder, log_path, make_private
-from bascule.records.server_logs.file__log_line import LogLine, write_line
+from bascule.records.server_logs.file import LogLine, append, log_folder, log_path, make_private, write_line
 from support.command import configured, entry, started
 from support.waiting import fail_after
 

@@ -6,7 +6,7 @@ from bascule.cli.views.sessions import receipt_shape
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
-from bascule.records.server_logs.file__log_line import LogLine
+from bascule.records.server_logs.file import LogLine
 from support.shapes import misfit
 
 

@@ -4,7 +4,7 @@ from bascule.catalog.approval import Proposal
 from bascule.catalog.pinning.lock import Approved
 from bascule.core.tool import ToolKey
 from bascule.dashboard.views.servers import LONGEST_DEFINITION, drift_view, listed_tools, log_view
-from bascule.records.server_logs.file__log_line import LogLine
+from bascule.records.server_logs.file import LogLine
 
 
 def test_what_hides_in_a_definition_is_written_out_and_a_long_one_is_cut():

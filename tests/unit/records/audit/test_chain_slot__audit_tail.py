@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bascule.records.audit import chain_slot__audit_tail
-from bascule.records.audit.chain_slot__audit_tail import read_tail
+from bascule.records.audit import chain_slot
+from bascule.records.audit.chain_slot import read_tail
 from bascule.store.audit.chain import Chain, Macs
 
 MACS = Macs(b"k" * 32, "w-0001")
@@ -88,7 +88,7 @@ def test_a_chain_of_another_writer_is_not_continued(tmp_path: Path):
 
 
 def test_only_the_end_of_a_long_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(chain_slot__audit_tail, "CHUNK", 64)
+    monkeypatch.setattr(chain_slot, "CHUNK", 64)
     for width in (0, 10, 100, 1000):
         (path,) = written(tmp_path, lines(50, width=width))
         assert sequence([path]) == 50
@@ -113,7 +113,7 @@ def test_only_the_end_of_a_long_file_is_read(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_line_that_never_ends_is_not_read_to_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(chain_slot__audit_tail, "CHUNK", 64)
-    monkeypatch.setattr(chain_slot__audit_tail, "LONGEST_LINE", 640)
+    monkeypatch.setattr(chain_slot, "CHUNK", 64)
+    monkeypatch.setattr(chain_slot, "LONGEST_LINE", 640)
 
     assert sequence(written(tmp_path, lines(2, width=5000))) is None

@@ -10,7 +10,7 @@ import pytest
 
 from bascule.core.errors import NotWrittenDown, StoreError
 from bascule.core.sensitivity import DataSensitivity
-from bascule.records.audit import log__audit_sync
+from bascule.records.audit import log
 from bascule.records.audit.log import Audit
 from bascule.store.sqlite.store import SqliteStore
 from support.auditing import (
@@ -268,14 +268,14 @@ async def test_a_change_of_a_level_is_on_disk_before_anybody_hears_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     seen: list[list[str]] = []
-    real = log__audit_sync.sync_data
+    real = log.sync_data
 
     def watching(descriptor: int) -> None:
         seen.append(kinds(tmp_path))
         real(descriptor)
 
     async with opened(tmp_path) as audit:
-        monkeypatch.setattr(log__audit_sync, "sync_data", watching)
+        monkeypatch.setattr(log, "sync_data", watching)
         await audit.level_changed(RECEIPT)
         assert seen[-1][-1] == "level"
         await audit.level_changed(None)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bascule.records.audit import log__audit_sync
-from bascule.records.audit.log__audit_sync import AuditSync
+from bascule.records.audit import log
+from bascule.records.audit.log import AuditSync
 from bascule.store.audit.file import AuditFile
 from bascule.store.audit.folder import AuditFolder
 from support.waiting import fail_after, until
@@ -22,7 +22,7 @@ class Disk:
         self.error: OSError | None = None
         self.going = threading.Event()
         self.going.set()
-        monkeypatch.setattr(log__audit_sync, "sync_data", self._sync)
+        monkeypatch.setattr(log, "sync_data", self._sync)
 
     def _sync(self, _descriptor: int) -> None:
         self.at_once += 1

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bascule.records.feed.feed__watchers import Watchers
+from bascule.records.feed.feed import Watchers
 from support.waiting import fail_after
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.records.server_logs.file__log_line import LogLine, read_line, write_line
+from bascule.records.server_logs.file import LogLine, read_line, write_line
 
 
 @pytest.mark.parametrize(

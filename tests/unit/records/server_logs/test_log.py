@@ -9,8 +9,7 @@ import pytest
 from bascule.core.events import LinkChanged
 from bascule.core.sensitivity import Lane
 from bascule.records.server_logs import log as server_log
-from bascule.records.server_logs.file import log_path
-from bascule.records.server_logs.file__log_line import LogLine
+from bascule.records.server_logs.file import LogLine, log_path
 from bascule.records.server_logs.log import MOST_HELD, ServerLog
 from bascule.records.server_logs.tail import LogTail
 from support.links import ALICE

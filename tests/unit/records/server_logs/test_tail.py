@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.records.server_logs.file import append, older
-from bascule.records.server_logs.file__log_line import LogLine, write_line
+from bascule.records.server_logs.file import LogLine, append, older, write_line
 from bascule.records.server_logs.tail import LogTail
 
 

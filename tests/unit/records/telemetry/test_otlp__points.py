@@ -6,7 +6,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from bascule.records.telemetry.counters import Counts
 from bascule.records.telemetry.histogram import BOUNDS
 from bascule.records.telemetry.metrics import FAMILIES
-from bascule.records.telemetry.otlp__points import metrics_data
+from bascule.records.telemetry.otlp import metrics_data
 from support.telling import called, failure
 
 

@@ -3,7 +3,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanKind, StatusCode
 
 from bascule.records.telemetry.finished import Finished, finished_call
-from bascule.records.telemetry.otlp__spans import ATTRIBUTES, STEP, span_of
+from bascule.records.telemetry.otlp import ATTRIBUTES, STEP, span_of
 from support.telling import OWN, PARENT, asked, called, failure, span
 
 RESOURCE, SCOPE = Resource({}), InstrumentationScope("bascule")

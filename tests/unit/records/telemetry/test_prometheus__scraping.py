@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bascule.core.errors import ConfigError
-from bascule.records.telemetry import prometheus__scraping
-from bascule.records.telemetry.prometheus__scraping import LONGEST_HEAD, ScrapePage
+from bascule.records.telemetry import prometheus
+from bascule.records.telemetry.prometheus import LONGEST_HEAD, ScrapePage
 from support.waiting import fail_after, until
 
 
@@ -62,13 +62,13 @@ async def test_a_look_without_the_body_gets_the_head():
 async def test_who_never_ends_is_not_listened_to(monkeypatch: pytest.MonkeyPatch):
     async with paged() as port:
         assert await said(port, b"x" * (LONGEST_HEAD * 4)) == b""
-        monkeypatch.setattr(prometheus__scraping, "PATIENCE", 0.05)
+        monkeypatch.setattr(prometheus, "PATIENCE", 0.05)
         assert await said(port, b"GET /met") == b""
 
 
 async def test_a_crowd_is_turned_away_and_then_served_again():
     async with paged() as port:
-        crowd = [await asyncio.open_connection("127.0.0.1", port) for _ in range(prometheus__scraping.MOST_AT_ONCE)]
+        crowd = [await asyncio.open_connection("127.0.0.1", port) for _ in range(prometheus.MOST_AT_ONCE)]
         async with fail_after(20, "a turn away"):
             while await said(port, b"GET /metrics HTTP/1.1\r\n\r\n"):  # the last of the crowd may not be in yet
                 pass
