@@ -24,10 +24,10 @@ from bascule.policy.verdict import Verdict
 from bascule.records.recorder import Recorder
 from bascule.records.server_logs.file import LogLine
 from bascule.records.server_logs.tail import LogTail
-from bascule.runtime.approvals.ask__ask_desk import AskDesk, Waiting
+from bascule.runtime.approvals.ask import AskDesk, Waiting
 from bascule.runtime.execution.executor import Executor
 from bascule.runtime.levels.raising import Raising
-from bascule.runtime.servers.lock__approving import approve
+from bascule.runtime.servers.lock import approve
 from bascule.runtime.servers.registry import Roster
 from bascule.runtime.session_context import Standing
 from bascule.store.levels.interface import SessionRecord

@@ -1,8 +1,11 @@
-"""How far one request has come."""
+"""How far one request has come.
+
+How long each step of a request took."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from functools import partial
+from time import perf_counter
 
 from bascule.config.model.result_presets import Preset
 from bascule.core.call import Inquiry, ToolCall
@@ -13,12 +16,47 @@ from bascule.core.outcome import ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.trace_context import Span
 from bascule.core.undo.transaction import Ending, Remote, Transaction
-from bascule.runtime.call_state__stopwatch import Steps
 from bascule.runtime.failures import aborted, broken, failure_of
 from bascule.runtime.prepared_call import Prepared
 from bascule.runtime.progress_buffer import Withholding
 from bascule.runtime.rate_meter import Meter
 from bascule.upstream.link import Link
+
+
+class Steps(Mapping[str, float]):
+    """Seconds per step. Every call takes the times, few are asked for them: `marks` gets an instant at the end of each
+    step, and the sums are made when they are read."""
+
+    __slots__ = ("marks", "started")
+
+    def __init__(self) -> None:
+        self.started = perf_counter()
+        self.marks: list[tuple[str, float]] = []
+
+    def __getitem__(self, step: str) -> float:
+        return self._sums()[step]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sums())
+
+    def items(self) -> ItemsView[str, float]:
+        return self._sums().items()
+
+    def __len__(self) -> int:
+        return len(self._sums())
+
+    def __repr__(self) -> str:
+        return repr(self._sums())
+
+    def _sums(self) -> dict[str, float]:
+        sums: dict[str, float] = {}
+        last = self.started
+        for step, instant in self.marks:
+            # A step can come round again: a call is decided anew when its agent session changed under it.
+            sums[step] = sums.get(step, 0.0) + instant - last
+            last = instant
+        return sums
+
 
 # To find a member in its enum takes Python 3.11 ten times as long as a name of the module, and every call does.
 _OPEN, _NOTHING = Lane.OPEN, Ending.NOTHING

@@ -25,8 +25,7 @@ from bascule.records.server_logs.file import log_folder
 from bascule.records.server_logs.log import ServerLog
 from bascule.runtime.admin import Oversight
 from bascule.runtime.approvals.ask import Asking
-from bascule.runtime.config_reload import Reloading
-from bascule.runtime.config_reload__watching import Watching
+from bascule.runtime.config_reload import Reloading, Watching
 from bascule.runtime.execution.authorization import Terms
 from bascule.runtime.execution.executor import Executor
 from bascule.runtime.levels.raising import Raising

@@ -13,7 +13,7 @@ from bascule.core.events import HostAsked
 from bascule.core.principal import Principal
 from bascule.records.recorder import Recorder
 from bascule.runtime.levels.raising import Raising
-from bascule.runtime.levels.socket_server__raise_provision import RaiseProvision
+from bascule.runtime.levels.socket_server import RaiseProvision
 from bascule.sandbox.engines import CHOICE, KINDS, Engines, looked_for
 from bascule.sandbox.factory import UNBOXED, Boxing, Provision
 from bascule.sandbox.owner import Owner

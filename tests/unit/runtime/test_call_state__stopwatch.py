@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.runtime.call_state__stopwatch import Steps
+from bascule.runtime.call_state import Steps
 
 
 def timed(*marks: tuple[str, float]) -> Steps:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import ConfigError
-from bascule.runtime import config_reload__watching
-from bascule.runtime.config_reload__watching import Watching, look_at
+from bascule.runtime import config_reload
+from bascule.runtime.config_reload import Watching, look_at
 from support.waiting import fail_after
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(config_reload__watching, "EVERY", 0.01)
-    monkeypatch.setattr(config_reload__watching, "SETTLING", 0.05)
+    monkeypatch.setattr(config_reload, "EVERY", 0.01)
+    monkeypatch.setattr(config_reload, "SETTLING", 0.05)
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from bascule.cli.prompts.elicit import YES
 from bascule.cli.session import agent_session, read_config
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError, UsageError
-from bascule.runtime.servers.lock import lock_path
-from bascule.runtime.servers.lock__approving import approve
+from bascule.runtime.servers.lock import approve, lock_path
 from bascule.runtime.session import AgentSession
 
 _TITLES = {"new": "+ {} (new)", "changed": "~ {} (changed)", "removed": "- {} (no longer listed)"}

@@ -57,7 +57,7 @@ from bascule.records.feed.calls import CallNote
 from bascule.records.feed.feed import Feed
 from bascule.records.feed.stats import Tally
 from bascule.runtime.admin import Oversight
-from bascule.runtime.approvals.ask__ask_desk import Waiting
+from bascule.runtime.approvals.ask import Waiting
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session_context import Standing
 

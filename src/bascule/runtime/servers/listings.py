@@ -1,4 +1,10 @@
-"""What each server has listed, and for whom: the catalog of a runtime, kept true to its config."""
+"""What each server has listed, and for whom: the catalog of a runtime, kept true to its config.
+
+The operator's word and the lock, put together for the catalog.
+
+Which tools of each server wait for approval, and who is told when that changes.
+
+Toolboxes that are alike are one."""
 
 import asyncio
 import time
@@ -8,25 +14,76 @@ from functools import partial
 from typing import Any, Protocol
 
 from bascule.catalog.entry import Entry
-from bascule.catalog.judgement import Judge, Judgement
+from bascule.catalog.judgement import Judge, Judgement, ServerJudge
 from bascule.catalog.pages import Pages
+from bascule.catalog.pinning.lock import Lock
 from bascule.catalog.server_listing import Removed, ServerListing, catalog_listing, exposed_tools, rejudged
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.events import CatalogChanged, ToolsQuarantined
 from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
+from bascule.core.tool import ToolStatus
 from bascule.policy.exposure import Exposure
+from bascule.policy.permissions import ServerWord
 from bascule.runtime.servers.listing_history import ListingMemory
-from bascule.runtime.servers.listings__judging import judge_of
-from bascule.runtime.servers.listings__quarantine import Quarantine
-from bascule.runtime.servers.listings__toolboxes import Toolboxes
-from bascule.runtime.servers.lock import lock_path
-from bascule.runtime.servers.lock__locking import Locking
+from bascule.runtime.servers.lock import Locking, lock_path
 from bascule.runtime.servers.per_principal import Whose, drop_principal, drop_server
 from bascule.upstream.key import SHARED
 from bascule.upstream.link import Link
 from bascule.upstream.notifications import KINDS, Kind
+
+
+def judge_of(server: ServerConfig, exposure: Exposure, lock: Lock) -> Judge:
+    """Judges the tools of one server by what holds now."""
+    word = ServerWord(server.permissions, server.trust)
+    return ServerJudge(server.name, lock, exposure.permits, word.permissions)
+
+
+class Quarantine:
+    """What was last told of each server's quarantined tools."""
+
+    def __init__(self, tell: Callable[[ToolsQuarantined], None], clock: Callable[[], float]) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._known: dict[str, frozenset[str]] = {}
+
+    def follow(self, listing: ServerListing) -> None:
+        """Tell what is new about a listing that holds from now on."""
+        entries = listing.entries.items()
+        now = frozenset(tool for tool, entry in entries if entry.spec.status is ToolStatus.QUARANTINED)
+        before = self._known.get(listing.server, frozenset())
+        if now != before:
+            self._known[listing.server] = now
+            added, released = sorted(now - before), sorted(before - now)
+            self._tell(ToolsQuarantined(listing.server, tuple(added), tuple(released), self._clock()))
+
+    def forget(self, server: str) -> None:
+        """What was known of a server says nothing any more."""
+        self._known.pop(server, None)
+
+
+MOST_TOOLBOXES = 64
+"""Toolboxes kept. Agent sessions see one of a few; a server that lists differently every time must not fill memory."""
+
+
+class Toolboxes:
+    """One toolbox for all agent sessions that see the same listings: they are large, and mostly the same."""
+
+    def __init__(self, *, refuse: bool = False) -> None:
+        self.refuse = refuse
+        self._made: dict[tuple[int, ...], tuple[Toolbox, tuple[ServerListing, ...]]] = {}
+
+    def of(self, listings: tuple[ServerListing, ...]) -> Toolbox:
+        key = tuple(map(id, listings))
+        found = self._made.get(key)
+        if found is None:
+            if len(self._made) >= MOST_TOOLBOXES:
+                self._made.pop(next(iter(self._made)))
+            # The listings are kept beside it, so that none of their ids can come to mean another one.
+            found = self._made[key] = (Toolbox(listings, refuse=self.refuse), listings)
+        return found[0]
+
 
 LARGE_LISTING = 256 * 1024
 """Bytes of a listing from which it is read in a thread."""

@@ -1,16 +1,23 @@
-"""The lock as a file: looked at without being read twice, and replaced in one step."""
+"""The lock as a file: looked at without being read twice, and replaced in one step.
 
+Approving what servers list: what was agreed to is put into the lock, unless that says something else by now.
+
+The lock that holds now. It follows its file while the runtime runs."""
+
+import asyncio
 import hashlib
 import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bascule.catalog.pinning.lock import LOCK_NAME, LockedServers, read_lock, write_lock
+from bascule.catalog.approval import Proposal, overtaken, with_approved
+from bascule.catalog.pinning.lock import LOCK_NAME, Lock, LockedServers, read_lock, write_lock
+from bascule.config.model.runtime_config import Locking as Mode
 from bascule.core.errors import ConfigError
 from bascule.store.secrets.key_files import sync_folder
 from bascule.store.secrets.process_lock import taken
@@ -143,3 +150,83 @@ def _replace(path: Path, data: bytes) -> None:
         fresh.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def approve(path: Path, servers: Iterable[str], agreed: Iterable[Proposal]) -> None:
+    """Have the lock's file say that these are approved, and the servers locked from then on. Raises `ConfigError`, and
+    nothing has changed then. Reads and writes: not for the loop's own thread."""
+    locking, accepted = tuple(servers), tuple(agreed)
+
+    def approved(locked: LockedServers) -> LockedServers:
+        late = overtaken(locked, accepted)
+        if late:
+            told = f"{LOCK_NAME} was changed meanwhile, and says something else of {late[0]} than you were shown"
+            raise ConfigError(told, fix="run `bascule approve` again")
+        return with_approved(locked, locking, accepted)
+
+    change_lock(path, approved)
+
+
+EVERY = 1.0
+"""Seconds between looks on nobody's behalf: who only calls tools it knows is never the reason for one, and what is no
+longer approved must stop for it too."""
+
+
+class Locking:
+    """Which lock holds, by the mode of the config and the file beside it."""
+
+    def __init__(self, mode: Mode, path: Path | None) -> None:
+        self._every = mode == "required"
+        self.path = None if mode == "off" else path
+        """The file. None where nothing is held against one."""
+        self._seen: LockFile | None = None
+        self._turn = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+        self.lock = Lock(every=self._every)
+        """The same object for as long as it says the same."""
+
+    async def look(self) -> bool:
+        """Look at the file. Whether another lock holds from now on: then the caller has to act on it before it waits
+        for anything."""
+        if self.path is None:
+            return False
+        async with self._turn:
+            # In a thread: a file may lie on a disk that hangs.
+            found = await asyncio.to_thread(look_at_lock, self.path, self._seen, time.time())
+            before, self._seen = self._seen, found
+            if before is not None and before.content is found.content:
+                return False
+            return self._adopt(found)
+
+    def watch(self, follow: Callable[[], Awaitable[object]]) -> None:
+        """Have `follow` called every now and then, until closed."""
+        if self.path is not None:
+            self._watching = asyncio.create_task(self._watch(follow), name="watching the lock")
+
+    async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait((self._watching,))
+            self._watching = None
+
+    async def _watch(self, follow: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            await follow()
+
+    def _adopt(self, found: LockFile) -> bool:
+        content = found.content
+        if isinstance(content, ConfigError):
+            lock = Lock(every=self._every, trouble=content)
+        elif content is not None:
+            lock = Lock(content, every=self._every)
+        elif self._every:
+            lock = Lock(every=True)
+        else:
+            # A lock that goes away while it is in use opens nothing: a file that is being replaced may be gone for a
+            # moment, and the tools it kept back would be free for as long.
+            return False
+        changed = lock != self.lock
+        if changed:
+            self.lock = lock
+        return changed

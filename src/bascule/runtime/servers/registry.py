@@ -1,7 +1,10 @@
-"""The configured servers: how to link to each, what each has listed for whom, and how each stands."""
+"""The configured servers: how to link to each, what each has listed for whom, and how each stands.
+
+What an edit of the config has put an end to."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,7 +23,6 @@ from bascule.runtime.servers.listings import Listings
 from bascule.runtime.servers.notifications import News
 from bascule.runtime.servers.per_principal import ORIGINAL, STARTING, drop_principal, drop_server
 from bascule.runtime.servers.refresh import Refreshing
-from bascule.runtime.servers.registry__ending import Ending
 from bascule.runtime.servers.status import REMOVED, ServerReport, no_longer_there, raise_for_required, session_ended
 from bascule.runtime.servers.twins import Twinning, is_twin
 from bascule.sandbox.factory import UNBOXED, Boxing
@@ -36,6 +38,17 @@ from bascule.upstream.listing import admit_by_listing
 from bascule.upstream.pool import Pool
 from bascule.upstream.server_requests import Reception
 from bascule.upstream.state import LinkState, failed
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """All that is over, or begins anew, while it is not done yet."""
+
+    links: list[Link]
+    logins: list[Credentials]
+    listings: list["asyncio.Task[bool]"]
+    """What is being listed anew."""
+
 
 EDITED = "the server's configuration was changed"
 """Why a link was ended that was in order."""

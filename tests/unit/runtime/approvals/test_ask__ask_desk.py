@@ -3,7 +3,7 @@
 import pytest
 
 from bascule.core.client_features import Approval
-from bascule.runtime.approvals.ask__ask_desk import AskDesk
+from bascule.runtime.approvals.ask import AskDesk
 from support.links import ALICE
 
 APPROVAL = Approval("work_act", "work", "act", ALICE, {}, "waits")

@@ -12,7 +12,7 @@ from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.runtime.levels.socket_server__raise_provision import RaiseProvision
+from bascule.runtime.levels.socket_server import RaiseProvision
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.box import RAISE_SOCKET
 from bascule.sandbox.spec.launch_request import Order

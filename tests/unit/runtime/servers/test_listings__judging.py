@@ -8,7 +8,7 @@ from bascule.catalog.pinning.lock import Lock
 from bascule.config import ServerConfig, StdioTransport
 from bascule.core.permission import UNDECLARED, Permission
 from bascule.policy.exposure import Exposure
-from bascule.runtime.servers.listings__judging import judge_of
+from bascule.runtime.servers.listings import judge_of
 from support.locks import RICH, approved
 
 READ = frozenset({Permission.READ})

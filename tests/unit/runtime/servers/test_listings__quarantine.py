@@ -7,7 +7,7 @@ from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
 from bascule.core.events import ToolsQuarantined
 from bascule.core.json_types import JsonObject
-from bascule.runtime.servers.listings__quarantine import Quarantine
+from bascule.runtime.servers.listings import Quarantine
 
 
 def listing(*unapproved: str, server: str = "work") -> ServerListing:

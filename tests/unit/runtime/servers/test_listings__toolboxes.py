@@ -2,7 +2,7 @@
 
 from bascule.catalog.pages import Pages
 from bascule.catalog.server_listing import ServerListing, catalog_listing
-from bascule.runtime.servers.listings__toolboxes import MOST_TOOLBOXES, Toolboxes
+from bascule.runtime.servers.listings import MOST_TOOLBOXES, Toolboxes
 from support.runtime import a_tool
 
 

@@ -7,7 +7,7 @@ import pytest
 from bascule.catalog.approval import Proposal
 from bascule.core.errors import ConfigError
 from bascule.core.tool import ToolKey
-from bascule.runtime.servers.lock__approving import approve
+from bascule.runtime.servers.lock import approve
 from support.locks import approved, lock_in, locked_tools
 from support.runtime import a_tool
 

@@ -12,8 +12,8 @@ from bascule.catalog.pinning.lock import Lock
 from bascule.catalog.server_listing import catalog_listing
 from bascule.config.model.runtime_config import Locking as Mode
 from bascule.core.tool import ToolStatus
-from bascule.runtime.servers import lock__locking
-from bascule.runtime.servers.lock__locking import Locking
+from bascule.runtime.servers import lock as lock__locking
+from bascule.runtime.servers.lock import Locking
 from support.locks import RICH, approved, lock_in
 from support.runtime import a_tool, running, stand_in
 from support.waiting import fail_after

@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from bascule.runtime.servers.registry__ending import Ending
+from bascule.runtime.servers.registry import Ending
 
 
 def test_what_is_over_stays_what_it_is():
