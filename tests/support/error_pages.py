@@ -7,8 +7,8 @@ from bascule.core import errors, failure_action
 from bascule.core.error_codes import CODES, Area
 from bascule.core.errors import BasculeError
 from bascule.core.outcome import FailureKind
-from bascule.gateway import limits__allowance
-from bascule.gateway.http import body__intake
+from bascule.gateway import limits
+from bascule.gateway.http import body
 from bascule.runtime.failures import ABORTED, KINDS
 from bascule.wire.tool_result import TOOL_ERROR
 
@@ -16,7 +16,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "errors"
 
 CLASSES = {
     kind.code: kind
-    for room in (errors, failure_action, limits__allowance, body__intake)
+    for room in (errors, failure_action, limits, body)
     for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, BasculeError)
 }

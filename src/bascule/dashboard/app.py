@@ -22,7 +22,7 @@ from bascule.dashboard.pages.templates__rendering import render
 from bascule.dashboard.views.interface import Deeds
 from bascule.dashboard.views.interface__views import Views
 from bascule.gateway.errors import Rejected
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.listen import Streams
 from bascule.identity.host_origin_check import HouseRules
 
 FOR_EVER = "public, max-age=31536000, immutable"

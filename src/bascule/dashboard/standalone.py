@@ -7,7 +7,7 @@ from typing import Self
 
 from bascule.dashboard.auth.login import Entrance
 from bascule.gateway.http.server import WebServer
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.listen import Streams
 from bascule.gateway.readiness import Readiness
 
 HOST = "127.0.0.1"

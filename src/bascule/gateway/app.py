@@ -12,18 +12,16 @@ from bascule.gateway.auth import TOKEN_SHOWN, VOUCHED, Callers
 from bascule.gateway.cluster.routing import Request, Routing
 from bascule.gateway.errors import INVALID_REQUEST, Rejected, not_served, retry_after, too_much, unforeseen
 from bascule.gateway.health import Signs
-from bascule.gateway.http.body__intake import Gone, Intake, NotTaken
+from bascule.gateway.http.body import Gone, Intake, NotTaken
 from bascule.gateway.http.disconnect import Attention, Receive
 from bascule.gateway.http.head_cache import Headers
 from bascule.gateway.http.headers import Head, read_head
-from bascule.gateway.limits import address_of
-from bascule.gateway.limits__allowance import TooMuch
+from bascule.gateway.limits import TooMuch, address_of
 from bascule.gateway.mcp.envelope import Asked, check_new, check_shape, read_body
 from bascule.gateway.mcp.exchange import Exchange, Send, respond
 from bascule.gateway.mcp.handler import Desk
 from bascule.gateway.mcp.legacy_methods import WISHES, Wishes, note_roots, opened
-from bascule.gateway.mcp.listen import Listening, SessionStream
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.listen import Listening, SessionStream, Streams
 from bascule.gateway.mcp.log_messages import level_of
 from bascule.gateway.mcp.notifications import DEFAULT_LEVEL
 from bascule.gateway.mcp.sessions import OldSession, OldSessions

@@ -1,20 +1,43 @@
-"""Who asks: from the token a client shows to the desk of its agent session."""
+"""Who asks: from the token a client shows to the desk of its agent session.
+
+Agent sessions beside the one that stands for everybody, where a gateway is only tried out on one machine."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, NotIdentified
 from bascule.core.principal import Principal
-from bascule.gateway.auth__guests import Guests
-from bascule.gateway.limits import Strangers
-from bascule.gateway.limits__allowance import Allowance
+from bascule.gateway.limits import Allowance, Strangers
 from bascule.gateway.mcp.handler import Desk
 from bascule.identity.jwt.verifier import Believes
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
+
+
+class Guests:
+    """Each is known by a word that was made here and given to nobody else. Other words make nobody a guest."""
+
+    def __init__(self) -> None:
+        self._principals: dict[str, Principal] = {}
+
+    def who(self, authorization: str) -> Principal | None:
+        return self._principals.get(authorization)
+
+    @contextmanager
+    def invited(self, principal: Principal) -> Generator[str]:
+        """Its `Authorization` header, which counts until the end of the block."""
+        word = f"Bearer {secrets.token_urlsafe(32)}"
+        self._principals[word] = principal
+        try:
+            yield word
+        finally:
+            del self._principals[word]
+
 
 BELIEVED_FOR = 60.0
 """Seconds for which a token that was verified is believed without another look: so long a key that was taken back still

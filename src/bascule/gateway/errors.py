@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bascule.core.errors import BasculeError
-from bascule.gateway.limits__allowance import TooMuch
+from bascule.gateway.limits import TooMuch
 from bascule.wire.jsonrpc import write_error
 from bascule.wire.request_meta import (
     HEADER_MISMATCH,

@@ -13,14 +13,11 @@ from bascule.config.model.gateway import GatewaySettings
 from bascule.core.errors import ConfigError
 from bascule.core.principal import Principal
 from bascule.gateway.app import PATH, Gateway
-from bascule.gateway.auth import Callers
-from bascule.gateway.auth__guests import Guests
+from bascule.gateway.auth import Callers, Guests
 from bascule.gateway.health import Signs
-from bascule.gateway.http.body__intake import Intake
-from bascule.gateway.http.server import WebServer
-from bascule.gateway.http.server__tcp_socket import listen_at
-from bascule.gateway.mcp.sessions import OldSessions
-from bascule.gateway.mcp.sessions__session_seal import SessionSeal
+from bascule.gateway.http.body import Intake
+from bascule.gateway.http.server import WebServer, listen_at
+from bascule.gateway.mcp.sessions import OldSessions, SessionSeal
 from bascule.identity.host_origin_check import HouseRules, is_loopback, origin_of
 from bascule.identity.jwt.from_config import verifiers_of
 from bascule.runtime.runtime import Runtime

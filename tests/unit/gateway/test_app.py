@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from bascule.core.outcome import FailureKind
-from bascule.gateway import limits, limits__allowance
+from bascule.gateway import limits
 from bascule.gateway.http import sse
 from support.gateways import AUTH, Served, ask, introduced, line_to, serving
 from support.kit_http import NEW, OLD, Line, bearer
@@ -168,7 +168,7 @@ async def test_a_body_that_is_too_long_is_not_read(log: Path):
 
 
 async def test_who_asks_for_too_much_at_once_is_told_when_to_come_back(log: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(limits__allowance, "MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(limits, "MOST_UNDER_WAY", 1)
     monkeypatch.setattr(limits, "PENANCE", 0.01)
     async with (
         serving(obeying(log, *TOOLS), auth=AUTH) as gateway,
@@ -188,7 +188,7 @@ async def test_who_asks_for_too_much_at_once_is_told_when_to_come_back(log: Path
 
 
 async def test_what_was_under_way_is_counted_no_longer_however_it_ended(log: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(limits__allowance, "MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(limits, "MOST_UNDER_WAY", 1)
     async with serving(obeying(log, *TOOLS), auth=AUTH) as gateway, line_to(gateway.port) as line:
         alice = bearer("alice")
         for params, status in [(call(n=1), 200), ({"name": "no"}, 400), (call(n="x"), 200), (call(n=1), 200)]:

@@ -6,9 +6,8 @@ import pytest
 from bascule.core.errors import NotIdentified
 from bascule.core.principal import Principal
 from bascule.gateway import auth, limits
-from bascule.gateway.auth import BELIEVED_FOR, Callers
-from bascule.gateway.auth__guests import Guests
-from bascule.gateway.limits__allowance import PER_SECOND, TooMuch
+from bascule.gateway.auth import BELIEVED_FOR, Callers, Guests
+from bascule.gateway.limits import PER_SECOND, TooMuch
 from bascule.identity.jwt.claims import Identity
 from support.runtime import running
 from support.virtual_time import in_virtual_time

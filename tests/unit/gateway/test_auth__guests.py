@@ -1,6 +1,6 @@
 """Agent sessions beside the one that stands for everybody."""
 
-from bascule.gateway.auth__guests import Guests
+from bascule.gateway.auth import Guests
 from support.links import ALICE, BOB
 
 

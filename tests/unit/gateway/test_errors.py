@@ -3,8 +3,8 @@ import json
 import pytest
 
 from bascule.gateway.errors import Rejected, not_served, retry_after, too_much
-from bascule.gateway.http.body__intake import NotTaken
-from bascule.gateway.limits__allowance import TooMuch
+from bascule.gateway.http.body import NotTaken
+from bascule.gateway.limits import TooMuch
 
 
 @pytest.mark.parametrize(("code", "status"), [(-32700, 400), (-32601, 404), (-32022, 400), (-32603, 200), (17, 200)])

@@ -3,8 +3,7 @@ import asyncio
 import pytest
 
 from bascule.gateway import limits
-from bascule.gateway.limits import EASES, FREE, Strangers, address_of
-from bascule.gateway.limits__allowance import TooMuch
+from bascule.gateway.limits import EASES, FREE, Strangers, TooMuch, address_of
 from support.waiting import fail_after
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"

@@ -1,6 +1,6 @@
 import pytest
 
-from bascule.gateway.limits__allowance import MOST_UNDER_WAY, PER_SECOND, Allowance, TooMuch
+from bascule.gateway.limits import MOST_UNDER_WAY, PER_SECOND, Allowance, TooMuch
 
 
 def test_no_more_requests_are_under_way_than_may_be_and_each_that_ends_makes_room():

@@ -14,7 +14,7 @@ from bascule.cli.session import this_user
 from bascule.config.model.gateway import DashboardSettings
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.listen import Streams
 from bascule.identity.host_origin_check import HouseRules
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime

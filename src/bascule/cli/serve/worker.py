@@ -26,7 +26,7 @@ from bascule.gateway.app import Gateway
 from bascule.gateway.cluster.peers import Neighbours
 from bascule.gateway.node.serve import Orders, Several, Sockets
 from bascule.gateway.serve import Door, check_door
-from bascule.gateway.workers.supervisor__worker_line import WorkerLine
+from bascule.gateway.workers.supervisor import WorkerLine
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 

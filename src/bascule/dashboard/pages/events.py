@@ -10,7 +10,7 @@ from bascule.core.principal import Principal
 from bascule.dashboard.views.interface__views import Views
 from bascule.dashboard.views.shapes import News
 from bascule.gateway.http.sse import COMMENT, KEEP_ALIVE
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.listen import Streams
 
 LOOKER = Principal("dashboard", "dashboard")
 """Who all lookers are, as far as places for streams go: they are bounded together."""

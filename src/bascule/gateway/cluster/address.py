@@ -14,8 +14,7 @@ import msgspec
 
 from bascule.config.urls import url_flaw
 from bascule.core.errors import ConfigError, StoreError
-from bascule.gateway.http.server import BACKLOG
-from bascule.gateway.http.server__tcp_socket import listen_at
+from bascule.gateway.http.server import BACKLOG, listen_at
 
 FOLDER = "workers"
 UNSEEN = "."

@@ -16,10 +16,10 @@ from bascule.gateway.cluster.forward import PASS, Broken, Letter, Moved, Relay, 
 from bascule.gateway.cluster.forward_token import Passes
 from bascule.gateway.cluster.membership import Membership
 from bascule.gateway.errors import INVALID_REQUEST, Rejected
-from bascule.gateway.http.body__intake import BULK, Intake
+from bascule.gateway.http.body import BULK, Intake
 from bascule.gateway.http.disconnect import Attention, Receive
 from bascule.gateway.http.headers import Head
-from bascule.gateway.limits__allowance import Allowance
+from bascule.gateway.limits import Allowance
 from bascule.gateway.mcp.envelope import Asked, check_shape, read_body
 from bascule.gateway.mcp.exchange import Send, respond
 from bascule.gateway.mcp.results import failed_call, failed_request

@@ -16,7 +16,7 @@ import httptools
 
 from bascule.gateway.errors import INVALID_REQUEST, unforeseen
 from bascule.gateway.http.backpressure import Outflow
-from bascule.gateway.http.body__intake import SLOWEST
+from bascule.gateway.http.body import SLOWEST
 from bascule.gateway.http.connection_limit import Hall
 from bascule.gateway.http.head_cache import Acquaintance, Shelf
 from bascule.gateway.http.idle_timer import Lateness

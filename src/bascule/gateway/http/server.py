@@ -1,4 +1,6 @@
-"""A web server around the gateway, which stops when it is told to: at once, or after those who are there have left."""
+"""A web server around the gateway, which stops when it is told to: at once, or after those who are there have left.
+
+A socket at which this machine is reached: by clients, or by other gateways."""
 
 import asyncio
 import socket
@@ -8,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bascule.core.errors import ConfigError
 from bascule.gateway.http.connection_limit import Hall
 from bascule.gateway.http.head_cache import Shelf
 from bascule.gateway.readiness import Readiness
@@ -139,3 +142,16 @@ class WebServer:
         except TimeoutError:
             return False
         return True
+
+
+def listen_at(host: str, port: int, *, named: str, fix: str) -> socket.socket:
+    """One that listens already. Raises `ConfigError`, which says what was `named` and how to mend it."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise ConfigError(f"cannot listen at {named}: {error.strerror}", fix=fix) from error
+    return listening

@@ -1,4 +1,6 @@
-"""Serves the requests of one agent session. Everything goes through the session, and so through the one executor."""
+"""Serves the requests of one agent session. Everything goes through the session, and so through the one executor.
+
+What an agent session is offered, as lists of the protocol."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -9,10 +11,11 @@ from bascule import __version__
 from bascule.core.client_features import TASKS, Respondent
 from bascule.core.json_types import JsonObject, is_object
 from bascule.core.outcome import TaskResult, ToolFailure
+from bascule.core.prompt import PromptSpec
 from bascule.core.resource import ResourceSpec
+from bascule.core.tool import ToolSpec
 from bascule.gateway.errors import Rejected
-from bascule.gateway.limits__allowance import Allowance
-from bascule.gateway.mcp import handler__listings
+from bascule.gateway.limits import Allowance
 from bascule.gateway.mcp.client import Client, Listener, progress_to
 from bascule.gateway.mcp.envelope import Asked
 from bascule.gateway.mcp.input_rounds import Carry, Rounds
@@ -22,6 +25,45 @@ from bascule.gateway.mcp.tasks import Tasks
 from bascule.identity.signed_state import Seal
 from bascule.runtime.session import AgentSession
 from bascule.wire.request_meta import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, OLD_VERSIONS
+
+
+def tool(spec: ToolSpec) -> JsonObject:
+    """A tool as its server defined it, by the name under which agents know it."""
+    listed: JsonObject = {"name": spec.name, "inputSchema": spec.input_schema}
+    return listed | _given(
+        title=spec.title,
+        description=spec.description,
+        outputSchema=spec.output_schema,
+        annotations=spec.annotations,
+    )
+
+
+def resource(spec: ResourceSpec) -> JsonObject:
+    listed: JsonObject = {"name": spec.name or spec.uri, "uri": spec.uri}
+    return listed | _given(**_described(spec), size=spec.size)
+
+
+def template(spec: ResourceSpec) -> JsonObject:
+    listed: JsonObject = {"name": spec.name or spec.uri_template, "uriTemplate": spec.uri_template}
+    return listed | _given(**_described(spec))
+
+
+def prompt(spec: PromptSpec) -> JsonObject:
+    arguments = [
+        {"name": each.name, **_given(description=each.description, title=each.title, required=each.required)}
+        for each in spec.arguments
+    ]
+    return {"name": spec.name} | _given(title=spec.title, description=spec.description, arguments=arguments)
+
+
+def _described(spec: ResourceSpec) -> dict[str, Any]:
+    return {"title": spec.title, "description": spec.description, "mimeType": spec.mime_type}
+
+
+def _given(**fields: Any) -> JsonObject:
+    """Those that say something."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {}, False)}
+
 
 SERVER_INFO = {"name": "bascule", "title": "Bascule", "version": __version__}
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
@@ -141,23 +183,23 @@ class Desk:
             self._listed = (known, {})
         written = self._listed[1].get(asked.new)
         if written is None:
-            written = self._listed[1][asked.new] = _page("tools", map(handler__listings.tool, specs), new=asked.new)
+            written = self._listed[1][asked.new] = _page("tools", map(tool, specs), new=asked.new)
         return written
 
     async def _resources(self, asked: Asked) -> Served:
         specs = await self._offered_resources()
-        return _page("resources", (handler__listings.resource(spec) for spec in specs if spec.uri), new=asked.new)
+        return _page("resources", (resource(spec) for spec in specs if spec.uri), new=asked.new)
 
     async def _templates(self, asked: Asked) -> Served:
         specs = await self._offered_resources()
-        listed = (handler__listings.template(spec) for spec in specs if spec.uri_template)
+        listed = (template(spec) for spec in specs if spec.uri_template)
         return _page("resourceTemplates", listed, new=asked.new)
 
     async def _offered_resources(self) -> tuple[ResourceSpec, ...]:
         return await self.session.resources()
 
     async def _prompts(self, asked: Asked) -> Served:
-        return _page("prompts", map(handler__listings.prompt, await self.session.prompts()), new=asked.new)
+        return _page("prompts", map(prompt, await self.session.prompts()), new=asked.new)
 
     async def _read(self, asked: Asked, _client: Listener | None, respondent: Respondent | None) -> JsonObject:
         outcome = await self.session.read(_text(asked.params, "uri"), respondent=respondent)

@@ -24,11 +24,10 @@ from bascule.gateway.cluster.peers import PATH as NEIGHBOURS
 from bascule.gateway.cluster.peers import Neighbours
 from bascule.gateway.cluster.routing import STREAMS, tell_of_the_end
 from bascule.gateway.errors import retry_after, too_much
-from bascule.gateway.http.body import Bulk
-from bascule.gateway.http.body__intake import Body, Gone, Intake, NotTaken
+from bascule.gateway.http.body import Body, Bulk, Gone, Intake, NotTaken
 from bascule.gateway.http.disconnect import Attention, Receive
 from bascule.gateway.http.headers import read_head
-from bascule.gateway.limits__allowance import Allowance, TooMuch
+from bascule.gateway.limits import Allowance, TooMuch
 from bascule.gateway.mcp.exchange import Send, respond
 from bascule.store.owners import Member
 

@@ -18,7 +18,7 @@ from bascule.gateway.cluster.peers import Neighbours
 from bascule.gateway.cluster.routing import Routing
 from bascule.gateway.cluster.tls import InnerTls
 from bascule.gateway.http.server import FAREWELL, WebServer
-from bascule.gateway.mcp.sessions__session_seal import SessionSeal
+from bascule.gateway.mcp.sessions import SessionSeal
 from bascule.gateway.node.internal_endpoint import InnerDoor
 from bascule.gateway.serve import Door, gateway_of
 from bascule.runtime.runtime import Runtime

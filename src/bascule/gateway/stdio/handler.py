@@ -12,8 +12,7 @@ from bascule.gateway.mcp.elicitation import Ask
 from bascule.gateway.mcp.envelope import Asked
 from bascule.gateway.mcp.handler import Desk
 from bascule.gateway.mcp.legacy_methods import WISHES, Wishes, note_roots, opened
-from bascule.gateway.mcp.listen import Listening
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.listen import Listening, Streams
 from bascule.gateway.mcp.log_messages import level_of
 from bascule.gateway.mcp.notifications import DEFAULT_LEVEL, Outlet, Tell
 from bascule.upstream.resource_subscriptions import LISTEN

@@ -10,7 +10,7 @@ from bascule.dashboard.pages.events import RETRY, event, going_on, news_stream
 from bascule.dashboard.views.interface__views import views_of
 from bascule.dashboard.views.shapes import News
 from bascule.gateway.errors import Rejected
-from bascule.gateway.mcp.listen__streams import MOST_OF_ONE, Streams
+from bascule.gateway.mcp.listen import MOST_OF_ONE, Streams
 from support.dashboards import many_calls, office, shown
 from support.waiting import fail_after
 

@@ -12,7 +12,7 @@ from bascule.gateway.cluster.address import InnerAddress, socket_in
 from bascule.gateway.cluster.forward import Broken, Letter, Moved, Relay, Unreachable, carried
 from bascule.gateway.cluster.membership import Membership
 from bascule.gateway.http.body import Room
-from bascule.gateway.limits__allowance import Allowance
+from bascule.gateway.limits import Allowance
 from bascule.store.owners import Member
 from bascule.store.sqlite.store import SqliteStore
 from support.waiting import fail_after, until

@@ -6,7 +6,7 @@ import pytest
 
 from bascule.gateway.http import body
 from bascule.gateway.http.body import Room
-from bascule.gateway.limits__allowance import Allowance, TooMuch
+from bascule.gateway.limits import Allowance, TooMuch
 from support.waiting import fail_after
 
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from bascule.gateway.http.body import SMALL
-from bascule.gateway.http.body__intake import BULK, Gone, Intake, NotTaken
-from bascule.gateway.limits__allowance import Allowance
+from bascule.gateway.http.body import BULK, SMALL, Gone, Intake, NotTaken
+from bascule.gateway.limits import Allowance
 from support.waiting import fail_after
 
 MiB = 1 << 20

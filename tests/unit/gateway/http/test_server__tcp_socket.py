@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from bascule.core.errors import ConfigError
-from bascule.gateway.http.server__tcp_socket import listen_at
+from bascule.gateway.http.server import listen_at
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

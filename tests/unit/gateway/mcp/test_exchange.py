@@ -10,7 +10,7 @@ from bascule.core.principal import Principal
 from bascule.gateway.http.body import Room
 from bascule.gateway.http.disconnect import Attention
 from bascule.gateway.http.sse import COMMENT
-from bascule.gateway.limits__allowance import Allowance
+from bascule.gateway.limits import Allowance
 from bascule.gateway.mcp.elicitation import NotAnswered
 from bascule.gateway.mcp.envelope import Asked
 from bascule.gateway.mcp.exchange import Exchange, respond

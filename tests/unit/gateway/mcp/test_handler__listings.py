@@ -1,7 +1,7 @@
 from bascule.core.prompt import PromptArgument, PromptSpec
 from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolKey, ToolSpec
-from bascule.gateway.mcp.handler__listings import prompt, resource, template, tool
+from bascule.gateway.mcp.handler import prompt, resource, template, tool
 
 
 def test_a_tool_is_listed_by_its_exposed_name_with_what_its_server_says_of_it():

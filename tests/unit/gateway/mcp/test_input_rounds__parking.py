@@ -9,11 +9,11 @@ import pytest
 from bascule.core.json_types import JsonObject
 from bascule.gateway.errors import Rejected
 from bascule.gateway.http.body import Bulk, Room
-from bascule.gateway.limits__allowance import Allowance
-from bascule.gateway.mcp import input_rounds__parking
+from bascule.gateway.limits import Allowance
+from bascule.gateway.mcp import input_rounds
 from bascule.gateway.mcp.elicitation import NotAnswered
 from bascule.gateway.mcp.envelope import Asked
-from bascule.gateway.mcp.input_rounds__parking import MOST_PARKED, Parked, Parking
+from bascule.gateway.mcp.input_rounds import MOST_PARKED, Parked, Parking
 from support.waiting import fail_after
 
 
@@ -152,7 +152,7 @@ async def test_who_comes_back_and_hangs_up_takes_the_request_back():
 
 
 async def test_what_nobody_fetches_is_dropped(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(input_rounds__parking, "UNFETCHED", 0.0)
+    monkeypatch.setattr(input_rounds, "UNFETCHED", 0.0)
     scene = Scene()
     question = scene.ask()
     await steps()

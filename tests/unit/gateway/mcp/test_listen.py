@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from bascule.gateway.errors import Rejected
-from bascule.gateway.mcp import listen__streams
+from bascule.gateway.mcp import listen
 from bascule.gateway.mcp.envelope import Asked
-from bascule.gateway.mcp.listen import MOST_RESOURCES, Listening, read_wanted
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp.listen import MOST_RESOURCES, Listening, Streams, read_wanted
 from support.gateways import AUTH, Served, ask, introduced, line_to, serving
 from support.hearing import EventStream, listened, stream
 from support.kit_http import Line, bearer
@@ -188,8 +187,7 @@ async def test_a_thousand_streams_of_one_principal_leave_room_for_others(tmp_pat
     tokens = {who: {"Authorization": bearer(who)} for who in ("alice", "bob")}
     async with serving(obeying(tmp_path / "log"), auth=AUTH, within=60) as gateway, AsyncExitStack() as stack:
         opened = [
-            await stack.enter_async_context(listened(gateway.port, tokens["alice"]))
-            for _ in range(listen__streams.MOST_OF_ONE)
+            await stack.enter_async_context(listened(gateway.port, tokens["alice"])) for _ in range(listen.MOST_OF_ONE)
         ]
         assert {each.status for each in opened} == {200}
         refused = list[int]()
@@ -204,7 +202,7 @@ async def test_a_thousand_streams_of_one_principal_leave_room_for_others(tmp_pat
         async with listened(gateway.port, tokens["bob"]) as events, line_to(gateway.port) as line:
             assert events.status == 200
             assert (await ask(line, "tools/call", {"name": "work_act"}, Authorization=bearer("alice"))).status == 200
-        assert len(gateway.app.streams) <= listen__streams.MOST_OF_ONE + 1
+        assert len(gateway.app.streams) <= listen.MOST_OF_ONE + 1
 
 
 async def test_a_client_that_reads_nothing_costs_what_it_costs(served: Served, line: Line):

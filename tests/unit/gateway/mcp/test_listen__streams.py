@@ -5,8 +5,8 @@ import pytest
 
 from bascule.core.principal import Principal
 from bascule.gateway.errors import Rejected
-from bascule.gateway.mcp import listen__streams as module
-from bascule.gateway.mcp.listen__streams import Streams
+from bascule.gateway.mcp import listen as module
+from bascule.gateway.mcp.listen import Streams
 from support.waiting import fail_after
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")

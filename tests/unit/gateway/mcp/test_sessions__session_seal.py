@@ -1,8 +1,7 @@
 import pytest
 
 from bascule.core.principal import Principal
-from bascule.gateway.mcp.sessions import OldSessions
-from bascule.gateway.mcp.sessions__session_seal import LONGEST, SessionSeal
+from bascule.gateway.mcp.sessions import LONGEST, OldSessions, SessionSeal
 
 SAID = {"elicitation": {"form": {}}}
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")

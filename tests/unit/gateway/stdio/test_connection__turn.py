@@ -8,7 +8,7 @@ import pytest
 from bascule.core.json_types import JsonObject
 from bascule.gateway.mcp.elicitation import NotAnswered
 from bascule.gateway.mcp.envelope import Asked
-from bascule.gateway.stdio.connection__turn import Turn
+from bascule.gateway.stdio.connection import Turn
 
 OLD, NEW = {"roots": {}}, {"sampling": {}}
 META = {"io.modelcontextprotocol/clientCapabilities": NEW}

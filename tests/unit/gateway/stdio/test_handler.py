@@ -11,7 +11,7 @@ from bascule.core.json_types import JsonObject
 from bascule.gateway.errors import Rejected
 from bascule.gateway.mcp.envelope import Asked
 from bascule.gateway.mcp.handler import Desk
-from bascule.gateway.stdio.connection__turn import Turn
+from bascule.gateway.stdio.connection import Turn
 from bascule.gateway.stdio.handler import Attendance
 from bascule.identity.signed_state import Seal
 from bascule.wire.request_meta import LOG_LEVEL_KEY

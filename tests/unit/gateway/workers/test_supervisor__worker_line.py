@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bascule.gateway.workers.supervisor import READY, RETIRE, STOP
-from bascule.gateway.workers.supervisor__worker_line import WorkerLine
+from bascule.gateway.workers.supervisor import READY, RETIRE, STOP, WorkerLine
 from support.waiting import fail_after, until
 
 
