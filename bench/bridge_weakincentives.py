@@ -52,7 +52,7 @@ def callers() -> Generator[dict[str, Callable[[], object]]]:
     from weakincentives.runtime import InProcessDispatcher, Session
 
     from bascule.bridges.weakincentives import McpIntegrationParams, McpIntegrationSection, McpOutputsForgotten
-    from bascule.bridges.weakincentives.results__outputs import keep_as_log
+    from bascule.bridges.weakincentives.results import keep_as_log
 
     session = Session(dispatcher=InProcessDispatcher())
     # Else the framework writes its values out with every call, and it is the slower the longer this runs.
@@ -133,7 +133,7 @@ def listing() -> list[Row]:
     from weakincentives.runtime import InProcessDispatcher, Session
 
     from bascule.bridges.weakincentives import McpIntegrationSection
-    from bascule.bridges.weakincentives.section__toolbox import NO_TOOLS
+    from bascule.bridges.weakincentives.section import NO_TOOLS
 
     properties = {name: {"type": "string"} for name in ("owner", "repo", "title")} | {"number": {"type": "integer"}}
     schema = {"type": "object", "properties": properties, "required": ["owner"]}

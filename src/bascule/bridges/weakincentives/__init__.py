@@ -23,9 +23,7 @@ from bascule.bridges.weakincentives.errors import (
     McpTimeoutError,
     McpToolError,
 )
-from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult
-from bascule.bridges.weakincentives.results__events import McpToolInvoked
-from bascule.bridges.weakincentives.results__outputs import McpOutputsForgotten
+from bascule.bridges.weakincentives.results import McpOutputsForgotten, McpToolInvoked, McpToolOutput, McpToolResult
 from bascule.bridges.weakincentives.section import McpIntegrationParams, McpIntegrationSection
 
 assert _framework

@@ -1,9 +1,23 @@
-"""What a call gives back: the framework's result, with where it came from, and a value for tools that promise none."""
+"""What a call gives back: the framework's result, with where it came from, and a value for tools that promise none.
 
+What is told of every call of a tool of ours, beside the framework's own event.
+
+What calls gave, in the framework's session: a log, which a failed call neither copies nor undoes.
+
+The framework keeps every value of a tool in a slice of its type. Before each call it writes out all slices that it may
+have to restore: kept like others, a thousand results would be written out with every further call.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Literal
+from uuid import UUID
+from weakref import WeakKeyDictionary, WeakSet
 
 from weakincentives.prompt import ToolResult
+from weakincentives.runtime.events import Dispatcher, ToolInvoked
+from weakincentives.runtime.session import Clear, Session, SlicePolicy
 
 from bascule.core.failure_action import told
 from bascule.core.outcome import ToolFailure
@@ -53,3 +67,66 @@ def failed(failure: ToolFailure, server: str | None) -> McpToolResult:
 
 def source_of(server: str | None) -> Source:
     return "native" if server is None else "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class McpToolInvoked:
+    """One call ended. It follows the framework's own `ToolInvoked`, which a call that ends its run does not have."""
+
+    tool_name: str
+    params: Mapping[str, Any] | None
+    """The arguments as the model gave them."""
+    result: McpToolResult
+    source: Source
+    mcp_server: str | None
+    session_id: UUID | None = None
+    call_id: str | None = None
+
+
+_told: WeakSet[Any] = WeakSet()
+_turn = Lock()
+
+
+def tell_on(dispatcher: Dispatcher) -> None:
+    """Have every `ToolInvoked` of a tool of ours followed by ours. Doing so again changes nothing."""
+    with _turn:
+        if dispatcher in _told:
+            return
+        _told.add(dispatcher)
+
+    def follow(event: object) -> None:
+        assert isinstance(event, ToolInvoked)
+        if isinstance(event.result, McpToolResult):
+            dispatcher.dispatch(_ours(event, event.result))
+
+    dispatcher.subscribe(ToolInvoked, follow)
+
+
+def _ours(event: ToolInvoked, result: McpToolResult) -> McpToolInvoked:
+    return McpToolInvoked(
+        event.name, event.params, result, result.source, result.mcp_server, event.session_id, event.call_id
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class McpOutputsForgotten:
+    """`session.dispatch(McpOutputsForgotten())` has a session forget what calls of our tools gave."""
+
+
+_LOGGED: WeakKeyDictionary[Session, set[type]] = WeakKeyDictionary()
+_TURN = Lock()
+
+
+def keep_as_log(session: Session, kind: type) -> None:
+    """Have values of this type be a log of the session. Doing so again changes nothing."""
+    with _TURN:
+        known = _LOGGED.setdefault(session, set())
+        if kind in known:
+            return
+        known.add(kind)
+    # A reducer of another event: those of the type itself stay the user's, or the framework's own, which keeps all.
+    session[kind].register(McpOutputsForgotten, _forgotten, policy=SlicePolicy.LOG)
+
+
+def _forgotten(_view: Any, _event: Any, *, context: Any) -> Clear[Any]:  # noqa: ARG001 -- all reducers are given it
+    return Clear()

@@ -1,8 +1,14 @@
-"""The section of a prompt that holds the tools of MCP servers: its connection, its tools, and what it says of them."""
+"""The section of a prompt that holds the tools of MCP servers: its connection, its tools, and what it says of them.
+
+What a prompt says of the tools: by default a list of them by server.
+
+The tools of a section: made of what the session is offered, and made anew only where that has changed."""
 
 import getpass
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import Template
 from threading import RLock
 from typing import Any, Self, override
 
@@ -12,10 +18,8 @@ from weakincentives.runtime.session import Session
 
 from bascule.bridges.weakincentives.connections import McpConnection, McpConnectionPool, pool_of
 from bascule.bridges.weakincentives.errors import McpConnectionError, McpSchemaError
-from bascule.bridges.weakincentives.results__events import tell_on
-from bascule.bridges.weakincentives.results__outputs import keep_as_log
-from bascule.bridges.weakincentives.section__inventory import DEFAULT, check_template, filled_in
-from bascule.bridges.weakincentives.section__toolbox import NO_TOOLS
+from bascule.bridges.weakincentives.naming import lowered, one_line
+from bascule.bridges.weakincentives.results import keep_as_log, tell_on
 from bascule.bridges.weakincentives.shared_runtime import Visit, shared_by
 from bascule.bridges.weakincentives.tools import GovernedTool, Stops, bridged
 from bascule.config.model.runtime_config import ServerConfig
@@ -30,6 +34,95 @@ from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.sync.runtime import SyncRuntime
 from bascule.runtime.sync.session import SyncSession
 from bascule.upstream.state import USABLE
+
+DEFAULT = """
+The following external tools are available via MCP:
+
+${tools_by_server}
+"""
+
+VARIABLES = ("server_names", "tool_count", "tools_by_server")
+"""What a template may name."""
+
+EMPTY = "(no tools)"
+
+
+def check_template(template: str) -> None:
+    """Raises `UsageError` where it could never be filled in."""
+    text = Template(template)
+    # Not `get_identifiers`: it passes over a lone dollar sign.
+    if not text.is_valid():
+        raise UsageError("the template has a `$` that begins no name", fix="write `$$` for a dollar sign")
+    unknown = sorted(set(text.get_identifiers()) - set(VARIABLES))
+    if unknown:
+        raise UsageError(
+            f"the template names what is not there: {', '.join(unknown)}",
+            fix=f"there are {', '.join(f'${{{name}}}' for name in VARIABLES)}",
+        )
+
+
+def filled_in(template: str, tools: Mapping[str, Mapping[str, ToolSpec]], depth: int) -> str:
+    """A template with the tools of each server, by the names that the model calls them by."""
+    values = {
+        "server_names": ", ".join(tools),
+        "tool_count": str(sum(map(len, tools.values()))),
+        "tools_by_server": "\n\n".join(_server(name, under, depth) for name, under in tools.items()),
+    }
+    return Template(textwrap.dedent(template).strip()).substitute(values).strip()
+
+
+def _server(name: str, tools: Mapping[str, ToolSpec], depth: int) -> str:
+    # One deeper than the section's own heading.
+    heading = f"{'#' * (depth + 3)} {name}"
+    lines = [f"- `{called}` - {_described(spec)}" for called, spec in tools.items()]
+    return "\n".join([heading, "", *(lines or [EMPTY])])
+
+
+def _described(spec: ToolSpec) -> str:
+    """The whole description: the one that goes with the tool may have been cut."""
+    return one_line(spec.description or spec.title or spec.name)
+
+
+Make = Callable[[str, ToolSpec], Tool[Any, Any]]
+"""Makes a tool of this name. Raises `McpSchemaError` where that cannot be."""
+
+
+class SectionTools:
+    """The tools that a section has now. It is replaced as a whole: who looks at it meanwhile sees one listing or the
+    other."""
+
+    def __init__(
+        self, made: Mapping[str, tuple[ToolSpec, Tool[Any, Any]]], refused: tuple[McpSchemaError, ...]
+    ) -> None:
+        self._made = made
+        self.refused = refused
+        self.all = tuple(tool for _, tool in made.values())
+
+    def following(self, offered: Iterable[ToolSpec], make: Make) -> "SectionTools":
+        """Those of another listing. What did not change stays the same tool. Raises `McpSchemaError` where two tools
+        would have one name; others that cannot be made are left out, and told."""
+        made: dict[str, tuple[ToolSpec, Tool[Any, Any]]] = {}
+        refused: list[McpSchemaError] = []
+        for name, spec in lowered(offered).items():
+            kept = self._made.get(name)
+            try:
+                made[name] = kept if kept is not None and kept[0] == spec else (spec, make(name, spec))
+            except McpSchemaError as error:
+                refused.append(error)
+        return SectionTools(made, tuple(refused))
+
+    def spec(self, name: str) -> ToolSpec:
+        return self._made[name][0]
+
+    def by_server(self, servers: Iterable[str]) -> dict[str, dict[str, ToolSpec]]:
+        """The tools of each server by name, also of those that have none."""
+        found: dict[str, dict[str, ToolSpec]] = {server: {} for server in servers}
+        for name, (spec, _) in self._made.items():
+            found.setdefault(spec.key.server, {})[name] = spec
+        return found
+
+
+NO_TOOLS = SectionTools({}, ())
 
 
 @dataclass(frozen=True, slots=True)

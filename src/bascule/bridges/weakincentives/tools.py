@@ -13,8 +13,14 @@ from weakincentives.serde import parse
 from bascule.bridges.weakincentives.dataclasses import Fitted, arguments_of, fitted
 from bascule.bridges.weakincentives.errors import McpRunStopped, McpSchemaError, McpToolError
 from bascule.bridges.weakincentives.naming import cut_description
-from bascule.bridges.weakincentives.results import McpToolOutput, McpToolResult, failed, output_of, succeeded
-from bascule.bridges.weakincentives.results__events import McpToolInvoked
+from bascule.bridges.weakincentives.results import (
+    McpToolInvoked,
+    McpToolOutput,
+    McpToolResult,
+    failed,
+    output_of,
+    succeeded,
+)
 from bascule.catalog.schema.validator import validator_of
 from bascule.catalog.typed.from_schema import read, read_object
 from bascule.catalog.typed.names import class_name

@@ -4,8 +4,7 @@ from typing import Any
 from weakincentives.prompt import ToolResult
 from weakincentives.runtime import InProcessDispatcher, ToolInvoked
 
-from bascule.bridges.weakincentives.results import McpToolResult
-from bascule.bridges.weakincentives.results__events import McpToolInvoked, tell_on
+from bascule.bridges.weakincentives.results import McpToolInvoked, McpToolResult, tell_on
 
 
 def invoked(result: Any) -> ToolInvoked:

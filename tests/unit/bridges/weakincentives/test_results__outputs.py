@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from bascule.bridges.weakincentives.results__outputs import McpOutputsForgotten, keep_as_log
+from bascule.bridges.weakincentives.results import McpOutputsForgotten, keep_as_log
 from support.weakincentives_runs import a_session
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from bascule.bridges.weakincentives.section__inventory import DEFAULT, check_template, filled_in
+from bascule.bridges.weakincentives.section import DEFAULT, check_template, filled_in
 from bascule.core.errors import UsageError
 from bascule.core.tool import ToolKey, ToolSpec
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from bascule.bridges.weakincentives.errors import McpSchemaError
-from bascule.bridges.weakincentives.section__toolbox import NO_TOOLS
+from bascule.bridges.weakincentives.section import NO_TOOLS
 from bascule.core.tool import ToolKey, ToolSpec
 
 SAY = ToolSpec("work_Say", ToolKey("work", "Say"), "digest", "Says it.")
