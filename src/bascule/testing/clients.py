@@ -1,21 +1,63 @@
-"""A client in memory: a server under test in this process, asked on somebody's behalf by a real runtime."""
+"""A client in memory: a server under test in this process, asked on somebody's behalf by a real runtime.
+
+The config of a server under test: that of an operator who takes the author's word for everything."""
 
 import os
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-from bascule.config import RuntimeConfig, ServerConfig
+from bascule.config import InProcessTransport, RuntimeConfig, ServerConfig
+from bascule.config.names import fold_name
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult
+from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec
+from bascule.kit.permission import read_permissions
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
 from bascule.testing.calls import Calls
-from bascule.testing.clients__trusting import is_kit_server, name_of, trusting_config
 from bascule.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bascule.kit.server import GovernedServer
+
+TRUST = frozenset({"permissions", "labels", "fatal"})
+
+
+async def trusting_config(name: str, server: Any, rules: dict[str, Any]) -> ServerConfig:
+    """`rules` are keys of `ServerConfig`, and stand above what is said here."""
+    if isinstance(server, ServerConfig):
+        return server
+    said: dict[str, Any] = {"vouched": DataSensitivity.SECRET, "trust": TRUST}
+    if is_kit_server(server):
+        said |= {"kit": True, "permissions": await _declared(server)}
+    return ServerConfig(name=name, transport=InProcessTransport(server), **{**said, **rules})
+
+
+def name_of(server: Any) -> str:
+    """What a server calls itself, as a name of ours."""
+    given = getattr(server, "name", None)
+    return fold_name(given) if isinstance(given, str) and given else "server"
+
+
+def is_kit_server(server: Any) -> "TypeGuard[GovernedServer]":
+    try:
+        from bascule.kit.server import GovernedServer  # noqa: PLC0415 -- FastMCP takes a second, and is an extra
+    except ModuleNotFoundError as error:
+        if error.name != "fastmcp":
+            raise
+        return False
+    return isinstance(server, GovernedServer)
+
+
+async def _declared(server: "GovernedServer") -> dict[str, frozenset[Permission]]:
+    """What its tools say that they do. A runtime believes an operator only, so it is put into the operator's mouth."""
+    tools = await server.list_tools(run_middleware=False)
+    return {tool.name: read_permissions(tool.meta) or frozenset() for tool in tools}
+
 
 USER = "tester"
 SESSION = "test"

@@ -11,7 +11,7 @@ from bascule.config import InProcessTransport, ServerConfig
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit import ToolPermission, create_mcp_server, tool_permission
-from bascule.testing.clients__trusting import TRUST, is_kit_server, name_of, trusting_config
+from bascule.testing.clients import TRUST, is_kit_server, name_of, trusting_config
 
 
 def a_server() -> Any:
