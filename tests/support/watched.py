@@ -9,11 +9,10 @@ from typing import Any
 
 from bascule.config import RuntimeConfig, ServerConfig, load_file
 from bascule.dashboard.session_ids import session_id as session_id  # noqa: PLC0414 -- offered to the tests
-from bascule.dashboard.views.interface import Deeds, deeds_of
-from bascule.dashboard.views.interface__views import Views, views_of
+from bascule.dashboard.views.interface import Deeds, Views, deeds_of, views_of
 from bascule.dashboard.views.shapes import AskView as AskView  # noqa: PLC0414 -- the same
 from bascule.dashboard.views.shapes import News as News  # noqa: PLC0414 -- the same
-from bascule.dashboard.views.shapes__server_shapes import ServerDetail as ServerDetail  # noqa: PLC0414 -- the same
+from bascule.dashboard.views.shapes import ServerDetail as ServerDetail  # noqa: PLC0414 -- the same
 from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 from support.runtime import Events

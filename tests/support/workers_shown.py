@@ -6,11 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from bascule.config import ServerConfig
-from bascule.dashboard.cluster.peers import Others
-from bascule.dashboard.cluster.peers__questions import Answers
-from bascule.dashboard.cluster.views import AllViews
-from bascule.dashboard.cluster.views__all_deeds import AllDeeds
-from bascule.dashboard.views.interface__views import views_of
+from bascule.dashboard.cluster.peers import Answers, Others
+from bascule.dashboard.cluster.views import AllDeeds, AllViews
+from bascule.dashboard.views.interface import views_of
 from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
 from support.watched import Watched, watched

@@ -18,9 +18,8 @@ from bascule.dashboard.pages.assets import assets
 from bascule.dashboard.pages.events import going_on, news_stream
 from bascule.dashboard.pages.forms import Acts
 from bascule.dashboard.pages.routes import Pages
-from bascule.dashboard.pages.templates__rendering import render
-from bascule.dashboard.views.interface import Deeds
-from bascule.dashboard.views.interface__views import Views
+from bascule.dashboard.pages.templates import render
+from bascule.dashboard.views.interface import Deeds, Views
 from bascule.gateway.errors import Rejected
 from bascule.gateway.mcp.listen import Streams
 from bascule.identity.host_origin_check import HouseRules

@@ -115,16 +115,13 @@ def _address(origin: str, token: "Token") -> Address:
 
 def _shown(runtime: Runtime, feed: Feed, beside: "tuple[Neighbours, str] | None" = None) -> "Shown":
     from bascule.dashboard.app import Shown  # noqa: PLC0415 -- most commands show nothing
-    from bascule.dashboard.views.interface import deeds_of  # noqa: PLC0415 -- the same
-    from bascule.dashboard.views.interface__views import views_of  # noqa: PLC0415 -- the same
+    from bascule.dashboard.views.interface import deeds_of, views_of  # noqa: PLC0415 -- the same
 
     by = f"{_operator()} at the dashboard"
     if beside is None:
         return Shown(views_of(runtime, feed), deeds_of(runtime), by)
-    from bascule.dashboard.cluster.peers import Others  # noqa: PLC0415 -- the same
-    from bascule.dashboard.cluster.peers__questions import Answers  # noqa: PLC0415 -- the same
-    from bascule.dashboard.cluster.views import AllViews  # noqa: PLC0415 -- the same
-    from bascule.dashboard.cluster.views__all_deeds import AllDeeds  # noqa: PLC0415 -- the same
+    from bascule.dashboard.cluster.peers import Answers, Others  # noqa: PLC0415 -- the same
+    from bascule.dashboard.cluster.views import AllDeeds, AllViews  # noqa: PLC0415 -- the same
 
     neighbours, worker = beside
     views, deeds, others = views_of(runtime, feed, worker), deeds_of(runtime), Others(neighbours)

@@ -1,9 +1,11 @@
 """The way in: who may see the dashboard, and whose forms are believed.
 
 Above: a browser. Below: the pages, which every request reaches through here and nowhere else.
-"""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+
+What every answer tells the browser: load nothing from elsewhere, keep nothing, show it in no frame."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -13,13 +15,56 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from bascule.dashboard.auth.attempts import Tries
 from bascule.dashboard.auth.cookies import LIFE, Badges
-from bascule.dashboard.auth.login__security import secured
 from bascule.gateway.limits import address_of
 from bascule.identity.host_origin_check import HouseRules, Knock
 
+Send = Callable[[Any], Awaitable[None]]
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Neither scripts nor styles stand in the page itself, so that nothing a server says can become one."""
+
+HEADERS = {
+    b"content-security-policy": POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    # Others are told nothing. With `no-referrer` a browser would not name the origin of our own forms either.
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
+    b"cache-control": b"no-store",
+}
+
+
+def secured(send: Send) -> Send:
+    """Sends each answer with these headers. What the answer says itself of how long it is kept stands."""
+
+    async def tell(event: dict[str, Any]) -> None:
+        if event["type"] == "http.response.start":
+            given: Sequence[tuple[bytes, bytes]] = event.get("headers", ())
+            event = {**event, "headers": [*given, *_missing(dict(given)).items()]}
+        await send(event)
+
+    return tell
+
+
+def _missing(given: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    return {name: value for name, value in HEADERS.items() if name != b"cache-control" or name not in given}
+
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[Any], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Turned = Callable[[str, int], Response]
 """Makes the page for who is not let in, of the reason and the status."""

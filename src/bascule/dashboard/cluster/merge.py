@@ -8,8 +8,20 @@ from msgspec.structs import replace
 
 from bascule.dashboard.views.search import MOST_FOUND
 from bascule.dashboard.views.servers import BEST_FIRST
-from bascule.dashboard.views.shapes import CallRow, Found, Overview, SessionDetail, SessionRow, Timeline, ToolRow
-from bascule.dashboard.views.shapes__server_shapes import Drift, LinkCount, LogLineView, ServerDetail, ServerRow
+from bascule.dashboard.views.shapes import (
+    CallRow,
+    Drift,
+    Found,
+    LinkCount,
+    LogLineView,
+    Overview,
+    ServerDetail,
+    ServerRow,
+    SessionDetail,
+    SessionRow,
+    Timeline,
+    ToolRow,
+)
 from bascule.records.feed.stats import BOUNDS, percentile
 
 LEVELS = ("public", "internal", "confidential", "secret")

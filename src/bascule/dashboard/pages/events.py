@@ -7,7 +7,7 @@ from contextlib import aclosing
 import msgspec
 
 from bascule.core.principal import Principal
-from bascule.dashboard.views.interface__views import Views
+from bascule.dashboard.views.interface import Views
 from bascule.dashboard.views.shapes import News
 from bascule.gateway.http.sse import COMMENT, KEEP_ALIVE
 from bascule.gateway.mcp.listen import Streams

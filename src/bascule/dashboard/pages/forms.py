@@ -8,8 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from bascule.core.sensitivity import DataSensitivity
 from bascule.dashboard.auth.login import ROOT
 from bascule.dashboard.pages.routes import Pages
-from bascule.dashboard.pages.templates import picked
-from bascule.dashboard.pages.templates__rendering import LEVELS
+from bascule.dashboard.pages.templates import LEVELS, picked
 from bascule.dashboard.views.interface import Deeds
 from bascule.dashboard.views.shapes import Deed
 

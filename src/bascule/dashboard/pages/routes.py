@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from bascule.core.sensitivity import DataSensitivity
-from bascule.dashboard.pages.templates__rendering import LEVELS, render
+from bascule.dashboard.pages.templates import LEVELS, render
 from bascule.dashboard.pages.waterfall import Drawn, alone, waterfall
-from bascule.dashboard.views.interface__views import MOST_CALLS, Views
+from bascule.dashboard.views.interface import MOST_CALLS, Views
 from bascule.dashboard.views.shapes import CallRow
 
 RECENT = 12

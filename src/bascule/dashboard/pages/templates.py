@@ -1,14 +1,22 @@
-"""How values are written on a page: whatever a server says, nothing of it hides, or becomes a part of the page."""
+"""How values are written on a page: whatever a server says, nothing of it hides, or becomes a part of the page.
+
+The templates, made so that every value they write is escaped and legible."""
 
 import base64
 import binascii
 import time
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bascule.core.text.invisible_chars import escaped
-from bascule.dashboard.views.shapes__server_shapes import Drift
+from bascule.dashboard.auth.login import ROOT, STATIC
+from bascule.dashboard.pages.assets import assets
+from bascule.dashboard.pages.waterfall import STEPS, growing, placed
+from bascule.dashboard.views.shapes import Drift
 
 NONE = "–"
 
@@ -80,3 +88,43 @@ def picked(word: str) -> tuple[str, str] | None:
         return (base64.b64decode(name, b"-_", validate=True).decode("utf-8", "surrogatepass"), digest) if dot else None
     except (binascii.Error, ValueError):
         return None
+
+
+FOLDER = Path(__file__).parents[1] / "templates"
+
+LEVELS = ("public", "internal", "confidential", "secret")
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        auto_reload=False,
+        # A name that is not there is a mistake of the page, and not an empty text.
+        undefined=StrictUndefined,
+        finalize=legible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = made.filters
+    filters.update(
+        clock=clock,
+        moment=moment,
+        one_line=one_line,
+        pick=pick,
+        place=placed,
+        seconds=seconds,
+        stamp=stamp,
+    )
+    names = cast("dict[str, Any]", made.globals)
+    names.update(root=ROOT, growing=growing, steps=STEPS, asset=asset_address, count=count, share=share)
+    return made
+
+
+def asset_address(name: str) -> str:
+    return f"{STATIC}{assets()[name].digest}/{name}"
+
+
+def render(template: str, **values: Any) -> str:
+    return environment().get_template(template).render(**values)

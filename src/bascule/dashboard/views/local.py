@@ -41,9 +41,12 @@ from bascule.dashboard.views.shapes import (
     MOST_CALLS,
     AskView,
     CallDetail,
+    Drift,
     Found,
     News,
     Overview,
+    ServerDetail,
+    ServerRow,
     SessionDetail,
     SessionRow,
     Timeline,
@@ -52,7 +55,6 @@ from bascule.dashboard.views.shapes import (
     UnderWay,
     WhatIf,
 )
-from bascule.dashboard.views.shapes__server_shapes import Drift, ServerDetail, ServerRow
 from bascule.records.feed.calls import CallNote
 from bascule.records.feed.feed import Feed
 from bascule.records.feed.stats import Tally

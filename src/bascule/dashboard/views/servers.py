@@ -15,7 +15,7 @@ from bascule.core.principal import Nobody
 from bascule.core.sensitivity import DataSensitivity
 from bascule.core.text.invisible_chars import escaped, escaped_json
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.dashboard.views.shapes__server_shapes import (
+from bascule.dashboard.views.shapes import (
     Drift,
     ErrorView,
     HostView,

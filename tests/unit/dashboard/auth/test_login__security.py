@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bascule.dashboard.auth.login__security import HEADERS, POLICY, secured
+from bascule.dashboard.auth.login import HEADERS, POLICY, secured
 
 
 async def sent(*headers: tuple[bytes, bytes]) -> dict[bytes, bytes]:

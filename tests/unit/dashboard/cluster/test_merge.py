@@ -12,14 +12,18 @@ from bascule.dashboard.cluster.merge import (
     timeline_of,
     tool_of,
 )
-from bascule.dashboard.views.shapes import CallRow, SessionDetail, SessionRow, Timeline, ToolRow
-from bascule.dashboard.views.shapes__server_shapes import (
+from bascule.dashboard.views.shapes import (
+    CallRow,
     Drift,
     ErrorView,
     LinkCount,
     LogLineView,
     ServerDetail,
     ServerRow,
+    SessionDetail,
+    SessionRow,
+    Timeline,
+    ToolRow,
 )
 from bascule.records.feed.stats import Tally
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import pytest
 from msgspec.json import Decoder
 
-from bascule.dashboard.cluster.peers import QUIET, SAID, Others
-from bascule.dashboard.cluster.peers__questions import Question
+from bascule.dashboard.cluster.peers import QUIET, SAID, Others, Question
 from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
 

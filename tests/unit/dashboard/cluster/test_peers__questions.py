@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from bascule.dashboard.cluster.peers__questions import Answers, Question
+from bascule.dashboard.cluster.peers import Answers, Question
 from bascule.dashboard.views.shapes import News, Overview
 from support.dashboards import many_calls, office
 from support.waiting import fail_after

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from bascule.dashboard.pages.events import RETRY, event, going_on, news_stream
-from bascule.dashboard.views.interface__views import views_of
+from bascule.dashboard.views.interface import views_of
 from bascule.dashboard.views.shapes import News
 from bascule.gateway.errors import Rejected
 from bascule.gateway.mcp.listen import MOST_OF_ONE, Streams

@@ -10,7 +10,7 @@ from support.dashboards import many_calls, office, shown
 async def test_the_longest_call_of_a_page_has_the_longest_bar():
     async with shown(*office()) as found:
         many_calls(found.feed, 20)
-        from bascule.dashboard.views.interface__views import views_of
+        from bascule.dashboard.views.interface import views_of
 
         calls = (await views_of(found.runtime, found.feed).timeline()).calls
     drawn = side_by_side(calls)

@@ -16,7 +16,7 @@ from bascule.dashboard.pages.templates import (
     share,
     stamp,
 )
-from bascule.dashboard.views.shapes__server_shapes import Drift
+from bascule.dashboard.views.shapes import Drift
 
 
 @pytest.mark.parametrize(

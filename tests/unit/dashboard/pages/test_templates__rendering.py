@@ -4,7 +4,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from bascule.dashboard.pages.assets import assets
-from bascule.dashboard.pages.templates__rendering import asset_address, environment, render
+from bascule.dashboard.pages.templates import asset_address, environment, render
 
 
 def written(template: str, value: str) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.dashboard.views.interface__views import views_of
+from bascule.dashboard.views.interface import views_of
 from support.runtime import obeying
 from support.watched import watched
 

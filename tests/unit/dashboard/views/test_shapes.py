@@ -2,8 +2,7 @@
 
 import msgspec
 
-from bascule.dashboard.views.shapes import Deed
-from bascule.dashboard.views.shapes__server_shapes import ErrorView
+from bascule.dashboard.views.shapes import Deed, ErrorView
 
 
 def test_a_shape_is_json_and_back():

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from bascule.dashboard.views.shapes__server_shapes import LinkCount
+from bascule.dashboard.views.shapes import LinkCount
 
 
 def test_a_shape_of_a_server_is_json_by_its_own_names():
