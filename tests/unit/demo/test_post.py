@@ -9,7 +9,7 @@ import pytest
 from bascule.demo import post
 from bascule.demo.post import TOOLS, send, surroundings
 from bascule.demo.servers.protocol import ToolError
-from bascule.demo.story.stage__receiver import receiving
+from bascule.demo.story.stage import receiving
 from support.waiting import fail_after
 
 

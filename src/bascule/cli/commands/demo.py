@@ -7,7 +7,7 @@ import sys
 
 from bascule.cli import exit_codes
 from bascule.cli.serve.up import until_stopped
-from bascule.demo.story.play__perform import perform
+from bascule.demo.story.play import perform
 from bascule.demo.story.screen import Document, Screen
 
 

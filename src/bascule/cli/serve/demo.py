@@ -11,7 +11,7 @@ from bascule.core.errors import UsageError
 from bascule.demo.showcase.config import showcase
 from bascule.demo.showcase.traffic import Traffic
 from bascule.demo.story.play import share_network
-from bascule.demo.story.stage__receiver import receiving
+from bascule.demo.story.stage import receiving
 from bascule.gateway.auth import Guests
 from bascule.gateway.serve import Door
 from bascule.runtime.runtime import Runtime

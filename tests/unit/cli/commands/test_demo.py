@@ -9,7 +9,7 @@ import pytest
 
 from bascule.cli.commands import demo
 from bascule.cli.main import main
-from bascule.demo.story.play__perform import Teller
+from bascule.demo.story.play import Teller
 from bascule.demo.story.steps import Ending
 
 

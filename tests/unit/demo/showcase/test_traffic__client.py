@@ -3,7 +3,7 @@
 import aiohttp
 
 from bascule.config import ServerConfig
-from bascule.demo.showcase.traffic__client import Client
+from bascule.demo.showcase.traffic import Client
 from bascule.demo.story.stage import built_in
 from support.gateways import serving
 from support.waiting import fail_after

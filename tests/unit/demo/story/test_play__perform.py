@@ -6,7 +6,7 @@ import pytest
 
 from bascule.cli.main import parse
 from bascule.cli.parser.parser import build_parser
-from bascule.demo.story.play__perform import NEXT, perform
+from bascule.demo.story.play import NEXT, perform
 from bascule.demo.story.steps import Command, Ending, Step
 from support.children import children
 from support.waiting import fail_after

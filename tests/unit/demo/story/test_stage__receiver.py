@@ -4,7 +4,7 @@ import asyncio
 import socket
 import struct
 
-from bascule.demo.story.stage__receiver import MOST, THANKS, receiving
+from bascule.demo.story.stage import MOST, THANKS, receiving
 from support.waiting import fail_after, until
 
 

@@ -2,8 +2,7 @@
 
 from bascule.demo.story.play import played
 from bascule.demo.story.stage import stage
-from bascule.demo.story.steps import Step
-from bascule.demo.story.steps__proof import LOG, prove
+from bascule.demo.story.steps import LOG, Step, prove
 from support.waiting import fail_after
 
 
