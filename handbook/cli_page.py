@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bascule.cli.commands.help__outline import outline
+from bascule.cli.commands.help import outline
 from bascule.cli.json_output.setup import CommandShape, ExampleShape, SettingShape
 from bascule.cli.parser.parser import EXIT_CODES, build_parser
 

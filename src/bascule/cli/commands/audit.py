@@ -1,17 +1,23 @@
-"""`bascule audit`: what was done, and whether the log of it is what was written."""
+"""`bascule audit`: what was done, and whether the log of it is what was written.
+
+The audit log as a file for other programs: lines of JSON, or a table.
+
+From when on records are wanted, as it is typed: so long ago, or a day and a time of day."""
 
 import argparse
 import asyncio
+import csv
 import os
 import re
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any, TextIO
 
 from bascule.cli import exit_codes
-from bascule.cli.commands.audit__audit_export import write_entries
-from bascule.cli.commands.audit__audit_since import since
 from bascule.cli.json_output.records import ExportShape, RecordsShape
 from bascule.cli.output.errors import json_line
 from bascule.cli.output.tables import fitting
@@ -23,6 +29,76 @@ from bascule.records.audit.read import AuditReading, Entry
 from bascule.records.audit.verify import check_state
 from bascule.store.audit.anchors import Anchor
 from bascule.store.audit.folder import AuditFolder
+
+COLUMNS = (
+    *("at", "writer", "seq", "kind", "user", "session", "server", "tool", "lane"),
+    *("method", "outcome", "code", "rule", "seconds", "call"),
+)
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a table's program takes for the beginning of a formula."""
+
+
+def write_entries(entries: Iterable[Entry], path: str, *, as_csv: bool) -> int:
+    """Write records to a file that only its owner can read, or to stdout. How many."""
+    with ExitStack() as stack:
+        file = sys.stdout if path == "-" else stack.enter_context(_opened(path))
+        return _write_csv(entries, file) if as_csv else _write_lines(entries, file)
+
+
+def _opened(path: str) -> TextIO:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}", fix="name another file, or -") from error
+    return os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+
+
+def _write_lines(entries: Iterable[Entry], file: TextIO) -> int:
+    count = 0
+    for entry in entries:
+        file.write(json_line(entry_shape(entry)) + "\n")
+        count += 1
+    return count
+
+
+def _write_csv(entries: Iterable[Entry], file: TextIO) -> int:
+    count = 0
+    writer = csv.writer(file)
+    writer.writerow((*COLUMNS, "more"))
+    for entry in entries:
+        shape = entry_shape(entry)
+        more = {name: value for name, value in shape.items() if name not in COLUMNS}
+        writer.writerow((*(_cell(shape, name) for name in COLUMNS), json_line(more) if more else ""))
+        count += 1
+    return count
+
+
+def _cell(shape: Mapping[str, Any], name: str) -> str:
+    value = shape.get(name, "")
+    if not isinstance(value, str):
+        return json_line(value)
+    return f"'{value}" if value.startswith(_FORMULA) else value
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_AGO = re.compile(r"(\d{1,9})([smhd])")
+
+
+def since(text: str | None, now: float) -> float:
+    """Seconds since the epoch. What is not given is the beginning."""
+    if text is None:
+        return 0.0
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return now - int(ago[1]) * _UNITS[ago[2]]
+    try:
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{text[:40]!r} is no time", fix="write 30s, 10m, 2h or 7d, or a time such as 2026-11-01T08:30"
+        ) from error
+
 
 _ANCHOR = re.compile(r"([0-9a-f]{16}-\d{4}):(\d{1,18}):([0-9a-f]{64})")
 

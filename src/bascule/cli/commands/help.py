@@ -1,9 +1,54 @@
-"""`bascule help`: what a command does and takes. Imports nothing beyond the standard library."""
+"""`bascule help`: what a command does and takes. Imports nothing beyond the standard library.
+
+The whole command line as plain data: every command with its summary, options and examples. Imports nothing beyond
+the standard library."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from bascule.cli.commands.help__outline import outline
 from bascule.cli.parser.grammar import Parser
+
+if TYPE_CHECKING:
+    from bascule.cli.json_output.setup import CommandShape, SettingShape
+
+
+def outline(parser: Parser, summary: str = "") -> "CommandShape":
+    """A command, with those below it."""
+    shown = [action for action in parser.settings if action.help != argparse.SUPPRESS]
+    return {
+        "name": parser.prog,
+        "summary": summary or _plain(parser.description or ""),
+        "usage": " ".join(parser.format_usage().split()).removeprefix("usage: "),
+        "examples": [{"command": command, "for": "".join(told)} for command, *told in parser.examples],
+        "exits": {str(code): told for code, told in parser.exits.items()},
+        "arguments": [_setting(action) for action in shown if not action.option_strings],
+        "options": [_setting(action) for action in shown if action.option_strings],
+        "groups": {title: [*names] for title, names in parser.groups.items()},
+        "needs_command": parser.needs_word,
+        "commands": [outline(word, parser.summaries[name]) for name, word in parser.words.items()],
+    }
+
+
+def _setting(action: argparse.Action) -> "SettingShape":
+    return {
+        "names": list(action.option_strings) or [_named(action)],
+        "value": None if action.nargs == 0 else _named(action),
+        "choices": [*map(str, action.choices)] if action.choices is not None else None,
+        # Of what may be left out, argparse says that it is required nevertheless.
+        "required": action.required and action.nargs not in {"*", "?"},
+        "many": action.nargs in {"*", "+"} or isinstance(action.default, list),
+        "help": _plain(action.help or ""),
+    }
+
+
+def _named(action: argparse.Action) -> str:
+    if action.choices is not None and action.metavar is None:
+        return "|".join(map(str, action.choices))
+    return str(action.metavar or action.dest.upper())
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 def show(parser: Parser, options: argparse.Namespace) -> int:

@@ -1,6 +1,9 @@
-"""`bascule inspect`: all that is known of one server or one tool."""
+"""`bascule inspect`: all that is known of one server or one tool.
+
+What the box of a server shows, for `bascule inspect`."""
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,21 +13,58 @@ import msgspec
 from bascule.catalog.pinning.definition_diff import definition_diff
 from bascule.catalog.signature import signature
 from bascule.cli import exit_codes
-from bascule.cli.commands.inspect__box_shape import box_shape
-from bascule.cli.json_output.listings import InspectedServerShape, InspectedToolShape, ReportShape, TwinShape, WordShape
+from bascule.cli.json_output.listings import (
+    BoxShape,
+    InspectedServerShape,
+    InspectedToolShape,
+    ReportShape,
+    TwinShape,
+    WordShape,
+)
 from bascule.cli.output.errors import as_json, finding_shapes, json_line, legible
 from bascule.cli.output.level_messages import how_to_go_on, level_word
 from bascule.cli.session import agent_session
 from bascule.config.model.runtime_config import ServerConfig
 from bascule.config.model.transport import RemoteTransport, StdioTransport, Transport
+from bascule.config.secret import reveal_all
 from bascule.config.urls import shown_url
-from bascule.core.errors import Refused, UnknownTool
+from bascule.core.errors import Refused, SandboxError, UnknownTool
+from bascule.core.principal import Nobody
 from bascule.core.rendering import render_structured
+from bascule.core.sensitivity import Lane
 from bascule.core.text.invisible_chars import escaped
 from bascule.core.tool import ToolSpec
 from bascule.runtime.servers.lane_links import footing
 from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
+from bascule.sandbox.engines import settings_of
+from bascule.sandbox.factory import Boxing
+from bascule.sandbox.mounts.host import this_machine
+from bascule.sandbox.mounts.layout import laid_out, shown
+from bascule.sandbox.process.child import Command
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.launch_request import Order
+
+LOOKING = Nobody("bascule", "inspect")
+
+
+def box_shape(server: ServerConfig, boxing: Boxing, environ: Mapping[str, str] = os.environ) -> BoxShape | None:
+    """By which engine it is made, and the paths that it shows or leaves out. None, if the server has no box. Packages
+    that are fetched for a command, and the workspace, are not told: they are not the operator's to choose."""
+    engine, stdio = boxing.engine_of(server), server.transport
+    if not isinstance(stdio, StdioTransport) or engine is None or isinstance(engine, SandboxError):
+        return None
+    env = child_environment(reveal_all(stdio.env), stdio.inherit_env, environ)
+    command = Command((stdio.command, *stdio.args), env, stdio.cwd)
+    order = Order(server.name, Lane.SEALED, LOOKING, command, settings_of(server))
+    try:
+        paths = shown(laid_out(order, this_machine(environ), "inspect"))
+    except SandboxError as error:
+        return {"engine": engine.kind, "error": error.message}
+    return {
+        "engine": engine.kind,
+        "shows": [{"path": each.path, "mode": each.mode, "why": each.why} for each in paths],
+    }
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -1,15 +1,22 @@
-"""`bascule list`: every server as soon as it is known how it stands, with its tools."""
+"""`bascule list`: every server as soon as it is known how it stands, with its tools.
+
+What servers offer beside tools, as `bascule list` shows it.
+
+What tools cost a model's context: all of them, and the two that can stand for all."""
 
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from bascule.catalog.resources import Library
+from bascule.catalog.search.meta_tools import search_pair
+from bascule.catalog.search.results import MOST_SHOWN
+from bascule.catalog.search.token_estimate import METHOD, tokens_of, tokens_of_all
 from bascule.cli import exit_codes
-from bascule.cli.commands.list__offers import add_offers, show_offers, wanted
-from bascule.cli.commands.list__token_costs import add_costs, cost_lines
-from bascule.cli.json_output.listings import ListShape
+from bascule.cli.json_output.listings import ListedPromptShape, ListedResourceShape, ListShape
 from bascule.cli.output.errors import as_json, explain, finding_mark, finding_shapes, first_line, json_line, legible
 from bascule.cli.output.level_messages import how_to_go_on
 from bascule.cli.output.tables import beneath, fitting, show_beside, terminal
@@ -17,6 +24,8 @@ from bascule.cli.session import agent_session, read_config
 from bascule.config.find_server import client_server_named
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import Refused
+from bascule.core.prompt import PromptSpec
+from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
@@ -25,6 +34,134 @@ from bascule.upstream.state import LinkState
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+
+def wanted(options: argparse.Namespace) -> frozenset[str]:
+    """What was asked for beside tools."""
+    return frozenset(kind for kind in ("resources", "prompts") if getattr(options, kind))
+
+
+def show_offers(library: Library, kinds: frozenset[str]) -> None:
+    from rich.text import Text  # noqa: PLC0415 -- a server's words are printed as they are, never as markup
+
+    console = terminal()
+    for head, said, style in _lines(library, kinds):
+        show_beside(console, Text(f"  {legible(head)}", style), said)
+    for problem in library.problems:
+        console.print(Text(f"  {legible(problem)}", "yellow"))
+
+
+def _lines(library: Library, kinds: frozenset[str]) -> Iterator[tuple[str, str, str]]:
+    if "resources" in kinds:
+        for spec in library.resources:
+            said = f"{spec.kind} of {spec.server}. {first_line(spec.description or spec.name)}"
+            yield spec.address, finding_mark(spec.findings) + said, "yellow" if spec.findings else "cyan"
+    if "prompts" in kinds:
+        for spec in library.all_prompts:
+            blanks = ", ".join(f"{blank.name}{'' if blank.required else '?'}" for blank in spec.arguments)
+            good = spec.status is ToolStatus.EXPOSED
+            said = first_line(f"prompt({blanks}) {spec.description}") if good else f"{spec.status}: {spec.problem}"
+            yield (
+                spec.name,
+                finding_mark(spec.findings) + legible(said),
+                "cyan" if good and not spec.findings else "yellow",
+            )
+
+
+def add_offers(shape: ListShape, library: Library, kinds: frozenset[str]) -> None:
+    """Put the same into a listing's JSON shape."""
+    shape["problems"] = list(library.problems)
+    if "resources" in kinds:
+        shape["resources"] = [_resource(spec) for spec in library.resources]
+    if "prompts" in kinds:
+        shape["prompts"] = [_prompt(spec) for spec in library.all_prompts]
+
+
+def _resource(spec: ResourceSpec) -> ListedResourceShape:
+    return {
+        "server": spec.server,
+        "kind": spec.kind,
+        "uri": spec.uri or None,
+        "uri_template": spec.uri_template or None,
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "mime_type": spec.mime_type,
+        "size": spec.size,
+        "digest": spec.digest,
+        "findings": finding_shapes(spec.findings),
+    }
+
+
+def _prompt(spec: PromptSpec) -> ListedPromptShape:
+    return {
+        "name": spec.name,
+        "server": spec.key.server,
+        "prompt": spec.key.tool,
+        "title": spec.title,
+        "description": spec.description,
+        "arguments": [
+            {"name": blank.name, "description": blank.description, "required": blank.required}
+            for blank in spec.arguments
+        ],
+        "digest": spec.digest,
+        "status": spec.status,
+        "findings": finding_shapes(spec.findings),
+    }
+
+
+ANSWER = MOST_SHOWN // 4
+"""Tokens that the answer to one search has at most, more or less."""
+
+
+def cost_of(spec: ToolSpec) -> int:
+    """What agents are not shown costs them nothing."""
+    return tokens_of(spec) if spec.status is ToolStatus.EXPOSED else 0
+
+
+def add_costs(shape: ListShape, specs: Sequence[ToolSpec]) -> None:
+    """Put the tokens into a listing's JSON shape."""
+    costs = {(spec.key.server, spec.key.tool): cost_of(spec) for spec in specs}
+    for tool in shape["tools"]:
+        tool["tokens"] = costs[tool["server"], tool["tool"]]
+    for server in shape["servers"]:
+        server["tokens"] = sum(cost for (name, _), cost in costs.items() if name == server["name"])
+    shape["tokens"] = {
+        "estimated": True,
+        "method": METHOD,
+        "all_tools": sum(costs.values()),
+        "search_pair": _pair(specs),
+        "search_answer_at_most": ANSWER,
+    }
+
+
+def cost_lines(specs: Sequence[ToolSpec]) -> Iterator[str]:
+    """The same for people, the dearest first."""
+    shown = [spec for spec in specs if spec.status is ToolStatus.EXPOSED]
+    yield _line("tokens, estimated", "tokens", "tools")
+    for server in sorted({spec.key.server for spec in shown}):
+        own = sorted(
+            (spec for spec in shown if spec.key.server == server), key=lambda spec: (-cost_of(spec), spec.name)
+        )
+        yield _line(server, tokens_of_all(own), len(own))
+        yield from (_line(f"  {spec.name}", cost_of(spec)) for spec in own)
+    yield _line("all tools", tokens_of_all(shown), len(shown))
+    yield _line("search_tools and call_tool", _pair(specs), 2)
+    yield f"each search adds at most some {ANSWER:,}; `catalog: {{search_above: N}}` gives agents the two above N tools"
+    yield METHOD
+
+
+def _pair(specs: Iterable[ToolSpec]) -> int:
+    servers = sorted({spec.key.server for spec in specs if spec.status is ToolStatus.EXPOSED})
+    return tokens_of_all(entry.spec for entry in search_pair(tuple(servers)))
+
+
+def _line(name: str, tokens: int | str, tools: int | str = "") -> str:
+    cost = f"{tokens:,}" if isinstance(tokens, int) else tokens
+    # A narrow terminal has room for the numbers, and for names as long as most are.
+    room = max(min(get_terminal_size((80, 24)).columns - 16, 50), len(name))
+    return f"{name:<{room}}{cost:>9}{tools:>7}".rstrip()
+
 
 _COLOURS = {
     LinkState.READY: "green",

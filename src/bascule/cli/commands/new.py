@@ -1,12 +1,69 @@
-"""`bascule new`: writes a working server of one's own, with its tests and its config."""
+"""`bascule new`: writes a working server of one's own, with its tests and its config.
+
+A server to begin with: the files of `examples/template`, written into a folder under another name."""
 
 import argparse
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bascule.cli import exit_codes
-from bascule.cli.commands.new__starter import HTTP, starter_files, write_files
 from bascule.cli.json_output.setup import NewShape
 from bascule.cli.output.errors import json_line, legible
+from bascule.config.names import NAME_RULE, is_name
+from bascule.core.errors import ConfigError, UsageError
+
+NAME = "records"
+"""What the server is called in our own files. The word stands for nothing else there, so it can be put for another."""
+
+HTTP = "-http"
+"""Behind the name, for the entry by which it is served over HTTP."""
+
+PLACES = (Path(__file__).parents[1] / "starter_files", Path(__file__).parents[4] / "examples" / "template")
+"""Where the files are: beside this one if we were installed, else where they are kept in the checkout."""
+
+KINDS = frozenset({".py", ".yaml", ".md"})
+
+
+def starter_files(name: str, places: Iterable[Path] = PLACES) -> dict[str, str]:
+    """The files of a server of this name, by theirs."""
+    if not is_name(name) or not is_name(name + HTTP):
+        raise UsageError(
+            f"{name!r} cannot be the name of a server",
+            evidence=f"a name is {NAME_RULE}, and here {len(HTTP)} characters shorter: {HTTP} is put behind it",
+            fix="choose another, such as `records`",
+        )
+    for place in places:
+        files = sorted(file for file in place.glob("*") if file.suffix in KINDS)
+        found = {file.name: file.read_text(encoding="utf-8") for file in files}
+        if found:
+            return {file: text.replace(NAME, name) for file, text in found.items()}
+    raise ConfigError("the files of a new server are not where they belong", fix="install Bascule again")
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """All of them, or none. What is there already is never written over."""
+    there = [file for file in files if (folder / file).exists() or (folder / file).is_symlink()]
+    if there:
+        raise UsageError(
+            f"{folder} holds files that would be written over: {', '.join(there)}",
+            fix="name another folder with --folder, or move them away",
+        )
+    written: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            # `x`: whoever has made it since we looked keeps it.
+            with (folder / file).open("x", encoding="utf-8", newline="\n") as opened:
+                written.append(folder / file)
+                opened.write(text)
+    except OSError as error:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise UsageError(
+            f"the server cannot be written into {folder}",
+            evidence=f"{error.strerror or type(error).__name__}: {error.filename or folder}",
+            fix="name another folder with --folder",
+        ) from error
 
 
 async def run(options: argparse.Namespace) -> int:

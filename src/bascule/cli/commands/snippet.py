@@ -1,4 +1,6 @@
-"""`bascule snippet`: prints a program that uses this folder's config in a framework, or the entry for an MCP client."""
+"""`bascule snippet`: prints a program that uses this folder's config in a framework, or the entry for an MCP client.
+
+A tool to show in an example, and arguments for it: one that only reads, if there is one, and wants little."""
 
 import argparse
 import asyncio
@@ -6,19 +8,84 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from bascule.cli import exit_codes
-from bascule.cli.commands.snippet__snippet_tool import Shown, example, shown
 from bascule.cli.json_output.setup import ClientShape, SnippetShape
 from bascule.cli.output.errors import json_line, legible
 from bascule.cli.session import agent_session, read_config
 from bascule.cli.views.snippets import SNIPPETS, filled
 from bascule.config.locate import locate
 from bascule.core.errors import UsageError
+from bascule.core.json_types import as_array, as_object
+from bascule.core.permission import Permission
+from bascule.core.tool import ToolSpec
 from bascule.runtime.session import AgentSession
+
+_READING = {"get", "list", "read", "search", "find", "show", "now", "echo", "query", "describe", "convert", "count"}
+
+_VALUES = {
+    "timezone": "UTC",
+    "path": ".",
+    "url": "https://example.com",
+    "message": "hello",
+    "text": "hello",
+    "word": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A call as an example makes it."""
+
+    tool: str
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def shown(specs: Iterable[ToolSpec]) -> Shown | None:
+    """Nothing, where no tool says that it only reads: an example is run before it is read."""
+    fitting = sorted((spec for spec in specs if only_reads(spec)), key=_effort)
+    return Shown(fitting[0].name, example(fitting[0].input_schema)) if fitting else None
+
+
+def only_reads(spec: ToolSpec) -> bool:
+    """By the operator's word or the server's, or else by its name. Where the server says otherwise, it counts."""
+    hint = spec.annotations.get("readOnlyHint")
+    if spec.permissions == frozenset({Permission.READ}) or hint is True:
+        return True
+    words = spec.key.tool.replace("-", "_").split("_")
+    return hint is None and words[0].lower() in _READING
+
+
+def example(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments that fit, as far as that can be seen: those that have to be there."""
+    properties = as_object(schema.get("properties"))
+    return {str(name): _value(str(name), as_object(properties.get(name))) for name in as_array(schema.get("required"))}
+
+
+def _effort(spec: ToolSpec) -> int:
+    return len(as_array(spec.input_schema.get("required")))
+
+
+def _value(name: str, field: Mapping[str, Any]) -> Any:
+    if "default" in field or "const" in field:
+        return field.get("default", field.get("const"))
+    for key in ("enum", "examples"):
+        if as_array(field.get(key)):
+            return field[key][0]
+    by_type: dict[str, Any] = {
+        "integer": field.get("minimum", 1),
+        "number": 1,
+        "boolean": True,
+        "array": [],
+        "object": {},
+    }
+    return by_type.get(str(field.get("type")), _VALUES.get(name.lower(), "hello"))
+
 
 PATIENCE = 15.0
 """Seconds that servers are given to list their tools. A first `npx` takes most of it; without them it works as well."""

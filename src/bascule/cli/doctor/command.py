@@ -9,21 +9,21 @@ from collections.abc import Sequence
 from bascule.cli import exit_codes
 from bascule.cli.doctor.certificates import certificate_check, certificate_insight, certificate_of
 from bascule.cli.doctor.check import Check, failed
-from bascule.cli.doctor.levels import footing_check, key_check
-from bascule.cli.doctor.levels__lock_checks import lock_checks, waits
-from bascule.cli.doctor.network import gateway_checks
-from bascule.cli.doctor.network__dashboard_checks import dashboard_checks
-from bascule.cli.doctor.network__telemetry_checks import telemetry_checks
+from bascule.cli.doctor.levels import footing_check, key_check, lock_checks, waits
+from bascule.cli.doctor.network import dashboard_checks, gateway_checks, telemetry_checks
 from bascule.cli.doctor.node import node_check, old_node
 from bascule.cli.doctor.report import screen
 from bascule.cli.doctor.sandbox import box_check, engine_checks, reaped_check, sealed_checks
-from bascule.cli.doctor.servers import collision_checks, in_the_way, server_checks
-from bascule.cli.doctor.servers__model_checks import model_checks
-from bascule.cli.doctor.servers__package_checks import name_checks, pinning_checks
-from bascule.cli.doctor.servers__path_insight import path_insight
-from bascule.cli.doctor.storage import audit_checks
-from bascule.cli.doctor.storage__disk_checks import folder_checks
-from bascule.cli.doctor.storage__store_checks import kept_checks
+from bascule.cli.doctor.servers import (
+    collision_checks,
+    in_the_way,
+    model_checks,
+    name_checks,
+    path_insight,
+    pinning_checks,
+    server_checks,
+)
+from bascule.cli.doctor.storage import audit_checks, folder_checks, kept_checks
 from bascule.cli.output.errors import json_line, legible
 from bascule.cli.output.progress import follow
 from bascule.cli.session import acting_for

@@ -1,15 +1,28 @@
-"""What `bascule doctor` checks of each server: that it is reached, what it lists, and what is odd about that."""
+"""What `bascule doctor` checks of each server: that it is reached, what it lists, and what is odd about that.
 
+What `bascule doctor` checks of tools: that the model APIs take their definitions.
+
+What `bascule doctor` checks of what a config says: that packages are pinned, and that names mean one thing.
+
+What `bascule doctor` finds out about a server that ended at once: whether it was started in the wrong folder."""
+
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
+from bascule.catalog.model_api_limits import refusals
 from bascule.cli.doctor.check import Check, Insight, explained, failed
+from bascule.cli.mcp_registry.pinning import unpinned
 from bascule.cli.output.level_messages import how_to_go_on
+from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
+from bascule.config.model.transport import StdioTransport
 from bascule.core.errors import Refused, TwinDiffers
 from bascule.core.finding import Finding
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.servers.status import ServerReport
 from bascule.runtime.session import AgentSession
+from bascule.runtime.tool_search import PAIR
 
 SHOWN = 5
 """Lines of evidence. `bascule inspect` has them all."""
@@ -84,3 +97,71 @@ def _told(report: ServerReport) -> str:
     assert report.change is not None
     parts = (("new", report.change.added), ("changed", report.change.changed), ("gone", report.change.removed))
     return "since the last run: " + "; ".join(f"{word}: {', '.join(names[:5])}" for word, names in parts if names)
+
+
+def model_checks(specs: Iterable[ToolSpec]) -> Iterator[Check]:
+    """One check for each tool that an agent would be given, and a model API would refuse."""
+    for spec in specs:
+        if spec.status is not ToolStatus.EXPOSED:
+            continue
+        found = list(refusals(spec))
+        if found:
+            who = " and ".join(dict.fromkeys(api for api, _ in found))
+            reasons = list(dict.fromkeys(f"{_refuse(found, why)}: {why}" for _, why in found))
+            told = f"{who} would refuse every request with this tool in it"
+            yield Check(f"tool {spec.name}", "warn", told, "\n".join(reasons[:SHOWN]), _fix(spec))
+
+
+def _refuse(found: list[tuple[str, str]], why: str) -> str:
+    return ", ".join(api for api, reason in found if reason == why)
+
+
+def _fix(spec: ToolSpec) -> str:
+    server, tool = spec.key.server, spec.key.tool
+    return (
+        f"report it to the author of {server}; until then keep it from agents: under {server}, "
+        f'`tools: {{block: ["{tool}"]}}`'
+    )
+
+
+def pinning_checks(server: ServerConfig) -> Iterator[Check]:
+    """Whether what a server's command fetches is of an exact version."""
+    if isinstance(server.transport, StdioTransport):
+        found = unpinned([server.transport.command, *server.transport.args])
+        if found is not None:
+            yield Check(f"package {server.name}", "warn", found[0], fix=found[1])
+
+
+def name_checks(config: RuntimeConfig, specs: Iterable[ToolSpec]) -> Iterator[Check]:
+    """Whether a server's own tool has a name of one of the two that find and call tools."""
+    taken = [spec for spec in specs if spec.name in PAIR] if config.search_above is not None else []
+    for spec in taken:
+        told = f"`catalog.search_above` gives the name to a tool of ours: {spec.key} is reached through call_tool alone"
+        yield Check(f"tool {spec.name}", "warn", told, fix=f"set `prefix` on the server {spec.key.server}")
+
+
+_SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".jar")
+
+
+def path_insight(server: ServerConfig, config: Path | None) -> list[Insight]:
+    """A script among the arguments that is not where the server looks for it."""
+    transport = server.transport
+    if not isinstance(transport, StdioTransport):
+        return []
+    here = Path(transport.cwd or os.curdir).absolute()
+    lost = next((arg for arg in transport.args if _is_lost(arg, here)), None)
+    if lost is None or not here.is_dir():
+        return []
+    said = f"`cwd` is {transport.cwd}" if transport.cwd else "`cwd` is not set"
+    return [Insight(f"there is no {lost} in {here}", said, _path_fix(lost, here, config))]
+
+
+def _is_lost(arg: str, here: Path) -> bool:
+    return arg.endswith(_SCRIPTS) and not arg.startswith("-") and "://" not in arg and not (here / arg).is_file()
+
+
+def _path_fix(lost: str, here: Path, config: Path | None) -> str:
+    beside = config.parent if config is not None else here
+    if beside != here and (beside / lost).is_file():
+        return f"set `cwd: {beside}` for this server, or write the whole path: {beside / lost}"
+    return "set `cwd` to the folder that has it, or write its whole path"

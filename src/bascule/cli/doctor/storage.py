@@ -1,15 +1,24 @@
 """What `bascule doctor` checks of the audit log: that it can be read and written, that the clock of this machine goes
-forward and, where it is short, that it is what was written."""
+forward and, where it is short, that it is what was written.
+
+What `bascule doctor` checks of the folders that we write to: whose they are, and that there is room.
+
+What `bascule doctor` checks of where state is kept: that it can be opened, and what keeps it."""
 
 import asyncio
 import os
 import shlex
+import stat
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bascule.cli.doctor.check import Check, failed
+from bascule.cli.doctor.levels import store_checks
 from bascule.cli.views.audit import damage_lines
 from bascule.config.model.runtime_config import RuntimeConfig
+from bascule.config.state_dir import HOME_VARIABLE, state_folder
+from bascule.config.urls import shown_store
 from bascule.core.errors import StoreError
 from bascule.records.audit.chain_slot import read_tail
 from bascule.records.audit.verify import check_state
@@ -96,3 +105,95 @@ def _last(files: list[Path]) -> float | None:
 
 def _date(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
+FULL = 1024 * 1024
+"""Bytes. A database of ours needs as much to be opened: with less, nothing can be kept."""
+
+SCARCE = 32 * 1024 * 1024
+"""Bytes. A busy audit log writes this in an hour."""
+
+DISK = "disk"
+
+
+def folder_checks(config: RuntimeConfig, environ: Mapping[str, str]) -> list[Check]:
+    """The state folder, and the one of the workspaces where the config names another."""
+    state = state_folder(environ)
+    there = f"set {HOME_VARIABLE} to a folder on another disk"
+    checks = [*_mode_checks(state), room_check("the state", state, there)]
+    if config.workspace_root is not None:
+        root = Path(config.workspace_root).expanduser().absolute()
+        checks.append(room_check("workspaces", root, "set `workspace.root` to a folder on another disk"))
+    return checks
+
+
+def _mode_checks(folder: Path) -> Iterator[Check]:
+    try:
+        found = folder.stat()
+    except OSError:
+        # It is made when it is first needed; why it cannot be is told then.
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        # A file in the way: whoever opens the store says so.
+        return
+    mode, shown = stat.S_IMODE(found.st_mode), shlex.quote(str(folder))
+    evidence = f"mode {mode:04o}, owner {found.st_uid}, we are {os.geteuid()}"
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        fix = f"run `chmod 700 {shown}`" if found.st_uid == os.geteuid() else f"run `sudo chown -R $(id -u) {shown}`"
+        yield Check("state", "fail", f"this user may not write to the state folder {folder}", evidence, fix)
+    elif mode & 0o077:
+        told = f"others on this machine can look into the state folder {folder}"
+        yield Check("state", "warn", told, evidence, f"run `chmod 700 {shown}`")
+
+
+def room_check(what: str, folder: Path, elsewhere: str) -> Check:
+    """Whether there is room for more. A folder that is not there yet will be on the disk of the one above it."""
+    there = next((above for above in (folder, *folder.parents) if above.is_dir()), Path("/"))
+    try:
+        disk = os.statvfs(there)
+    except OSError as error:
+        return Check(DISK, "warn", f"the disk of {there} cannot be looked at", str(error))
+    free = (disk.f_bfree if os.geteuid() == 0 else disk.f_bavail) * disk.f_frsize
+    evidence = f"{_size(free)} of {_size(disk.f_blocks * disk.f_frsize)} are free at {there}"
+    fix = f"make room (`du -xh {shlex.quote(str(there))} | sort -h | tail` shows what is large), or {elsewhere}"
+    if disk.f_files and not disk.f_favail:
+        return Check(DISK, "fail", f"the disk for {what} has no room for another file", "no inodes are left", fix)
+    if free < FULL:
+        return Check(DISK, "fail", f"the disk for {what} is full", evidence, fix)
+    if free < SCARCE:
+        return Check(DISK, "warn", f"the disk for {what} is nearly full", evidence, fix)
+    return Check(DISK, "ok", f"{_size(free)} are free for {what}")
+
+
+def _size(count: int) -> str:
+    value, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    return f"{value:.0f} {units[0]}"
+
+
+async def kept_checks(config: RuntimeConfig, environ: Mapping[str, str]) -> list[Check]:
+    """What is kept, as it was found: by a look of its own, which no runtime takes part in. Raises `BasculeError` where
+    it cannot be opened."""
+    store = store_at(config.store, state_folder(environ))
+    await store.open()
+    try:
+        levels = await store_checks(store.levels)
+    finally:
+        await store.close()
+    return [Check("state", "ok", f"kept in {await _where(config, environ)}"), *levels]
+
+
+async def _where(config: RuntimeConfig, environ: Mapping[str, str]) -> str:
+    if config.store is None:
+        return str(state_folder(environ))
+    shown = shown_store(config.store)
+    if not config.store.startswith(("postgresql://", "postgres://")):
+        return shown
+    from bascule.store.postgres.connection import PostgresAddress  # noqa: PLC0415 -- an extra, and there: it was opened
+
+    db = await PostgresAddress(config.store).connect()
+    try:
+        return f"{shown} (PostgreSQL {db.info.server_version // 10000})"
+    finally:
+        await db.close()

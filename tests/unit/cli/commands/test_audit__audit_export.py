@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.commands.audit__audit_export import COLUMNS, write_entries
+from bascule.cli.commands.audit import COLUMNS, write_entries
 from bascule.core.errors import UsageError
 from bascule.records.audit.read import Entry
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from bascule.cli.commands.audit__audit_since import since
+from bascule.cli.commands.audit import since
 from bascule.core.errors import UsageError
 
 NOW = 1_000_000.0

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.commands.explain__error_pages import PLACES, known_code, page_of
+from bascule.cli.commands.explain import PLACES, known_code, page_of
 from bascule.core.error_codes import CODES
 from bascule.core.errors import ConfigError, UsageError
 

@@ -1,6 +1,6 @@
 """The command line as plain data."""
 
-from bascule.cli.commands.help__outline import outline
+from bascule.cli.commands.help import outline
 from bascule.cli.parser.parser import build_parser
 
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bascule.cli.commands.inspect__box_shape import box_shape
+from bascule.cli.commands.inspect import box_shape
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport
 from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.sandbox.engines import Engines

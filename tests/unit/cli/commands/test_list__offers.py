@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bascule.catalog.resources import Library, ServerOffers
-from bascule.cli.commands.list__offers import add_offers, wanted
+from bascule.cli.commands.list import add_offers, wanted
 from bascule.cli.json_output.listings import ListShape
 from bascule.core.resource import ResourceSpec
 from support.command import bascule, configured

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bascule.catalog.search.token_estimate import tokens_of
-from bascule.cli.commands.list__token_costs import add_costs, cost_lines, cost_of
+from bascule.cli.commands.list import add_costs, cost_lines, cost_of
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 

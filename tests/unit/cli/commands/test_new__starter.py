@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bascule.cli.commands.new__starter import PLACES, starter_files, write_files
+from bascule.cli.commands.new import PLACES, starter_files, write_files
 from bascule.config.loading.load import load_file
 from bascule.core.errors import ConfigError, UsageError
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bascule.cli.commands.snippet__snippet_tool import Shown, example, only_reads, shown
+from bascule.cli.commands.snippet import Shown, example, only_reads, shown
 from bascule.core.permission import Permission
 from bascule.core.tool import ToolKey, ToolSpec
 

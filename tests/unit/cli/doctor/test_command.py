@@ -10,7 +10,7 @@ import pytest
 from bascule.catalog.pinning.lock import Lock
 from bascule.cli.doctor.check import Check
 from bascule.cli.doctor.command import process_check
-from bascule.cli.doctor.levels__lock_checks import lock_checks
+from bascule.cli.doctor.levels import lock_checks
 from bascule.cli.doctor.report import lines
 from bascule.cli.doctor.servers import SHOWN, server_checks
 from bascule.config.model.runtime_config import Locking, RuntimeConfig

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bascule.catalog.pinning.lock import Approved, Lock
-from bascule.cli.doctor.levels__lock_checks import lock_checks, waits
+from bascule.cli.doctor.levels import lock_checks, waits
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 

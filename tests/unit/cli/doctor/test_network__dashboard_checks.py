@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.doctor.network__dashboard_checks import dashboard_checks
+from bascule.cli.doctor.network import dashboard_checks
 from bascule.cli.serve import dashboard
 from bascule.config.model.gateway import DashboardSettings, GatewaySettings
 from bascule.config.model.runtime_config import RuntimeConfig

@@ -3,7 +3,7 @@
 import os
 import socket
 
-from bascule.cli.doctor.network__listener import listener_at
+from bascule.cli.doctor.network import listener_at
 
 
 def test_a_process_that_listens_is_found_by_its_port():

@@ -3,7 +3,7 @@
 import os
 import socket
 
-from bascule.cli.doctor.network__port_checks import port_check
+from bascule.cli.doctor.network import port_check
 
 
 def test_a_port_that_is_taken_is_told_with_who_has_it():

@@ -2,7 +2,7 @@
 
 import socket
 
-from bascule.cli.doctor.network__telemetry_checks import telemetry_checks
+from bascule.cli.doctor.network import telemetry_checks
 from bascule.config.model.telemetry import TelemetrySettings
 
 

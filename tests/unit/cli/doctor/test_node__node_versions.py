@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.cli.doctor.node__node_versions import fits, least, version_in
+from bascule.cli.doctor.node import fits, least, version_in
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bascule.cli.doctor.servers__model_checks import model_checks
+from bascule.cli.doctor.servers import model_checks
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 ODD = ToolSpec("notes_find", ToolKey("notes", "find"), "d", input_schema={"type": "object", "oneOf": [{}]})

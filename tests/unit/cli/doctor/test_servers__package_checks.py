@@ -1,6 +1,6 @@
 """What doctor checks of packages and names."""
 
-from bascule.cli.doctor.servers__package_checks import name_checks, pinning_checks
+from bascule.cli.doctor.servers import name_checks, pinning_checks
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
 from bascule.core.tool import ToolKey, ToolSpec
 

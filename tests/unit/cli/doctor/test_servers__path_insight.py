@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.cli.doctor.servers__path_insight import path_insight
+from bascule.cli.doctor.servers import path_insight
 from bascule.config import ServerConfig, StdioTransport
 
 

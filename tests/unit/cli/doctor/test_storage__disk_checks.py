@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bascule.cli.doctor.storage__disk_checks import folder_checks
+from bascule.cli.doctor.storage import folder_checks
 from bascule.config.model.runtime_config import RuntimeConfig
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.doctor.storage__store_checks import kept_checks
+from bascule.cli.doctor.storage import kept_checks
 from bascule.config.model.runtime_config import RuntimeConfig
 
 

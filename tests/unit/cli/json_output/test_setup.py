@@ -1,6 +1,6 @@
 """The beginning, as programs are told it."""
 
-from bascule.cli.commands.help__outline import outline
+from bascule.cli.commands.help import outline
 from bascule.cli.json_output.setup import CommandShape, DemoShape
 from bascule.cli.parser.parser import build_parser
 from bascule.demo.story.steps import Command, Ending, Step
