@@ -34,7 +34,7 @@ def marked_ids() -> dict[str, list[str]]:
     return found
 
 
-PUBLIC = re.compile(r"bascule(\.config|\.kit|\.testing|\.workspace|\.core\.\w+|\.bridges\.\w+)?")
+PUBLIC = re.compile(r"bascule(\.config|\.kit|\.testing|\.workspace|\.core(\.\w+)+|\.bridges\.\w+)?")
 """What a user imports from."""
 
 INSIDE = {"ratchet_of", "roster_of", "staged"}

@@ -28,7 +28,7 @@ INTERVAL = 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
 """Seconds between two looks at who has not answered yet. Doubled each time."""
 
-_log = logging.getLogger("bascule.sensitivity")
+_log = logging.getLogger("bascule.compliance")
 
 Follow = Callable[[Iterable[SessionRecord]], None]
 """Takes what has become of agent sessions, and closes what is too wide for them, all in this one step."""

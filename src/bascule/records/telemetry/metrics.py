@@ -132,7 +132,7 @@ FAMILIES = (
         _series(lambda counts: counts.raises),
     ),
     Family(
-        "bascule.upstream",
+        "bascule.links",
         "gauge",
         "{link}",
         ("bascule.server", "bascule.lane", "bascule.link.state"),

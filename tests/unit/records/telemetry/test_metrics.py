@@ -24,7 +24,7 @@ def test_durations_have_the_conventions_unit():
 def test_links_are_counted_when_somebody_looks():
     counts = Counts()
     counts.links = lambda: [("a", "open", "ready"), ("a", "open", "ready"), ("b", "sealed", "failed")]
-    family = next(family for family in FAMILIES if family.name == "bascule.upstream")
+    family = next(family for family in FAMILIES if family.name == "bascule.links")
     assert family.read(counts) == [(("a", "open", "ready"), 2), (("b", "sealed", "failed"), 1)]
 
 

@@ -29,7 +29,7 @@ def test_every_metric_is_served_also_before_anything_happened():
         family.name for family in text_string_to_metric_families(exposition(Counts(), sent_families(Sent())).decode())
     }
     assert len(names) == len(FAMILIES) + 3
-    assert prometheus_name("bascule.upstream") in names
+    assert prometheus_name("bascule.links") in names
 
 
 def test_odd_names_break_nothing():
