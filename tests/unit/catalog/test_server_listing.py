@@ -1,13 +1,28 @@
-"""A server's tools as catalogued, and what changed."""
+"""A server's tools as catalogued, and what changed.
 
+Names of tools that are no longer there."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
+from bascule.catalog.entry import Entry
 from bascule.catalog.judgement import Judgement
 from bascule.catalog.pages import Pages
-from bascule.catalog.server_listing import ListingDiff, ServerListing, catalog_listing, exposed_tools, rejudged
-from bascule.core.tool import ToolStatus
+from bascule.catalog.server_listing import (
+    MOST_REMOVED,
+    ListingDiff,
+    Removed,
+    ServerListing,
+    catalog_listing,
+    exposed_tools,
+    rejudged,
+)
+from bascule.core.finding import Finding, FindingKind
+from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 
 def tool(name: str, **extra: Any) -> dict[str, Any]:
@@ -197,3 +212,48 @@ def test_tools_that_are_shown_are_counted():
     listing, _ = listed(tool("a"), tool("b"), tool("c", description="x\u200b"), judge=unapproved("b"))
     assert exposed_tools(listing, refuse=False) == 2
     assert exposed_tools(listing, refuse=True) == 1
+
+
+FINDING = Finding(FindingKind.INSTRUCTION, "description", "ignore all rules")
+
+
+def entries(*tools: str, **changes: Any) -> Mapping[str, Entry]:
+    specs = (ToolSpec(f"work_{tool}", ToolKey("work", tool), "digest") for tool in tools)
+    return {spec.key.tool: Entry(replace(spec, **changes)) for spec in specs}
+
+
+def followed(*listings: Mapping[str, Entry], refuse: bool = False) -> Removed:
+    removed = Removed()
+    for before, now in pairwise(listings):
+        removed.follow(before, now, refuse=refuse)
+    return removed
+
+
+def test_what_a_new_listing_lacks_was_removed():
+    removed = followed(entries("a", "b"), entries("b", "c"))
+
+    assert [removed.tool(f"work_{tool}") for tool in "abc"] == ["a", None, None]
+
+
+def test_what_is_listed_again_is_not_removed():
+    assert len(followed(entries("a"), entries(), entries("a"))) == 0
+
+
+def test_it_is_forgotten_also_when_it_comes_back_hidden():
+    assert len(followed(entries("a"), entries(), entries("a", status=ToolStatus.HIDDEN))) == 0
+
+
+def test_what_agents_were_not_shown_is_not_told_of():
+    assert len(followed(entries("a", status=ToolStatus.HIDDEN), entries())) == 0
+    assert len(followed(entries("a", status=ToolStatus.UNUSABLE), entries())) == 0
+    assert len(followed(entries("a", findings=(FINDING,)), entries(), refuse=True)) == 0
+    assert len(followed(entries("a", findings=(FINDING,)), entries())) == 1
+
+
+def test_the_oldest_are_forgotten_beyond_a_bound():
+    many = [f"t{number}" for number in range(MOST_REMOVED + 10)]
+    removed = followed(entries("old", *many), entries(*many), entries("new"))
+
+    assert len(removed) == MOST_REMOVED
+    assert removed.tool("work_old") is None
+    assert removed.tool(f"work_{many[-1]}") == many[-1]

@@ -1,9 +1,12 @@
-"""Where state is kept."""
+"""Where state is kept.
+
+The variables that a server finds in a box are those that its author is told of."""
 
 from pathlib import Path
 
 import pytest
 
+from bascule.config import state_dir
 from bascule.config.state_dir import state_folder, surroundings
 from bascule.core.errors import ConfigError
 
@@ -48,3 +51,14 @@ def test_a_server_of_ours_finds_the_state_and_the_workspaces_of_who_starts_it(tm
     assert surroundings(tmp_path, None) == {"BASCULE_HOME": str(tmp_path)}
     assert surroundings(tmp_path, "/srv/files")["BASCULE_WORKSPACES"] == "/srv/files"
     assert surroundings(tmp_path, "files")["BASCULE_WORKSPACES"] == str(Path("files").absolute())
+
+
+PAGE = (Path(__file__).parents[3] / "docs/kit.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [state_dir.LANE_VARIABLE, state_dir.RAISE_SOCKET_VARIABLE, state_dir.WORKSPACE_VARIABLE],
+)
+def test_every_variable_is_told_of(variable: str):
+    assert f"| `{variable}` |" in PAGE

@@ -1,8 +1,10 @@
-"""How much there was of something within the last minute."""
+"""How much there was of something within the last minute.
+
+Bytes, counted by a clock that is given."""
 
 import pytest
 
-from bascule.core.counters import GRAIN, MINUTE, Window
+from bascule.core.counters import GRAIN, MINUTE, Tally, Window
 
 
 def test_what_is_a_minute_old_is_forgotten_and_nothing_before():
@@ -50,3 +52,14 @@ def test_what_comes_in_quick_succession_is_kept_as_one():
 def test_without_anything_there_is_nothing_to_wait_for():
     assert Window().within(5.0) == 0
     assert Window().eases(1, 5.0) == 0
+
+
+def test_bytes_count_from_the_moment_in_which_they_were_added():
+    now = 10.0
+    tally = Tally(lambda: now)
+    tally.add(5)
+    now = 40.0
+    tally.add(7)
+
+    assert tally.window.within(69.0) == 12
+    assert tally.window.within(71.0) == 7

@@ -1,10 +1,13 @@
-"""Tools as agents and servers know them."""
+"""Tools as agents and servers know them.
+
+What a request that is no tool call is about."""
 
 import dataclasses
 
 import pytest
 
-from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
+from bascule.core.permission import Permission
+from bascule.core.tool import Subject, ToolKey, ToolSpec, ToolStatus
 
 
 def test_a_key_tells_equal_names_of_two_servers_apart():
@@ -33,3 +36,10 @@ def test_whoever_reads_only_pointers_gets_a_schema_that_has_no_others():
 
     assert spec.plain_schema is spec.input_schema
     assert dataclasses.replace(spec, flat_schema={"type": "object"}).plain_schema == {"type": "object"}
+
+
+def test_it_counts_as_reading_and_as_telling_the_server():
+    subject = Subject(ToolKey("files", "a://1"), "a://1")
+
+    assert subject.permissions == {Permission.READ, Permission.CONNECT}
+    assert (subject.status, subject.problem) == (ToolStatus.EXPOSED, "")

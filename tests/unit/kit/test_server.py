@@ -1,3 +1,9 @@
+"""
+
+Blanks around the value of a header are nobody's.
+
+A server says what changes in it, whichever way it changes."""
+
 import asyncio
 import os
 import shutil
@@ -8,10 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastmcp import Client
+from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
+from fastmcp.server.providers import FastMCPProvider
+from fastmcp.server.transforms import Namespace
+from mcp.shared.subscriptions import ResourceUpdated, ServerEvent
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from starlette.types import Message, Receive, Scope, Send
 
 from bascule.config import AuthSettings
 from bascule.core.errors import ConfigError
@@ -20,7 +30,9 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.jwt.claims import AT_SPAWN, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.jwt.minting import KEY_VARIABLE, Mint
 from bascule.kit import PrivateData, create_mcp_server, get_user_id
+from bascule.kit.events.changes import ALL_LISTS
 from bascule.kit.levels.files import KeptLevels
+from bascule.kit.server import PlainHeaders, TellingServer
 from support.kit import ALICE, called, client_of, connecting, kit_server, labels_of, reading, text_of
 from support.kit_http import AUTH, asked, bearer, listening
 from support.ports import free_port
@@ -347,3 +359,72 @@ def started_with(tmp_path: Path, **variables: str) -> subprocess.CompletedProces
         timeout=40,
         check=False,
     )
+
+
+async def passed_on(scope: Scope) -> Scope:
+    """The scope that the app behind it gets."""
+    seen: list[Scope] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        seen.append(scope)
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is read")
+
+    async def send(_message: Message) -> None:
+        raise AssertionError("nothing is sent")
+
+    await PlainHeaders(app)(scope, receive, send)
+    return seen[0]
+
+
+async def test_blanks_around_values_are_taken_off_and_those_within_stay():
+    headers = [(b"mcp-name", b"  a tool\t "), (b"x", b""), (b"y", b"\xa0z")]
+    given = {"type": "http", "path": "/mcp", "headers": headers}
+    got = await passed_on(given)
+    assert got["headers"] == [(b"mcp-name", b"a tool"), (b"x", b""), (b"y", b"\xa0z")]
+    assert got["path"] == "/mcp"
+    assert given["headers"] is headers
+
+
+async def test_what_is_no_request_is_passed_on_as_it_is():
+    scope: Scope = {"type": "lifespan"}
+    assert await passed_on(scope) is scope
+
+
+async def test_what_may_change_every_list_is_told_as_a_change_of_every_list():
+    server, heard = TellingServer("telling"), list[ServerEvent]()
+    server.changes.subscribe(heard.append)
+    other: FastMCP[None] = FastMCP("other")
+    for change in (
+        lambda: server.disable(names={"a"}),
+        lambda: server.enable(names={"a"}),
+        lambda: server.add_transform(Namespace("b")),
+        lambda: server.add_provider(FastMCPProvider(other)),
+        lambda: server.mount(other, namespace="other"),
+    ):
+        change()
+        await asyncio.sleep(0)
+        assert heard == [*ALL_LISTS]
+        heard.clear()
+
+
+async def test_disabling_and_enabling_still_do_what_they_say():
+    server = TellingServer("telling")
+
+    @server.tool
+    def words() -> str:
+        return "words"
+
+    assert server.disable(names={"words"}) is server
+    assert await server.get_tool("words") is None
+    assert server.enable(names={"words"}) is server
+    assert await server.get_tool("words") is not None
+
+
+async def test_a_resource_that_changed_is_told_from_any_thread():
+    server, heard = TellingServer("telling"), list[ServerEvent]()
+    server.changes.subscribe(heard.append)
+    await asyncio.to_thread(server.resource_updated, "a://1")
+    await asyncio.sleep(0)
+    assert heard == [ResourceUpdated("a://1")]

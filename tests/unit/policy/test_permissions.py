@@ -1,4 +1,6 @@
-"""What tools and other requests may do."""
+"""What tools and other requests may do.
+
+What may be sent again although it may have been carried out."""
 
 from typing import Any
 
@@ -11,6 +13,7 @@ from bascule.policy.permissions import (
     METHODS,
     ServerWord,
     declared_permissions,
+    may_repeat,
     permissions_of,
     permissions_of_request,
 )
@@ -126,3 +129,26 @@ def test_a_servers_word_is_asked_by_definition():
     assert word.permissions({"name": "act"}, approved=True) == R
     assert word.permissions({"name": "act"}, approved=False) == UNDECLARED
     assert word.permissions({"name": "act", "annotations": {"readOnlyHint": True}}, approved=True) == R | C
+
+
+@pytest.mark.parametrize(
+    ("globs", "tool", "may"),
+    [
+        ((), "get_row", False),
+        (("get_*",), "get_row", True),
+        (("get_*",), "forget_row", False),
+        (("put", "get_row"), "get_row", True),
+        (("GET_*",), "get_row", False),
+        (("*",), "anything", True),
+    ],
+)
+def test_a_tool_that_the_operator_names_may_be(globs: tuple[str, ...], tool: str, may: bool):
+    assert may_repeat(globs, UNDECLARED, tool) is may
+
+
+@pytest.mark.parametrize(
+    ("permissions", "may"),
+    [({READ}, True), ({READ, WRITE}, False), ({READ, CONNECT}, False), ({WRITE}, False), (set[Permission](), False)],
+)
+def test_a_tool_that_only_reads_may_be(permissions: set[Permission], may: bool):
+    assert may_repeat((), frozenset(permissions), "act") is may

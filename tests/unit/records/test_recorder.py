@@ -1,3 +1,5 @@
+""" """
+
 import logging
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,12 @@ import pytest
 from bascule.core.events import CatalogChanged, LinkChanged
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
-from bascule.records.recorder import Recorder
+from bascule.records.recorder import Failing, Recorder
 from bascule.records.server_logs.file import log_path
 from bascule.records.server_logs.log import ServerLog
 from bascule.records.server_logs.tail import LogTail
 from support.auditing import logged, opened
+from support.telling import link
 
 EVENT = LinkChanged("files", Lane.OPEN, Principal("alice", "s-1"), "ready", "", 1.0)
 
@@ -97,3 +100,23 @@ def test_it_is_known_which_servers_fail():
     assert recorder.failing.servers == {"files"}
     recorder.record(EVENT)
     assert recorder.failing.servers == set()
+
+
+def test_a_server_fails_until_a_link_to_it_is_of_use():
+    failing = Failing()
+    failing.note(link("failed", server="a"))
+    failing.note(link("failed", server="b"))
+    assert failing.servers == {"a", "b"}
+    failing.note(link("ready", server="a"))
+    failing.note(link("degraded", server="b"))
+    assert failing.servers == set()
+
+
+@pytest.mark.parametrize("state", ["configured", "connecting", "closed", "needs-auth"])
+def test_what_is_under_way_or_meant_changes_nothing(state: str):
+    failing = Failing()
+    failing.note(link(state))
+    assert failing.servers == set()
+    failing.note(link("failed"))
+    failing.note(link(state))
+    assert failing.servers == {"work"}

@@ -1,4 +1,6 @@
-"""How many values a JSON text holds for its length."""
+"""How many values a JSON text holds for its length.
+
+A JSON text in pieces, without its escapes."""
 
 import json
 from typing import Any
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from bascule.core.errors import ProtocolViolation
 from bascule.wire import json_limits
-from bascule.wire.json_limits import MANY_CONTAINERS, MANY_VALUES, refuse_dense
+from bascule.wire.json_limits import MANY_CONTAINERS, MANY_VALUES, PIECE, refuse_dense, unescaped_pieces
 from bascule.wire.jsonrpc import read_message
 
 values: st.SearchStrategy[Any] = st.recursive(
@@ -71,3 +73,21 @@ def test_a_message_is_refused_before_anything_is_built_from_it():
 
     with pytest.raises(ProtocolViolation, match="objects and lists"):
         read_message(message)
+
+
+def without_escapes(text: bytes) -> bytes:
+    return b"".join(unescaped_pieces(text))
+
+
+def test_escaped_quotes_and_backslashes_are_gone_and_the_rest_stays():
+    assert without_escapes(rb'{"a\"b": "c\\", "d\n": "\\\""}') == rb'{"ab": "c", "d\n": ""}'
+
+
+@pytest.mark.parametrize("before", range(PIECE - 4, PIECE + 2))
+@pytest.mark.parametrize("escaped", [rb"\"", rb"\\", rb"\\\"", rb"\\\\"])
+def test_an_escape_is_never_cut_in_two(before: int, escaped: bytes):
+    assert without_escapes(b"x" * before + escaped + b'"') == b"x" * before + b'"'
+
+
+def test_no_piece_is_much_longer_than_another():
+    assert max(map(len, unescaped_pieces(b"x" * (3 * PIECE + 7)))) == PIECE

@@ -1,4 +1,6 @@
-"""What can be done with the files of one agent session."""
+"""What can be done with the files of one agent session.
+
+One file or folder, as an agent sees it."""
 
 import os
 import shutil
@@ -11,6 +13,7 @@ from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
 from bascule.workspace import files as module
 from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.files import entry_of
 from support.workspaces import in_call, slots, tree
 
 BLOCK = 4096
@@ -260,3 +263,30 @@ def test_what_cannot_be_counted_lets_nothing_be_added(workspace: Workspace, file
     assert [entry.name for entry in workspace.list()] == ["deep"]
     shutil.rmtree(files / "deep")
     workspace.write_text("f", "x")
+
+
+def test_each_kind_is_told(tmp_path: Path):
+    (tmp_path / "f").write_text("four")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "l").symlink_to("f")
+    os.mkfifo(tmp_path / "p")
+    (tmp_path / "h").write_text("two names")
+    os.link(tmp_path / "h", tmp_path / "h2")
+    found = {path.name: entry_of(path.name, path.lstat()) for path in tmp_path.iterdir()}
+    kinds = {name: (entry.kind, entry.size) for name, entry in found.items()}
+    assert kinds == {
+        "f": ("file", 4),
+        "d": ("folder", 0),
+        "l": ("link", 0),
+        "p": ("other", 0),
+        "h": ("other", 0),
+        "h2": ("other", 0),
+    }
+    assert found["f"].modified == (tmp_path / "f").stat().st_mtime
+
+
+def test_a_name_that_no_agent_can_write_is_shown_with_escapes(tmp_path: Path):
+    status = tmp_path.stat()
+    assert entry_of("a\nb", status).name == "a\\nb"
+    assert entry_of("\udcff", status).name == "\\udcff"
+    assert entry_of("\udcff", status).kind == "other"

@@ -1,12 +1,21 @@
+""" """
+
 from pathlib import Path
 
 import pytest
 
 from bascule.bridges.weakincentives import section as module
 from bascule.bridges.weakincentives.errors import McpConnectionError
-from bascule.bridges.weakincentives.section import McpIntegrationParams, McpIntegrationSection
+from bascule.bridges.weakincentives.section import (
+    DEFAULT,
+    McpIntegrationParams,
+    McpIntegrationSection,
+    check_template,
+    filled_in,
+)
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind
+from bascule.core.tool import ToolKey, ToolSpec
 from bascule.runtime.runtime import Runtime
 from support.runtime import a_tool, bad, good, obeying, stand_in
 from support.weakincentives_runs import a_session, connected
@@ -62,3 +71,29 @@ def test_servers_that_a_runtime_no_longer_has_are_not_the_sections(tmp_path: Pat
     section = McpIntegrationSection(session=a_session(), runtime=runtime)
 
     assert list(section.servers) == ["work"]
+
+
+SAY = ToolSpec("work_Say", ToolKey("work", "Say"), "digest", "Says $it.")
+
+
+def test_servers_are_listed_with_their_tools_one_level_below_the_section():
+    assert filled_in(DEFAULT, {"work": {"work_say": SAY}, "idle": {}}, 0).endswith(
+        "### work\n\n- `work_say` - Says $it.\n\n### idle\n\n(no tools)"
+    )
+    assert "##### work" in filled_in(DEFAULT, {"work": {}}, 2)
+
+
+def test_a_template_may_name_each_variable():
+    text = filled_in("$server_names ${tool_count} $$", {"a": {"x": SAY}, "b": {}}, 0)
+
+    assert text == "a, b 1 $"
+
+
+@pytest.mark.parametrize("template", ["$", "${nothing}", "$tools_by_servers", "${"])
+def test_a_template_with_anything_else_is_refused(template: str):
+    with pytest.raises(UsageError):
+        check_template(template)
+
+
+def test_the_default_is_one():
+    check_template(DEFAULT)

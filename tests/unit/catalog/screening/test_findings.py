@@ -1,11 +1,13 @@
-"""Screening."""
+"""Screening.
+
+The texts of a value."""
 
 import sys
 from typing import Any
 
 import pytest
 
-from bascule.catalog.screening.findings import MAX_FINDINGS, MAX_READ, screened, screened_definition
+from bascule.catalog.screening.findings import MAX_FINDINGS, MAX_READ, screened, screened_definition, texts_of
 from bascule.core.finding import FindingKind, Severity
 from bascule.core.text.invisible_chars import HIDDEN
 
@@ -192,3 +194,33 @@ def test_a_finding_is_safe_to_print_whatever_it_tells_of():
 def test_texts_of_anything_can_be_screened():
     assert screened([("instructions", "fine"), ("prompt", "also fine")]) == ()
     assert [finding.where for finding in screened([("", "a\u200b")])] == ["the text"]
+
+
+def test_every_text_has_its_place_in_the_order_in_which_they_stand():
+    value = {"a": "x", "b": [{"c": "y"}, "z"], "d": {"e": None, "f": 1}}
+
+    assert [pair for pair in texts_of(value) if not pair[0].startswith("the name")] == [
+        ("a", "x"),
+        ("b[0].c", "y"),
+        ("b[1]", "z"),
+    ]
+
+
+def test_names_of_members_are_texts_too():
+    assert [pair for pair in texts_of({"a": {"b": 1}}) if pair[0].startswith("the name")] == [
+        ("the name of a", "a"),
+        ("the name of a.b", "b"),
+    ]
+
+
+def test_a_text_alone_stands_where_one_says():
+    assert list(texts_of("x", "instructions")) == [("instructions", "x")]
+
+
+def test_depth_takes_no_stack():
+    value: object = "x"
+    for _ in range(5000):
+        value = [value]
+
+    ((_, text),) = texts_of(value)
+    assert text == "x"

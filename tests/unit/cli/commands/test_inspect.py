@@ -1,4 +1,6 @@
-"""All that is known of a server or a tool."""
+"""All that is known of a server or a tool.
+
+What is told of a server's box."""
 
 import json
 import sys
@@ -8,8 +10,9 @@ from typing import Any
 import pytest
 
 from bascule import tool
-from bascule.cli.commands.inspect import known_of, server_shape, tool_shape, word_shape
-from bascule.config import ServerConfig, StdioTransport, UnixSocketTransport
+from bascule.cli.commands.inspect import box_shape, known_of, server_shape, tool_shape, word_shape
+from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport, UnixSocketTransport
+from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.core.errors import ConnectFailed, UnknownTool
 from bascule.core.events import CatalogChanged
 from bascule.core.permission import Permission
@@ -17,7 +20,10 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.servers.status import ServerReport
+from bascule.sandbox.engines import Engines
+from bascule.sandbox.factory import UNBOXED, Boxing
 from bascule.upstream.state import LinkState
+from support.box_engines import NotingEngine
 from support.command import bascule
 from support.servers import SERVERS
 from support.waiting import fail_after
@@ -156,3 +162,34 @@ async def test_a_server_that_is_kept_from_the_agent_session_is_denied_and_told_h
     ran = await bascule(tmp_path, "inspect", "echo", "--json", *me)
     assert (ran.code, ran.json["error"]["code"], ran.json["footing"]) == (4, "BSC-300", "loose")
     assert "--session ID goes on in another agent session" in ran.err
+
+
+BOXING = Boxing(Engines((NotingEngine(),)))
+
+
+def told(path: Path, **more: Any) -> dict[str, Any]:
+    server = ServerConfig("files", StdioTransport(sys.executable, ("-V", str(path))), **more)
+    shape = box_shape(server, BOXING, {"PATH": "/usr/bin:/bin", "HOME": "/root"})
+    assert shape is not None
+    return {**shape}
+
+
+def test_the_paths_that_a_command_names_are_told_with_the_reason(tmp_path: Path):
+    shape = told(tmp_path)
+    assert shape["engine"] == "bubblewrap"
+    assert {"path": str(tmp_path), "mode": "ro", "why": "argument"} in shape["shows"]
+
+
+def test_what_is_left_out_is_told_too():
+    assert [each["mode"] for each in told(Path("/home"))["shows"] if each["path"] == "/home"] == ["no"]
+
+
+def test_a_mount_that_is_not_there_is_told_as_such(tmp_path: Path):
+    shape = told(tmp_path, sandbox=Sandbox(mounts=(HostPath(f"{tmp_path}/missing"),)))
+    assert "is not there" in shape["error"]
+
+
+def test_who_has_no_box_has_nothing_to_show(tmp_path: Path):
+    far = ServerConfig("far", StreamableHttpTransport("https://a.test/mcp"))
+    assert box_shape(far, BOXING) is None
+    assert box_shape(ServerConfig("files", StdioTransport("x")), UNBOXED) is None

@@ -1,20 +1,27 @@
-"""Every server with its tools, for people and for programs."""
+"""Every server with its tools, for people and for programs.
 
+What servers offer beside tools, as `bascule list` shows it."""
+
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bascule.cli.commands.list import as_shape
+from bascule.catalog.resources import Library, ServerOffers
+from bascule.cli.commands.list import add_offers, as_shape, wanted
+from bascule.cli.json_output.listings import ListShape
 from bascule.cli.main import main
 from bascule.core.errors import ConnectFailed
 from bascule.core.permission import Permission
+from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 from bascule.runtime.servers.status import ServerReport
 from bascule.upstream.settings import Agreement
 from bascule.upstream.state import LinkState
 from support.command import bascule, configured, entry
+from support.offers import command_of, offering
 from support.runtime import a_tool
 
 ME = ("--user", "alice", "--session", "s-1")
@@ -184,3 +191,57 @@ def test_a_hidden_tool_is_not_part_of_the_shape():
 
     shown = {tool["status"] for tool in as_shape([], specs)["tools"]}
     assert shown == set(ToolStatus) - {ToolStatus.HIDDEN}
+
+
+BOTH = frozenset({"resources", "prompts"})
+
+
+def test_only_what_was_asked_for_is_wanted():
+    assert wanted(argparse.Namespace(resources=True, prompts=False)) == {"resources"}
+    assert wanted(argparse.Namespace(resources=False, prompts=False)) == frozenset()
+
+
+def test_a_resource_has_its_documented_shape():
+    spec = ResourceSpec("notes", "resource", "sha256:0", uri="a://1", name="one", size=3)
+    shape: ListShape = {"servers": [], "tools": []}
+    add_offers(shape, Library([ServerOffers("notes", {"a://1": spec}, problems=("odd",))]), BOTH)
+    assert shape == {
+        "servers": [],
+        "tools": [],
+        "problems": ["notes: odd"],
+        "resources": [
+            {
+                "server": "notes",
+                "kind": "resource",
+                "uri": "a://1",
+                "uri_template": None,
+                "name": "one",
+                "title": None,
+                "description": "",
+                "mime_type": None,
+                "size": 3,
+                "digest": "sha256:0",
+                "findings": [],
+            }
+        ],
+        "prompts": [],
+    }
+
+
+@pytest.mark.long
+async def test_the_command_lists_them_only_when_asked(tmp_path: Path):
+    greet = {"name": "greet", "description": "Greets \x1b[31m.", "arguments": [{"name": "who", "required": True}]}
+    server = offering(tmp_path, uris=("a://1",), templates=("a://{n}",), prompts=(greet,))
+    file = configured(tmp_path, work=command_of(server))
+    plain = await bascule(tmp_path, "list", "--json", "--config", file)
+    assert set(plain.json) == {"servers", "tools"}
+    shown = await bascule(tmp_path, "list", "--resources", "--prompts", "--config", file)
+    assert shown.code == 0
+    for words in ("a://1", "resource of work", "a://{n}", "template of work", "work_greet", "prompt(who) Greets"):
+        assert words in shown.out
+    assert "\x1b" not in shown.out
+    told = await bascule(tmp_path, "list", "--prompts", "--json", "--config", file)
+    (prompt,) = told.json["prompts"]
+    assert (prompt["name"], prompt["prompt"], prompt["status"]) == ("work_greet", "greet", "exposed")
+    assert prompt["arguments"] == [{"name": "who", "description": "", "required": True}]
+    assert "resources" not in told.json

@@ -1,4 +1,6 @@
-"""The table of keys: whole, and in agreement with the model."""
+"""The table of keys: whole, and in agreement with the model.
+
+Every key of this version has its sentence, and no other has."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -6,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from bascule.config import load_file
-from bascule.config.loading.key_table import KIT_SERVER_KEYS, SERVER_KEYS, TOP_KEYS, Kind, below, siblings
+from bascule.config.loading.key_table import (
+    KIT_SERVER_KEYS,
+    SERVER_KEYS,
+    SERVER_WORDS,
+    TOP_KEYS,
+    TOP_WORDS,
+    Kind,
+    below,
+    siblings,
+)
 from bascule.config.loading.value_parsers import _READERS
 from bascule.config.model.kit_server import KitServer
 from bascule.config.model.link_settings import Heartbeat, Limits, Restart
@@ -160,3 +171,9 @@ def test_a_word_that_is_no_choice_is_told(tmp_path: Path):
 
     with pytest.raises(ConfigError, match=r"catalog\.screen.*refuse"):
         load_file(file, {})
+
+
+def test_every_key_that_can_be_used_is_described():
+    for keys, words in ((SERVER_KEYS, SERVER_WORDS), (TOP_KEYS, TOP_WORDS)):
+        assert [*words] == [name for name, key in keys.items() if key.available]
+        assert all(text.endswith((".", "…")) and len(text) < 120 for text in words.values())

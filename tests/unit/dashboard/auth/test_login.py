@@ -1,4 +1,6 @@
-"""Who comes in, and whose forms are believed."""
+"""Who comes in, and whose forms are believed.
+
+What every answer tells the browser."""
 
 from typing import Any
 
@@ -8,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from bascule.config.secret import Secret
 from bascule.dashboard.auth.attempts import FREE, Tries
 from bascule.dashboard.auth.cookies import Badges
-from bascule.dashboard.auth.login import FORM, LARGEST_FORM, Entrance
+from bascule.dashboard.auth.login import FORM, HEADERS, LARGEST_FORM, POLICY, Entrance, secured
 from bascule.identity.host_origin_check import HouseRules
 from support.dashboards import Browser, Replied, asked, entered
 
@@ -197,3 +199,32 @@ async def test_every_answer_is_secured_also_that_of_a_closed_door(app: Entrance,
     for answer in (await asked(app, "GET", "/dashboard"), await browser.get("/dashboard", host="evil.example")):
         assert answer.headers["content-security-policy"].startswith("default-src 'none'")
         assert answer.headers["cache-control"] == "no-store"
+
+
+async def sent(*headers: tuple[bytes, bytes]) -> dict[bytes, bytes]:
+    told: list[Any] = []
+
+    async def send(event: Any) -> None:
+        told.append(event)
+
+    await secured(send)({"type": "http.response.start", "status": 200, "headers": [*headers]})
+    await secured(send)({"type": "http.response.body", "body": b"x"})
+    assert told[1] == {"type": "http.response.body", "body": b"x"}
+    return dict(told[0]["headers"])
+
+
+async def test_nothing_runs_or_is_shown_that_is_not_ours():
+    headers = await sent()
+    assert headers == HEADERS
+    assert headers[b"content-security-policy"].decode() == POLICY
+    assert POLICY.startswith("default-src 'none'")
+    words = {word for part in POLICY.split("; ") for word in part.split(" ")[1:]}
+    assert words == {"'none'", "'self'"}
+    assert "frame-ancestors 'none'" in POLICY
+
+
+async def test_only_how_long_it_is_kept_is_for_an_answer_to_say():
+    headers = await sent((b"cache-control", b"public"), (b"content-type", b"text/css"))
+    assert headers[b"cache-control"] == b"public"
+    assert headers[b"content-security-policy"].decode() == POLICY
+    assert (await sent())[b"cache-control"] == b"no-store"

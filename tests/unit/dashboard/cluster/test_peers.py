@@ -1,13 +1,20 @@
-"""Who is asked, who is silent, and what is said of it."""
+"""Who is asked, who is silent, and what is said of it.
+
+Questions between workers."""
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 from msgspec.json import Decoder
 
-from bascule.dashboard.cluster.peers import QUIET, SAID, Others, Question
+from bascule.dashboard.cluster.peers import QUIET, SAID, Answers, Others, Question
+from bascule.dashboard.views.shapes import News, Overview
 from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
+from support.dashboards import many_calls, office
+from support.waiting import fail_after
+from support.watched import watched
 
 NUMBER: Decoder[int] = Decoder(int)
 
@@ -70,3 +77,29 @@ async def test_who_is_asked_alone_is_told_of_silence():
     with pytest.raises(Silent):
         await others.ask_one(Member("one", ""), Question("overview"), NUMBER)
     assert others.said().startswith("A worker does not answer")
+
+
+async def test_a_question_is_answered_and_what_is_none_is_not():
+    async with fail_after(30), watched(*office()) as seen:
+        answers = Answers(seen.views, seen.deeds, seen.runtime.oversight.look_again)
+        told = await answers(msgspec.json.encode(Question("overview")))
+        assert msgspec.json.decode(told, type=Overview).calls == 0
+        assert await answers(msgspec.json.encode(Question("look_again"))) == b"null"
+        for wrong in (b"", b"{}", b'{"what":"__class__"}', b'{"what":"session","session_id":7}', b"[]"):
+            with pytest.raises(ValueError, match=r"known here|xpected|malformed|missing|truncated"):
+                await answers(wrong)
+
+
+async def test_whoever_asks_for_news_waits_for_some_and_not_for_ever():
+    async with fail_after(30), watched(*office()) as seen:
+        answers = Answers(seen.views, seen.deeds, seen.runtime.oversight.look_again)
+
+        async def news(last: str) -> News:
+            return msgspec.json.decode(await answers(msgspec.json.encode(Question("news", name=last))), type=News)
+
+        first = await news("")
+        assert (await news(first.id)).topics == ()
+        many_calls(seen.feed, 1)
+        after = await news(first.id)
+        assert "calls" in after.topics
+        assert after.id != first.id

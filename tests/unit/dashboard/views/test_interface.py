@@ -1,8 +1,11 @@
-"""What people do wrong is told, and nothing is raised."""
+"""What people do wrong is told, and nothing is raised.
+
+One runtime's views, and what they say where that is not all there is."""
 
 from pathlib import Path
 
 from bascule.core.sensitivity import DataSensitivity
+from bascule.dashboard.views.interface import views_of
 from support.runtime import obeying
 from support.watched import watched
 
@@ -20,3 +23,9 @@ async def test_what_cannot_be_done_says_why(tmp_path: Path):
     assert all(deed.told for deed in deeds)
     assert deeds[0].error is not None
     assert deeds[0].error.code == "BSC-100"
+
+
+async def test_whose_answer_it_is_is_told_where_there_are_several(tmp_path: Path):
+    async with watched(obeying(tmp_path / "log")) as seen:
+        assert (await seen.views.overview()).worker == ""
+        assert (await views_of(seen.runtime, seen.feed, "worker 2 of 3").overview()).worker == "worker 2 of 3"

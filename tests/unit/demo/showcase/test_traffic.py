@@ -1,4 +1,6 @@
-"""Small agents at work."""
+"""Small agents at work.
+
+The least an MCP client has to be, before a real gateway."""
 
 import asyncio
 import json
@@ -7,10 +9,14 @@ from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any
 
+import aiohttp
 from aiohttp import web
 
+from bascule.config import ServerConfig
 from bascule.core.principal import Principal
-from bascule.demo.showcase.traffic import AGENTS, RECEIVER, Agent, Deed, Traffic
+from bascule.demo.showcase.traffic import AGENTS, RECEIVER, Agent, Client, Deed, Traffic
+from bascule.demo.story.stage import built_in
+from support.gateways import serving
 from support.waiting import fail_after, until
 
 AT_ONCE = (0.0, 0.0)
@@ -91,3 +97,19 @@ async def test_agents_work_side_by_side():
 def test_there_are_several_users_and_no_two_agents_share_an_agent_session():
     assert len({agent.user for agent in AGENTS}) > 2
     assert len({(agent.user, agent.session) for agent in AGENTS}) == len(AGENTS)
+
+
+async def test_it_calls_and_is_told_what_came_of_it():
+    async with (
+        fail_after(60),
+        serving(ServerConfig("notes", built_in("notes"))) as served,
+        aiohttp.ClientSession() as line,
+    ):
+        client = Client(line, f"http://127.0.0.1:{served.port}/mcp", "Bearer x", "test")
+        added = await client.call("notes_add", {"text": "one"}, 30)
+        wrong = await client.call("notes_add", {"text": 7}, 30)
+        unknown = await client.call("notes_ad", {}, 30)
+
+    assert added["structuredContent"] == {"number": 1, "text": "one"}
+    assert wrong["isError"] is True
+    assert unknown["code"] == -32602

@@ -17,7 +17,7 @@ from bascule.identity.signed_state import Seal
 from bascule.wire.request_meta import LOG_LEVEL_KEY
 from support.runtime import at_work, obeying, settled
 from support.waiting import fail_after
-from unit.gateway.stdio.test_connection__turn import Noting
+from unit.gateway.stdio.test_connection import Noting
 
 
 def asked(method: str, *, new: bool = False, meta: Any = None, **params: Any) -> Asked:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bascule.gateway.workers import supervisor as module
-from bascule.gateway.workers.supervisor import NotStarted, Supervisor
+from bascule.gateway.workers.supervisor import READY, RETIRE, STOP, NotStarted, Supervisor, WorkerLine
 from support.processes import ended
 from support.waiting import fail_after, until
 
@@ -177,3 +177,45 @@ async def test_nobody_is_started_again_while_all_end(tmp_path: Path):
         await asyncio.gather(made.supervisor.stop(), made.supervisor.kill())
         assert made.pids == set()
     assert made.told == []
+
+
+@asynccontextmanager
+async def line() -> AsyncGenerator[tuple[socket.socket, WorkerLine, list[str]]]:
+    theirs, ours = socket.socketpair()
+    with theirs:
+        made, heard = WorkerLine(ours), list[str]()
+        made.listen(retire=lambda: heard.append("retire"), stop=lambda: heard.append("stop"))
+        async with fail_after(10, "a word"):
+            try:
+                yield theirs, made, heard
+            finally:
+                await made.close()
+
+
+async def test_it_says_that_it_is_ready():
+    async with line() as (supervisor, worker, _):
+        worker.ready()
+        assert supervisor.recv(100) == READY
+
+
+@pytest.mark.parametrize(
+    ("words", "heard"), [(RETIRE, ["retire"]), (STOP, ["stop"]), (RETIRE + STOP, ["retire", "stop"])]
+)
+async def test_it_hears_when_to_go(words: bytes, heard: list[str]):
+    async with line() as (supervisor, _, told):
+        supervisor.send(words)
+        await until(lambda: told == heard)
+
+
+async def test_a_supervisor_that_is_gone_is_a_word_to_stop():
+    async with line() as (supervisor, worker, told):
+        supervisor.close()
+        await until(lambda: told == ["stop"])
+        worker.ready()
+
+
+async def test_closed_it_hears_nothing():
+    async with line() as (_, worker, told):
+        await worker.close()
+        await asyncio.sleep(0)
+        assert told == []

@@ -1,8 +1,12 @@
-"""What a server asks for when it lets nobody in."""
+"""What a server asks for when it lets nobody in.
+
+What a server of ours tells whoever it does not let in."""
+
+import json
 
 import pytest
 
-from bascule.identity.oauth.challenge import Challenge, read_challenge, says_expired
+from bascule.identity.oauth.challenge import Challenge, metadata_url, read_challenge, resource_metadata, says_expired
 
 
 @pytest.mark.parametrize(
@@ -55,3 +59,33 @@ def test_only_one_error_is_about_scopes():
 )
 def test_a_server_may_say_that_a_token_has_expired(header: str, expired: bool):
     assert says_expired(header) is expired
+
+
+WHERE = "https://records.example/.well-known/oauth-protected-resource/mcp"
+
+
+@pytest.mark.parametrize(
+    ("resource", "where"),
+    [
+        ("https://records.example/mcp", WHERE),
+        ("https://records.example", "https://records.example/.well-known/oauth-protected-resource"),
+        ("https://records.example/", "https://records.example/.well-known/oauth-protected-resource"),
+        ("http://127.0.0.1:8000/a/b", "http://127.0.0.1:8000/.well-known/oauth-protected-resource/a/b"),
+    ],
+)
+def test_the_metadata_lies_where_the_standard_says(resource: str, where: str):
+    assert metadata_url(resource) == where
+
+
+def test_the_document_names_where_tokens_are_issued():
+    document = json.loads(
+        resource_metadata("https://r.example/mcp", ("https://id.example", "bascule"), frozenset({"b", "a"}))
+    )
+
+    assert document == {
+        "resource": "https://r.example/mcp",
+        "authorization_servers": ["https://id.example"],
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": ["a", "b"],
+    }
+    assert json.loads(resource_metadata("https://r.example/mcp", ())).keys() == {"resource", "bearer_methods_supported"}

@@ -1,5 +1,8 @@
-"""A feed that is told everything, and never grows beyond its bounds."""
+"""A feed that is told everything, and never grows beyond its bounds.
 
+Many things happen, and whoever waits is woken once."""
+
+import asyncio
 from typing import Any
 from weakref import ref
 
@@ -19,9 +22,9 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolKey, ToolSpec
 from bascule.records.feed import feed as module
-from bascule.records.feed.feed import Feed
+from bascule.records.feed.feed import Feed, Watchers
 from support.links import ALICE
-from support.waiting import until
+from support.waiting import fail_after, until
 
 DONE = ToolResult({"content": []}, "work", "act", Lane.OPEN, {})
 
@@ -130,3 +133,32 @@ async def test_calls_are_chosen_and_counted_by_what_is_wanted_of_them():
     feed = told(*[invoked(), invoked(who=Principal("bob", "s-1"))] * 3)
     assert [note.seq for note in feed.recent(lambda note: note.principal == ALICE)] == [5, 3, 1]
     assert feed.count(lambda note: note.principal == ALICE) == 3
+
+
+async def test_nothing_is_set_going_while_nobody_waits():
+    watchers = Watchers(pause=0.0)
+    watchers.stir()
+    assert not watchers
+    assert watchers._timer is None
+
+
+async def test_all_who_wait_are_woken_together():
+    watchers = Watchers(pause=0.0)
+    waiting = [asyncio.create_task(watchers.wait()) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert watchers
+    for _ in range(100):
+        watchers.stir()
+    async with fail_after(5):
+        await asyncio.gather(*waiting)
+    assert not watchers
+
+
+async def test_one_who_leaves_leaves_no_timer_behind():
+    watchers = Watchers(pause=60)
+    waiting = asyncio.create_task(watchers.wait())
+    await asyncio.sleep(0)
+    watchers.stir()
+    waiting.cancel()
+    await asyncio.wait((waiting,))
+    assert watchers._timer is None

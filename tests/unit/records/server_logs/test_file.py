@@ -1,4 +1,6 @@
-"""The file of a log: whose it is, and how large it gets."""
+"""The file of a log: whose it is, and how large it gets.
+
+One line of a log, written and read."""
 
 import fcntl
 import multiprocessing
@@ -10,7 +12,17 @@ from pathlib import Path
 import pytest
 
 from bascule.records.server_logs import file as log_file
-from bascule.records.server_logs.file import MAX_FILE, append, log_folder, log_path, make_private, older
+from bascule.records.server_logs.file import (
+    MAX_FILE,
+    LogLine,
+    append,
+    log_folder,
+    log_path,
+    make_private,
+    older,
+    read_line,
+    write_line,
+)
 
 
 @pytest.fixture
@@ -132,3 +144,23 @@ def test_processes_that_write_at_once_lose_and_mix_nothing(path: Path, monkeypat
         assert numbers == [*range(200 - len(numbers), 200)]
     # What is moved away is moved away full.
     assert len(files) == 1 or older(path).stat().st_size > room - 3000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LogLine(1.5, "stderr", "ada", "s-1", "it says\n\x1b[31mno\r\u2028 ü", 4711),
+        LogLine(1.5, "link", "ada", "s-1", "", state="ready"),
+        LogLine(1.5, "note", "", "", "… 7 lines left out"),
+    ],
+)
+def test_a_line_is_one_line_and_reads_as_it_was_written(line: LogLine):
+    data = write_line(line)
+
+    assert data.splitlines() == [data[:-1]]
+    assert read_line(data) == line
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"at": 1}', b"\xff"])
+def test_what_cannot_be_read_is_nothing(data: bytes):
+    assert read_line(data) is None

@@ -1,4 +1,6 @@
-"""A call that waits for a person: only their True lets it go on."""
+"""A call that waits for a person: only their True lets it go on.
+
+Calls that wait at a desk."""
 
 import asyncio
 from typing import Any
@@ -8,7 +10,7 @@ import pytest
 from bascule.core.client_features import Approval
 from bascule.core.errors import Refused
 from bascule.policy.verdict import Ask
-from bascule.runtime.approvals.ask import Asking
+from bascule.runtime.approvals.ask import AskDesk, Asking
 from support.links import ALICE
 from support.waiting import fail_after
 
@@ -73,3 +75,25 @@ async def test_where_nobody_can_be_asked_the_operator_is_told_what_to_do():
     error = await refused(Asking())
     assert "nobody can be asked" in error.message
     assert "on_ask" in error.fix
+
+
+APPROVAL = Approval("work_act", "work", "act", ALICE, {}, "waits")
+
+
+async def test_the_first_answer_counts():
+    desk = AskDesk(lambda: 10.0)
+    with desk.put(APPROVAL, 5.0) as waiting:
+        assert desk.waiting() == (waiting,)
+        assert (waiting.since, waiting.until) == (10.0, 15.0)
+        assert desk.answer(waiting.id, "olga", agree=True) is waiting
+        assert desk.answer(waiting.id, "oscar", agree=False) is None
+        assert await waiting.answered == (True, "olga")
+    assert desk.waiting() == ()
+
+
+async def test_what_waits_no_more_cannot_be_answered():
+    desk = AskDesk(lambda: 10.0)
+    with pytest.raises(ValueError, match="left"), desk.put(APPROVAL, 5.0) as waiting:
+        raise ValueError("left")
+    assert desk.answer(waiting.id, "olga", agree=True) is None
+    assert waiting.answered.cancelled()

@@ -1,9 +1,12 @@
-"""The configured servers: what each has listed for whom, and how each stands."""
+"""The configured servers: what each has listed for whom, and how each stands.
+
+What an edit has put an end to."""
 
 import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from bascule.core.events import CatalogChanged
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.servers.listing_history import ListingMemory
-from bascule.runtime.servers.registry import Roster, raise_for_required
+from bascule.runtime.servers.registry import Ending, Roster, raise_for_required
 from bascule.runtime.servers.status import ServerReport
 from bascule.store.levels.interface import SessionRecord
 from bascule.upstream.key import LinkKey
@@ -350,3 +353,9 @@ async def test_nothing_is_linked_to_on_behalf_of_an_agent_session_that_was_ended
         assert isinstance(report.error, Refused)
         assert report.error.rule == "session_goes_on"
         assert not list(roster.links.links())
+
+
+def test_what_is_over_stays_what_it_is():
+    ending = Ending([], [], [])
+    with pytest.raises(FrozenInstanceError):
+        ending.links = []  # pyright: ignore[reportAttributeAccessIssue]

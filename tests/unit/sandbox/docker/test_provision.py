@@ -1,4 +1,8 @@
-"""What becomes of a box when it is made a container."""
+"""What becomes of a box when it is made a container.
+
+Files that are given to somebody.
+
+What is mounted below what a box shows."""
 
 import json
 import os
@@ -9,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from bascule.core.sensitivity import Lane
+from bascule.sandbox.docker import provision
 from bascule.sandbox.docker import provision as module
 from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.engine import DockerEngine
-from bascule.sandbox.spec.box import USER
+from bascule.sandbox.docker.provision import hand_over, mount_point, mounted_here, with_mounts_below
+from bascule.sandbox.spec.box import USER, Mount
 from support import docker
 from support.docker_boxes import an_order, said
 
@@ -79,3 +85,96 @@ async def test_a_path_that_was_configured_is_kept_in_an_image(boxes: DockerEngin
     box = boxes.box(an_order(Lane.SEALED, "show", image="empty")).box
     assert "PATH" not in boxes._furnishing._env(box)
     assert boxes._furnishing._env(replace(box, env={"PATH": "/own"}))["PATH"] == "/own"
+
+
+SOMEBODY = 65532
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+def owner(path: Path) -> int:
+    return path.lstat().st_uid
+
+
+@needs_root
+def test_everything_in_the_folder_becomes_somebodys_own(tmp_path: Path):
+    home = tmp_path / "home"
+    (home / "deep").mkdir(parents=True)
+    (home / "deep" / "file").write_text("x")
+
+    hand_over(home, SOMEBODY, SOMEBODY)
+
+    assert {owner(path) for path in (home, home / "deep", home / "deep" / "file")} == {SOMEBODY}
+    assert (home / "deep" / "file").stat().st_gid == SOMEBODY
+
+
+@needs_root
+def test_no_link_leads_out(tmp_path: Path):
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    home.mkdir()
+    outside.mkdir()
+    (outside / "file").write_text("x")
+    (home / "file").symlink_to(outside / "file")
+    (home / "folder").symlink_to(outside)
+
+    hand_over(home, SOMEBODY, SOMEBODY)
+
+    assert (owner(outside), owner(outside / "file")) == (0, 0)
+    assert owner(home / "folder") == SOMEBODY
+
+
+@needs_root
+def test_a_file_with_another_name_elsewhere_stays_whose_it_is(tmp_path: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "key").write_text("x")
+    os.link(tmp_path / "key", home / "key")
+
+    hand_over(home, SOMEBODY, SOMEBODY)
+
+    assert owner(tmp_path / "key") == 0
+
+
+USR = Mount("/usr", "/usr", why="system")
+
+
+def test_what_is_mounted_below_a_folder_is_shown_there_and_cannot_be_written_either():
+    found = list(with_mounts_below((USR,), ["/", "/usr", "/usr/local", "/usr/local/deep", "/usrx"]))
+
+    assert found == [
+        USR,
+        Mount("/usr/local", "/usr/local", why="system"),
+        Mount("/usr/local/deep", "/usr/local/deep", why="system"),
+    ]
+
+
+def test_it_is_shown_where_the_box_shows_the_folder():
+    assert list(with_mounts_below((Mount("/a", "/b"),), ["/a/c"]))[1] == Mount("/a/c", "/b/c")
+
+
+def test_what_may_be_written_comes_whole():
+    workspace = Mount("/w", "/workspace", writable=True)
+    assert list(with_mounts_below((workspace,), ["/w/below"])) == [workspace]
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("36 35 98:0 / /usr/local rw,noatime master:1 - ext4 /dev/root rw", "/usr/local"),
+        ("36 35 98:0 / /with\\040space rw - ext4 /dev/root rw", "/with space"),
+        ("36 35 98:0 / /with\\040ümlaut rw - ext4 /dev/root rw", "/with ümlaut"),
+        ("36 35 0:5 / /proc rw - proc proc rw", None),
+        ("nonsense", None),
+    ],
+)
+def test_one_line_of_what_the_kernel_tells(line: str, place: str | None):
+    assert mount_point(line) == place
+
+
+def test_this_machine_has_something_mounted():
+    assert "/" in mounted_here()
+
+
+def test_where_nothing_is_told_nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(provision, "MOUNTINFO", tmp_path / "none")
+    assert mounted_here() == []

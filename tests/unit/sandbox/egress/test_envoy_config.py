@@ -1,4 +1,6 @@
-"""The proxy as Envoy is told it, and whether Envoy takes it."""
+"""The proxy as Envoy is told it, and whether Envoy takes it.
+
+What the proxy answers itself. That Envoy takes it so is tried in test_envoy.py and tests/hostile."""
 
 import json
 import subprocess
@@ -8,8 +10,9 @@ from typing import Any
 import pytest
 
 from bascule.config.model.egress import Egress
-from bascule.sandbox.egress.envoy_config import bootstrap, listeners, socket_path
+from bascule.sandbox.egress.envoy_config import REFUSED, bootstrap, listeners, replies, socket_path
 from bascule.sandbox.egress.proxy import CLOSED, closed_ranges, find_envoy
+from bascule.sandbox.egress.rules import name_rules
 
 EGRESS = Egress(allow=("allowed.test", "*.wild.test"))
 
@@ -80,3 +83,36 @@ def test_envoy_takes_it(egress: Egress, tmp_path: Path):
     said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert said.returncode == 0, said.stderr[-1000:]
+
+
+def bodies() -> dict[str, dict[str, Any]]:
+    return {each["body_format_override"]["json_format"]["error"]: each for each in replies()["mappers"]}
+
+
+def test_every_rule_has_its_words():
+    assert name_rules(Egress(allow=("allowed.test",)))["policies"].keys() == REFUSED.keys()
+
+
+def test_every_answer_says_why_and_what_to_do():
+    for each in replies()["mappers"]:
+        said = each["body_format_override"]["json_format"]
+        assert said["error"]
+        assert said["reason"]
+        assert said["fix"]
+
+
+def test_a_refusal_names_what_was_asked_for_and_the_key_that_the_operator_writes():
+    said = bodies()["host"]["body_format_override"]["json_format"]
+
+    assert "%REQ(:AUTHORITY)" in said["reason"]
+    assert "egress.allow" in said["fix"]
+
+
+def test_what_a_name_leads_to_is_refused_and_not_only_missing():
+    private = [each for each in replies()["mappers"] if "address_denied" in json.dumps(each)]
+
+    assert [each["status_code"] for each in private] == [403]
+
+
+def test_an_answer_of_the_proxy_can_be_told_from_one_of_the_host():
+    assert all(each["headers_to_add"][0]["header"]["key"] == "x-bascule-egress" for each in replies()["mappers"])

