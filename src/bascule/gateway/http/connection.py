@@ -1,14 +1,13 @@
-"""One HTTP connection, bounded in all that a client may do with it: how long and how large a head may be, what may
-follow a request, and how slowly an answer may be read.
-
-Above: requests, which an ASGI app serves. Below: httptools, which reads. It is imported when a gateway is served.
-"""
+"""One HTTP/1.1 connection: limits on the head and on data after a request, keep-alive, and one deadline timer for the
+head, body and idle timeouts. Imported only when a gateway is served: it needs httptools, which is not part of the core
+install."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from functools import lru_cache, partial
+from math import inf
 from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
@@ -19,7 +18,6 @@ from bascule.gateway.http.backpressure import Outflow
 from bascule.gateway.http.body import SLOWEST
 from bascule.gateway.http.connection_limit import Hall
 from bascule.gateway.http.head_cache import Acquaintance, Shelf
-from bascule.gateway.http.idle_timer import Lateness
 from bascule.gateway.http.request import STATUS_LINES, HttpRequest
 from bascule.gateway.readiness import Readiness
 from bascule.wire.jsonrpc import write_error
@@ -83,6 +81,59 @@ class House(Protocol):
     def left(self) -> None:
         """A connection has ended, or a task."""
         ...
+
+
+class Lateness:
+    """Read deadline of one connection. One loop timer, which is re-armed only if the new deadline is earlier: nearly
+    always the expected bytes come long before it, and a later deadline follows."""
+
+    __slots__ = ("_due", "_late", "_loop", "_rings", "_timer")
+
+    def __init__(self, late: Callable[[], None]) -> None:
+        self._late = late
+        self._loop = asyncio.get_running_loop()
+        self._due = inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings = inf
+
+    def expect(self, within: float) -> None:
+        """From now on, whatever was expected before."""
+        due = self._due = self._loop.time() + within
+        # Else the timer that runs sees to it.
+        if due < self._rings:
+            self._set(due)
+
+    def expect_the_rest(self, within: float) -> None:
+        """The same, unless less time is left for what was expected before."""
+        self._set(min(self._due, self._loop.time() + within))
+
+    def ease(self) -> None:
+        """Nothing is expected."""
+        self._due = inf
+
+    def stop(self) -> None:
+        """Nothing ever again. A timer that runs would keep all that it could tell."""
+        self._due = inf
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set(self, due: float) -> None:
+        self._due = due
+        if due < self._rings:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._rings = due
+            self._timer = self._loop.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._timer, self._rings = None, inf
+        if self._due > self._loop.time():
+            if self._due != inf:
+                self._set(self._due)
+        else:
+            self._due = inf
+            self._late()
 
 
 class Connection(asyncio.Protocol):

@@ -9,7 +9,7 @@ import pytest
 
 from bascule.gateway.http import backpressure, connection, connection_limit, server
 from bascule.gateway.http.backpressure import Outflow
-from bascule.gateway.http.connection import Connection
+from bascule.gateway.http.connection import Connection, Lateness
 from bascule.gateway.http.head_cache import MOST_ALTOGETHER, Acquaintance
 from support.gateways import Served, ask, line_to
 from support.gateways import serving as gateway_serving
@@ -17,7 +17,7 @@ from support.raw_http import Raw, raw_to, request
 from support.runtime import a_tool, calls_in, obeying
 from support.waiting import fail_after, until
 
-SOON = 0.05
+SOON, NEVER = 0.05, 600.0
 
 
 @pytest.fixture
@@ -294,3 +294,69 @@ async def test_nothing_is_remembered_of_a_connection_that_has_ended(served: Serv
         assert (await answer_to(client, request(served.port)))[0] == 200
     await until(lambda: bool(forgotten))
     assert forgotten == [MOST_ALTOGETHER]
+
+
+class Deadline:
+    """A deadline timer, and the count of deadlines that it has seen pass."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.once = asyncio.Event()
+        self.lateness = Lateness(self)
+
+    def __call__(self) -> None:
+        self.times += 1
+        self.once.set()
+
+    async def wait(self) -> None:
+        async with fail_after(10, "the deadline"):
+            await self.once.wait()
+
+
+async def test_who_does_not_do_what_is_expected_is_late_once():
+    deadline = Deadline()
+    deadline.lateness.expect(SOON)
+    await deadline.wait()
+    await asyncio.sleep(2 * SOON)
+    assert deadline.times == 1
+
+
+async def test_what_is_expected_sooner_than_before_is_not_waited_for_any_longer():
+    deadline = Deadline()
+    deadline.lateness.expect(NEVER)
+    deadline.lateness.expect(SOON)
+    await deadline.wait()
+
+
+@pytest.mark.parametrize("then", ["later", "nothing", "stopped"])
+async def test_a_timer_that_was_set_for_something_else_says_nothing(then: str):
+    deadline, beside = Deadline(), Deadline()
+    deadline.lateness.expect(SOON)
+    beside.lateness.expect(3 * SOON)
+    if then == "later":
+        deadline.lateness.expect(NEVER)
+    elif then == "nothing":
+        deadline.lateness.ease()
+    else:
+        deadline.lateness.stop()
+    await beside.wait()
+    assert deadline.times == 0
+    deadline.lateness.stop()
+
+
+async def test_what_is_expected_later_is_waited_for_as_well():
+    deadline = Deadline()
+    deadline.lateness.expect(SOON)
+    deadline.lateness.expect(3 * SOON)
+    await deadline.wait()
+
+
+async def test_the_rest_of_something_gets_no_more_time_than_was_left_for_all_of_it():
+    deadline = Deadline()
+    deadline.lateness.expect(SOON)
+    deadline.lateness.expect_the_rest(NEVER)
+    await deadline.wait()
+    deadline.once.clear()
+    deadline.lateness.expect(NEVER)
+    deadline.lateness.expect_the_rest(SOON)
+    await deadline.wait()
