@@ -1,5 +1,3 @@
-""" """
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any

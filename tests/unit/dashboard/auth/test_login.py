@@ -1,6 +1,4 @@
-"""Who comes in, and whose forms are believed.
-
-What every answer tells the browser."""
+"""Login to the dashboard, CSRF checks of its forms, and security headers."""
 
 from typing import Any
 

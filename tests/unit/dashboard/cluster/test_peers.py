@@ -1,6 +1,4 @@
-"""Who is asked, who is silent, and what is said of it.
-
-Questions between workers."""
+"""Dashboard queries between workers, and peers that do not answer."""
 
 from collections.abc import Mapping
 

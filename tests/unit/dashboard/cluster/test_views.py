@@ -1,6 +1,4 @@
-"""What all workers have to show, asked of one of them.
-
-What is done by whichever worker can."""
+"""Views and actions over all workers of a cluster."""
 
 import asyncio
 

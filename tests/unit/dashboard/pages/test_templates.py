@@ -1,6 +1,4 @@
-"""How values are written.
-
-Nothing that anybody says becomes a part of a page."""
+"""Formats of values, and escaping of text from servers."""
 
 import pytest
 from jinja2 import UndefinedError

@@ -1,6 +1,4 @@
-"""What people do wrong is told, and nothing is raised.
-
-One runtime's views, and what they say where that is not all there is."""
+"""Actions of an operator that fail without an exception, and views of one runtime."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Shapes are JSON under their own names.
-
-Shapes of servers are JSON under their own names."""
+"""JSON of the view models, with the names of their fields."""
 
 import msgspec
 

@@ -1,6 +1,4 @@
-"""Small agents at work.
-
-The least an MCP client has to be, before a real gateway."""
+"""Demo agents, and their minimal MCP client in front of a real gateway."""
 
 import asyncio
 import json

@@ -1,6 +1,4 @@
-"""The played session, where it goes as told and where it does not.
-
-The whole story, from one end to the other."""
+"""The played story from start to end, with steps that pass and steps that fail."""
 
 import shlex
 from collections.abc import AsyncGenerator

@@ -1,6 +1,4 @@
-"""Where the story is played.
-
-Somebody to whom things can be sent."""
+"""The stage of the story, and the TCP receiver on it."""
 
 import asyncio
 import os

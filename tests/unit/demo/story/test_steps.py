@@ -1,6 +1,4 @@
-"""What is told.
-
-The log of the played session."""
+"""Steps of the story, and the verification of its audit log."""
 
 from bascule.demo.story.play import played
 from bascule.demo.story.stage import stage

@@ -1,4 +1,4 @@
-"""The room that large bodies share. How they come is in test_intake.py."""
+"""The shared memory budget of large bodies, and the reader that bounds each body."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,4 @@
-"""One client on a byte stream: what it is owed, how much may wait, and how it ends.
-
-One request on a connection, as the desk sees its client."""
+"""A connection on a byte stream: answers owed, back-pressure, its end, and one request in flight."""
 
 import asyncio
 import json

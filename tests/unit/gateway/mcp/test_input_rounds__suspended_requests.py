@@ -1,4 +1,4 @@
-"""Requests that go on while their clients are away."""
+"""Suspended requests, while their clients are away with questions."""
 
 import asyncio
 from collections.abc import Mapping
