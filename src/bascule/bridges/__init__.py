@@ -1,1 +1,1 @@
-"""Doors into agent frameworks: one file a framework, independent of each other, and none of it anywhere else."""
+"""Bridges: an agent session's tools in PydanticAI, LangChain, OpenAI Agents, Claude, weakincentives, plain Python."""

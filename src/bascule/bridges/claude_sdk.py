@@ -1,5 +1,5 @@
-"""An agent session's tools in the Claude Agent SDK: a server in this process, for `ClaudeAgentOptions(mcp_servers=…)`,
-and what it takes to end a run."""
+"""Bridge to the Claude Agent SDK: an agent session's tools as an in-process MCP server for
+`ClaudeAgentOptions(mcp_servers=…)`, and the hooks that end a run."""
 
 import re
 from base64 import b64decode

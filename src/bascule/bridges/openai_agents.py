@@ -1,4 +1,5 @@
-"""An agent session in the OpenAI Agents SDK: `Agent(mcp_servers=[mcp_server(session)])`, or its tools as functions."""
+"""Bridge to the OpenAI Agents SDK: an agent session as an MCP server, `Agent(mcp_servers=[mcp_server(session)])`, or
+its tools as function tools."""
 
 from typing import Any
 

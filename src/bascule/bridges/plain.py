@@ -1,7 +1,5 @@
-"""Governed tools for a program without a framework and without an event loop: list them, call them, close.
-
-`load_for_agent(name)` makes a gateway of what the environment says of an agent.
-"""
+"""Bridge for synchronous programs without a framework: a gateway that lists and calls governed tools.
+`load_for_agent(name)` builds one from the environment of an agent."""
 
 import copy
 import os

@@ -1,5 +1,5 @@
-"""An agent session's tools in PydanticAI: `Agent(model, toolsets=[toolset(session)])`, and a client of one configured
-server that moves to its isolated instance once private data has come up."""
+"""Bridge to PydanticAI: an agent session's tools, `Agent(model, toolsets=[toolset(session)])`, and a client of one
+configured server that moves to its isolated instance once private data has been seen."""
 
 import asyncio
 import os

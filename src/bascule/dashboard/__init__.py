@@ -1,1 +1,1 @@
-"""What a person sees of a running gateway, as a web page."""
+"""Dashboard: web pages with the servers, agent sessions and calls of a running gateway, and actions of an operator."""

@@ -1,4 +1,4 @@
-"""The dashboard as an ASGI app: pages behind an entrance."""
+"""Dashboard as an ASGI app (Starlette): routes to pages, forms, assets and the event stream, behind the login."""
 
 import time
 from collections.abc import Callable

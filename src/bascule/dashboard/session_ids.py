@@ -1,4 +1,4 @@
-"""An agent session in the address of a page: letters that any address can hold, and back."""
+"""URL-safe ids of agent sessions for the paths of pages: encoding and decoding."""
 
 import base64
 import binascii

@@ -1,4 +1,5 @@
-"""A dashboard at a port of its own, which only this machine reaches."""
+"""Web server for the dashboard alone, at a port on the loopback. A module of its own: only `bascule up` needs it, and
+the app runs on a gateway's web server without it."""
 
 import asyncio
 import socket

@@ -1,1 +1,1 @@
-"""The built-in servers and the session that is played on them."""
+"""Demo: built-in MCP servers, the story of `bascule demo`, and the showcase of `bascule serve --demo`."""

@@ -1,4 +1,4 @@
-"""A built-in server that tells the time."""
+"""Built-in MCP server that returns the time in UTC."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,5 @@
-"""A built-in server that reads the files of one folder. Its label is what the first line says, if it says one."""
+"""Built-in MCP server that reads the files of one folder. The first line of a file may name its sensitivity level,
+which labels the result."""
 
 import sys
 from pathlib import Path

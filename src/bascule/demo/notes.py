@@ -1,4 +1,4 @@
-"""A built-in server that keeps notes for as long as it runs."""
+"""Built-in MCP server that keeps notes in memory: tools, one resource and one prompt."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A built-in server that sends text out, over a real connection, and says what stood in the way."""
+"""Built-in MCP server that sends text over a real TCP connection, and reports the network error if it cannot."""
 
 import socket
 from pathlib import Path

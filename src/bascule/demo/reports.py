@@ -1,4 +1,5 @@
-"""A built-in server that takes its time, and now and then falls over: so that there is something to see of both."""
+"""Built-in MCP server with slow tool calls and a crash: the showcase needs timeouts and restarts. A module of its own,
+because it runs as a program: `python -m bascule.demo.reports`."""
 
 import sys
 import time

@@ -1,1 +1,1 @@
-"""The door for every MCP client: one endpoint in front of many servers."""
+"""Gateway: one governed MCP endpoint, over streamable HTTP or stdio, in front of all servers of a runtime."""

@@ -1,4 +1,5 @@
-"""The gateway as an ASGI app: one endpoint for every MCP client, in front of all servers of a runtime."""
+"""ASGI app of the gateway: the MCP endpoint over streamable HTTP, with host and origin checks, authentication, and
+dispatch by method and era."""
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping

@@ -1,6 +1,5 @@
-"""Who asks: from the token a client shows to the desk of its agent session.
-
-Agent sessions beside the one that stands for everybody, where a gateway is only tried out on one machine."""
+"""Authentication of MCP clients: maps a bearer token to the endpoint of its agent session, and caches verified tokens.
+`Guests` are the demo agents beside the development identity (`bascule serve --demo`)."""
 
 import asyncio
 import secrets
@@ -20,7 +19,7 @@ from bascule.runtime.session import AgentSession
 
 
 class Guests:
-    """Each is known by a word that was made here and given to nobody else. Other words make nobody a guest."""
+    """Principals of demo agents beside the development principal. Each has a random bearer token of its own."""
 
     def __init__(self) -> None:
         self._principals: dict[str, Principal] = {}

@@ -1,4 +1,4 @@
-"""Why a client's message is not served, as the protocol says it."""
+"""JSON-RPC errors, HTTP statuses and `Retry-After` headers of rejected requests."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,5 @@
-"""What stands at the door for those who are not let in, and for those who only look whether anybody is in."""
+"""Health endpoints (`/healthz`, `/readyz`), OAuth protected resource metadata, and the `WWW-Authenticate` challenge for
+rejected tokens."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,6 +1,5 @@
-"""Those who were turned away: how often one address is, and what becomes of who does not stop asking.
-
-How much of the gateway one principal may have at once."""
+"""Rate limit on failed authentication, per client address; limits on concurrent requests, request rate and body memory,
+per principal."""
 
 import asyncio
 from collections.abc import Callable

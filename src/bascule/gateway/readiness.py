@@ -1,4 +1,4 @@
-"""Whether this process takes requests: not yet, yes, or no longer."""
+"""Readiness of this process: starting, ready or draining."""
 
 import asyncio
 

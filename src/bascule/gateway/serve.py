@@ -1,4 +1,5 @@
-"""Serves a runtime's gateway over HTTP, until it is told to stop."""
+"""HTTP serving of a runtime's gateway: builds the app from the config, opens its socket, and serves until it is
+stopped."""
 
 import socket
 import time

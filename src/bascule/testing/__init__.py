@@ -1,7 +1,4 @@
-"""For authors' tests of their own servers and agents: clients with a principal, and a record of what was called.
-
-What is tested is what production does: the calls take the one path of every call, to a server in this process.
-"""
+"""Test support for servers and agents: in-memory clients with a principal on a real runtime, and a call recorder."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What an agent has called, in order: for tests that ask what it did, and not only what came of it."""
+"""Call recorder: the tool calls of an agent in order, for tests that check its actions and not only their result."""
 
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from copy import deepcopy

@@ -1,6 +1,5 @@
-"""A client in memory: a server under test in this process, asked on somebody's behalf by a real runtime.
-
-The config of a server under test: that of an operator who takes the author's word for everything."""
+"""In-memory test client: calls a server under test in this process for a principal, through a real runtime and the
+production path. The config of that server trusts its author in everything."""
 
 import os
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -28,7 +27,8 @@ TRUST = frozenset({"permissions", "labels", "fatal"})
 
 
 async def trusting_config(name: str, server: Any, rules: dict[str, Any]) -> ServerConfig:
-    """`rules` are keys of `ServerConfig`, and stand above what is said here."""
+    """The config of a server under test, with full trust in its author. `rules` are keys of `ServerConfig`, and take
+    precedence."""
     if isinstance(server, ServerConfig):
         return server
     said: dict[str, Any] = {"vouched": DataSensitivity.SECRET, "trust": TRUST}

@@ -1,5 +1,5 @@
-"""The pytest plugin. Every run of pytest where Bascule is installed loads it, so it imports nothing of ours before a
-fixture is used."""
+"""Pytest plugin with fixtures for test clients. Every pytest run with Bascule installed loads it, so it imports nothing
+of Bascule before a fixture is used."""
 
 from contextlib import AbstractAsyncContextManager
 from functools import partial

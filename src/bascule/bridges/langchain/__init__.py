@@ -1,4 +1,4 @@
-"""An agent session's tools for LangChain and LangGraph: `create_agent(model, await tools(session))`."""
+"""Bridge to LangChain and LangGraph: `create_agent(model, await tools(session))` with an agent session's tools."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,5 @@
-"""Tools that follow their servers through a run: `create_agent(model, middleware=[live_tools(session)])`."""
+"""LangChain middleware that lists an agent session's tools again before each model request. A module of its own,
+because it is imported late: LangChain's agents take seconds to import."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -21,7 +22,7 @@ except ModuleNotFoundError as error:
 
 
 def live_tools(session: AgentSession) -> "LiveTools":
-    """The agent session's tools, listed anew before each request to the model."""
+    """Middleware with the agent session's tools: `create_agent(model, middleware=[live_tools(session)])`."""
     return LiveTools(session)
 
 

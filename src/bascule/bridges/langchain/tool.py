@@ -1,4 +1,4 @@
-"""A tool of an agent session as LangChain knows tools, and what becomes of its outcomes there."""
+"""LangChain tool that calls a tool of an agent session, and maps the outcome to content, artifact or exception."""
 
 from typing import Annotated, Any, Literal, NoReturn
 

@@ -1,4 +1,4 @@
-"""Governed tools in weakincentives prompts: a section with the tools of MCP servers, and what goes with it."""
+"""Bridge to weakincentives: a prompt section with governed tools of MCP servers, their results, events and errors."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The servers of a session, for handlers that use them by themselves: calls, resources and prompts, all governed."""
+"""Connections of a session to its MCP servers, for tool handlers: governed tool calls, resources and prompts."""
 
 from collections.abc import Iterator, Mapping
 from threading import Lock

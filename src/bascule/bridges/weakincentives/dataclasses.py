@@ -1,8 +1,6 @@
-"""Dataclasses as the framework reads them: what a tool takes and gives, in the annotations that its serde understands.
-
-It checks a model's arguments against these before we see them, so they take what the schema names: `1` where a number
-is asked for, names that Python has no room for. The schema itself is checked by the runtime, as for everyone.
-"""
+"""Dataclasses for the arguments and results of a tool, generated from its JSON schemas, with annotations for
+weakincentives' serde. The framework validates a model's arguments against them first, so they accept every name and
+number that the schema accepts, such as `1` for a number; the runtime validates against the schema itself."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields

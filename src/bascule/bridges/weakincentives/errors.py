@@ -1,4 +1,4 @@
-"""What goes wrong at this door, told in the words of weakincentives.
+"""Errors that the weakincentives bridge raises, as a tree with their codes.
 
 McpError                a family: catch it for all of them
 ├── McpConnectionError  BSC-711  a server that cannot be reached, or is not connected

@@ -1,4 +1,4 @@
-"""What the framework takes as a tool's name and description: lowercase, short, and in ASCII."""
+"""Tool names and descriptions in the form that weakincentives accepts: lowercase names, short ASCII descriptions."""
 
 import unicodedata
 from collections.abc import Iterable

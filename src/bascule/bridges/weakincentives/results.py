@@ -1,12 +1,5 @@
-"""What a call gives back: the framework's result, with where it came from, and a value for tools that promise none.
-
-What is told of every call of a tool of ours, beside the framework's own event.
-
-What calls gave, in the framework's session: a log, which a failed call neither copies nor undoes.
-
-The framework keeps every value of a tool in a slice of its type. Before each call it writes out all slices that it may
-have to restore: kept like others, a thousand results would be written out with every further call.
-"""
+"""Results of tool calls in weakincentives: result types with the source server, the `McpToolInvoked` event of each
+call, and outputs that a session keeps as a log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -83,16 +76,16 @@ class McpToolInvoked:
     call_id: str | None = None
 
 
-_told: WeakSet[Any] = WeakSet()
-_turn = Lock()
+_TOLD: WeakSet[Any] = WeakSet()
+_TOLD_LOCK = Lock()
 
 
 def tell_on(dispatcher: Dispatcher) -> None:
     """Have every `ToolInvoked` of a tool of ours followed by ours. Doing so again changes nothing."""
-    with _turn:
-        if dispatcher in _told:
+    with _TOLD_LOCK:
+        if dispatcher in _TOLD:
             return
-        _told.add(dispatcher)
+        _TOLD.add(dispatcher)
 
     def follow(event: object) -> None:
         assert isinstance(event, ToolInvoked)
@@ -114,12 +107,16 @@ class McpOutputsForgotten:
 
 
 _LOGGED: WeakKeyDictionary[Session, set[type]] = WeakKeyDictionary()
-_TURN = Lock()
+_LOGGED_LOCK = Lock()
 
 
 def keep_as_log(session: Session, kind: type) -> None:
-    """Have values of this type be a log of the session. Doing so again changes nothing."""
-    with _TURN:
+    """Makes values of this type a log of the session, which a failed call neither copies nor restores. Idempotent.
+
+    The framework keeps every value of a tool in a slice of its type. Before each call it writes out all slices that it
+    may have to restore: without the log policy, a thousand results would be written out with every further call.
+    """
+    with _LOGGED_LOCK:
         known = _LOGGED.setdefault(session, set())
         if kind in known:
             return

@@ -1,8 +1,4 @@
-"""The section of a prompt that holds the tools of MCP servers: its connection, its tools, and what it says of them.
-
-What a prompt says of the tools: by default a list of them by server.
-
-The tools of a section: made of what the session is offered, and made anew only where that has changed."""
+"""Prompt section with the tools of MCP servers: its connection, its tools, and the template that lists them."""
 
 import getpass
 import textwrap

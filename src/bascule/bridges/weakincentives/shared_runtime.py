@@ -1,4 +1,4 @@
-"""Runtimes that several sections use: one thread and one set of links for each, however many there are."""
+"""Runtimes shared by several prompt sections: one event-loop thread and one set of links for each runtime."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A tool of a server as a tool of the framework: typed, governed, and answered in its own results."""
+"""weakincentives tool that calls a tool of an MCP server: typed arguments, a governed call, a framework result."""
 
 import asyncio
 from collections.abc import Callable

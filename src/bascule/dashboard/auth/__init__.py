@@ -1,1 +1,1 @@
-"""Authentication of the dashboard: login, cookies, tokens, attempt limits and security headers."""
+"""Authentication of the dashboard: token login, signed cookies, CSRF tokens, failed-login limit, security headers."""

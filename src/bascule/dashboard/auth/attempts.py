@@ -1,4 +1,4 @@
-"""How often one address may show a token that is wrong."""
+"""Rate limit on failed logins to the dashboard, per client address."""
 
 from collections.abc import Callable
 

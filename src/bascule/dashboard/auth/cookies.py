@@ -1,4 +1,4 @@
-"""What proves that a browser has shown the token: a cookie, and marks in forms that were made for it."""
+"""Signed login cookie of the dashboard, and the CSRF tokens of its forms."""
 
 import hashlib
 import hmac

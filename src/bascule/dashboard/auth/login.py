@@ -1,9 +1,5 @@
-"""The way in: who may see the dashboard, and whose forms are believed.
-
-Above: a browser. Below: the pages, which every request reaches through here and nowhere else.
-
-
-What every answer tells the browser: load nothing from elsewhere, keep nothing, show it in no frame."""
+"""Login to the dashboard: token, cookie, CSRF and origin checks, and the security headers (CSP) of every response.
+Every request reaches the pages through this middleware and nowhere else."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from http.cookies import CookieError, SimpleCookie
@@ -96,7 +92,8 @@ class Refused(Exception):
 
 
 class Entrance:
-    """One dashboard's. What it hands on has `badge` and, for a POST, `form` in its state."""
+    """Login middleware of one dashboard. A request that it passes on has `badge` and, for a POST, `form` in its
+    state."""
 
     def __init__(self, app: App, badges: Badges, rules: HouseRules, tries: Tries, turned: Turned) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The token that opens the dashboard: what the config says, or one that is made once and kept."""
+"""Login token of the dashboard: from the config, or generated once and stored."""
 
 import secrets
 from pathlib import Path

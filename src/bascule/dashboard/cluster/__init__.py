@@ -1,1 +1,1 @@
-"""Dashboard of a cluster: peers are queried, their views are merged."""
+"""Dashboard of a cluster: queries to the other workers, and the merge of their views."""

@@ -1,4 +1,4 @@
-"""What several workers tell of the same things, made one. Pure."""
+"""Merge of the views of several workers into one. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence

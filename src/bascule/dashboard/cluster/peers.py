@@ -1,6 +1,5 @@
-"""The other workers, as a dashboard asks them: all at once, for no longer than people wait. Who is silent is said.
-
-What one worker asks another for the sake of a dashboard, and how it is answered: by what it sees and does itself."""
+"""Dashboard queries between the workers of a cluster: sent to all peers at once with a timeout, and answered from a
+worker's own views and actions. Peers that do not answer are named on the page."""
 
 import asyncio
 import time
@@ -22,7 +21,7 @@ PATIENCE = 2.0
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of them. Each has of the rest what it needs."""
+    """One dashboard query from worker to worker. `what` is its kind; each kind uses the other fields that it needs."""
 
     what: str
     name: str = ""
@@ -109,7 +108,7 @@ class Asked(Protocol):
 
 
 class Others:
-    """All of them, from one worker's view."""
+    """The other workers of the cluster, as one worker sees them."""
 
     def __init__(self, neighbours: Asked, clock: Callable[[], float] = time.monotonic) -> None:
         self._neighbours = neighbours

@@ -1,6 +1,4 @@
-"""What there is to see of all workers, whichever of them is asked.
-
-What a person does at the dashboard, done by whichever worker can."""
+"""Views and actions of the dashboard over all workers of a cluster, on the pages of any worker."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -228,8 +226,8 @@ DOING = 10.0
 
 
 class AllDeeds:
-    """Tries it here, and then at each of the others: what is not there is not done there, and none of them does it by
-    halves."""
+    """Tries an operator's action on this worker, then on each of the others. A worker without the object of an action
+    refuses it, and no worker does a part of it."""
 
     def __init__(self, own: Deeds, others: Others) -> None:
         self._own = own

@@ -1,1 +1,1 @@
-"""Pages of the dashboard: templates, forms, assets, live events and the waterfall."""
+"""Pages of the dashboard: routes, templates, forms, static assets, live events (SSE) and the waterfall."""

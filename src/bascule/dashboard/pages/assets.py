@@ -1,5 +1,5 @@
-"""Style sheets, scripts and pictures, each at an address that holds a digest of it: browsers keep it for ever, and
-it is never old."""
+"""Static assets of the dashboard (style sheets, scripts, pictures), each at a URL with a digest of its content, so that
+browsers cache it without revalidation."""
 
 import hashlib
 from functools import cache

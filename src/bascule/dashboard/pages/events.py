@@ -1,4 +1,4 @@
-"""The news of the dashboard as a stream of events, for as long as somebody looks."""
+"""Live updates of the dashboard as server-sent events (SSE), for as long as a browser listens."""
 
 import asyncio
 from collections.abc import AsyncGenerator

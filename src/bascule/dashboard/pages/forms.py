@@ -1,4 +1,4 @@
-"""What forms of the dashboard do, each answered with the page it came from."""
+"""Form actions of the dashboard: approvals of tools, answers to pending approvals, and raises of a level."""
 
 from urllib.parse import quote
 

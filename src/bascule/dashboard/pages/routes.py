@@ -1,4 +1,4 @@
-"""Every page of the dashboard: what it asks of the views, and the template that shows it."""
+"""Request handlers of the dashboard's pages: each reads its views, and renders a template."""
 
 from collections.abc import Sequence
 from typing import Any

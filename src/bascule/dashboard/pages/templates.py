@@ -1,6 +1,5 @@
-"""How values are written on a page: whatever a server says, nothing of it hides, or becomes a part of the page.
-
-The templates, made so that every value they write is escaped and legible."""
+"""Jinja templates of the dashboard, and the filters that format their values. Text of servers is escaped and made
+legible: it cannot hide characters or become markup."""
 
 import base64
 import binascii

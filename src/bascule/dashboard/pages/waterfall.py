@@ -1,4 +1,4 @@
-"""Where the bars of calls stand: one beside the other on one axis of time, with long pauses cut short."""
+"""Waterfall layout: the positions of the bars of calls on one time axis, with long pauses shortened."""
 
 from collections.abc import Sequence
 from math import log10

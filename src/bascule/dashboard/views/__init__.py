@@ -1,1 +1,1 @@
-"""View models behind the pages: servers, sessions, calls and search."""
+"""View models of the dashboard, as frozen values: servers, agent sessions, calls, approvals and search."""

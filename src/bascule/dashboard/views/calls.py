@@ -1,4 +1,4 @@
-"""Calls as they are shown."""
+"""View models of calls: finished calls, calls in flight, and their steps."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,6 +1,5 @@
-"""What a person does at the dashboard. Each is done through the runtime, and written into the audit log by name.
-
-Everything the dashboard shows: asked here, answered as the values of `shapes`."""
+"""Interface between pages and runtime: `Views` reads the view models of `shapes`, `Deeds` are the actions of an
+operator, which the runtime writes into the audit log by name."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What there is to see of one runtime in this process."""
+"""View models read from the one runtime in this process."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A search over what is shown: words that must occur, and filters that name a field."""
+"""Search over servers, agent sessions, tools and calls: words that must occur, and filters that name a field."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice

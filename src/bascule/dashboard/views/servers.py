@@ -1,4 +1,4 @@
-"""Servers as they are shown: how their links stand, what they list, what they say."""
+"""View models of servers: links, listed tools, drift, logs and egress hosts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Agent sessions as they are shown: their ladder, their receipts, and what the rules say of each tool."""
+"""View models of agent sessions: the ladder of sensitivity levels, receipts, and the policy's verdict on each tool."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
-"""What the dashboard shows, as frozen values. `msgspec.json.encode` makes JSON of each, with these very names. Times
-are seconds since the epoch, durations are seconds, levels and lanes are lower-case words.
-
-What the dashboard shows of servers, as frozen values. `shapes` has the rest of them."""
+"""View models of the dashboard as frozen values; `msgspec.json.encode` writes each as JSON with these field names.
+Times are seconds since the epoch, durations are seconds, levels and lanes are lower-case words."""
 
 from typing import Literal
 
@@ -389,7 +387,8 @@ class ToolRow(Shape, frozen=True):
     """How many calls ended in each way: `ok`, `denied`, `timeout`, …"""
     last: float | None
     buckets: dict[int, int]
-    """How many calls took how long (`feed.tally`): of two workers' percentiles none can be made, of these they can."""
+    """How many calls took how long (`records.feed.stats`): of two workers' percentiles none can be made, of these they
+    can."""
 
 
 class AskView(Shape, frozen=True):

@@ -1,1 +1,1 @@
-"""Showcase config of the demo gateway, and the agents that make its traffic."""
+"""Showcase of `bascule serve --demo`: its config, and the demo agents that generate its traffic."""

@@ -1,4 +1,4 @@
-"""What `bascule serve --demo` serves: a config in a folder of its own, with one server for each thing worth seeing."""
+"""Config of `bascule serve --demo`, in a temporary folder: one server for each feature of the showcase."""
 
 import sys
 from collections.abc import Generator

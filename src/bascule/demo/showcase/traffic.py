@@ -1,7 +1,5 @@
-"""A few small agents at work on a gateway, as ordinary clients of it, until they are stopped. They do good things and
-bad ones, at a gentle pace, so that there is something to see.
-
-The least an MCP client over HTTP has to be: one request, one answer, in the era that needs no handshake."""
+"""Traffic generator of `bascule serve --demo`: demo agents, which call the gateway through a minimal MCP client over
+HTTP. Some of their calls fail or are refused on purpose."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -23,7 +21,8 @@ VERSION = NEW_VERSIONS[-1]
 
 
 class Client:
-    """Asks at one address, as whoever its `Authorization` header says."""
+    """Minimal MCP client over HTTP, in the era without a handshake: one request, one response. It calls tools at one
+    URL, for the principal of its `Authorization` header."""
 
     def __init__(self, line: aiohttp.ClientSession, url: str, authorization: str, name: str) -> None:
         self._line = line

@@ -1,1 +1,1 @@
-"""Story of `bascule demo`: its steps, stage, screen and playback."""
+"""Story of `bascule demo`, an attempted data leak: its stage, playback, steps and output."""

@@ -1,7 +1,5 @@
-"""The played session: an agent reads a private file, goes on working, and cannot send it out. Every step is real, and
-looks for itself whether it went as told.
-
-From the empty stage to the empty stage: plays the story, and has each step told as it happens."""
+"""Playback of `bascule demo`: an agent reads a private file, goes on working, and cannot send the file out. Every step
+makes real calls, and checks its own result."""
 
 import asyncio
 import time

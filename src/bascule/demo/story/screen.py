@@ -1,4 +1,4 @@
-"""How the story is told: line by line to people, as one JSON document to programs."""
+"""Output of `bascule demo`: lines at a terminal, or one JSON document for programs."""
 
 import json
 import os

@@ -1,6 +1,5 @@
-"""Where the story is played: a folder of its own with state, files and two servers, gone when it is over.
-
-Somebody on this machine's loopback to whom things can be sent: a send that fails had somewhere to go."""
+"""Stage of `bascule demo`: a temporary folder with state, files and two servers, and a TCP receiver on the loopback for
+the messages sent."""
 
 import asyncio
 import os
@@ -120,7 +119,7 @@ THANKS = b"+"
 
 
 class Receiver:
-    """Takes whatever is sent to it, until it is closed."""
+    """TCP receiver that accepts every message until it is closed, so that a send that fails had a real destination."""
 
     def __init__(self) -> None:
         self.messages: list[bytes] = []

@@ -1,6 +1,5 @@
-"""What is told of a played session: steps, each with its lines, and with what was expected of it and did not come.
-
-The log of the played session: verified from its first record to its last, and found out where a copy was changed."""
+"""Steps of `bascule demo`: the lines and failed expectations of each, and the last step, which verifies the audit log
+and detects a changed copy."""
 
 import shutil
 from collections.abc import Mapping

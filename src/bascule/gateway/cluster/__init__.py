@@ -1,1 +1,1 @@
-"""Cluster of gateway nodes: membership, owner routing, forwarding and forward tokens."""
+"""Cluster of gateways on one store: membership, session affinity (owner routing), forwarding, forward tokens, TLS."""

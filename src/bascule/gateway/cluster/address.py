@@ -1,4 +1,4 @@
-"""Where the workers of gateways reach each other: a socket file on one machine, a URL from another one."""
+"""Internal address of a worker: a Unix socket for workers of its own machine, a URL for gateways on other machines."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""Carries a request to the gateway that serves its agent session, and the answer back as it comes."""
+"""Forwarder: sends a request over HTTP to the gateway that owns its agent session, and streams the response back."""
 
 import asyncio
 import errno

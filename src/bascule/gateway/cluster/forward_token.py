@@ -1,4 +1,5 @@
-"""Passes: how one gateway shows another on whose behalf it asks. A client's own token never goes further."""
+"""Signed forward token: names the principal for which one gateway forwards a request to another. It is valid once and
+for 30 s; the client's own token is never forwarded."""
 
 import base64
 import binascii

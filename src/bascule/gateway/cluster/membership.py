@@ -1,8 +1,6 @@
-"""This process among those that serve from one store: what it owns, who else is there, and who owns the rest.
-
-What is owned is known in memory for as long as it is fresh that the store counts us as alive. So a request for an agent
-session that is ours asks the store nothing.
-"""
+"""Cluster membership of this process: its heartbeat in the store, the agent sessions that it owns, and the other
+members. Ownership is held in memory while the heartbeat is fresh, so a request for an owned agent session does not
+query the store."""
 
 import asyncio
 import logging

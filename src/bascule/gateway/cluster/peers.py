@@ -1,7 +1,4 @@
-"""The other gateways on one store, asked what they know; and this one, asked by them.
-
-Above: whoever has a question, and an answer to it. Below: the ways to other members, and the door by which they come.
-"""
+"""Queries between gateways on one store, sent by a cluster-wide dashboard, and the endpoint that answers them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,5 +1,5 @@
-"""Where a request is served when there are several gateways: here, or where its principal has its stateful links, and
-where its calls of servers with a limit are counted."""
+"""Owner routing (session affinity): serves a request here, or forwards it to the gateway that owns its principal.
+Stateful links and servers with a rate limit need the owner, which counts their calls in one place."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping

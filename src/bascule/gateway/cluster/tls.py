@@ -1,5 +1,4 @@
-"""How gateways on several machines speak TLS with each other: each shows its certificate, whichever of them asks, and
-believes those that one authority has signed."""
+"""Mutual TLS between gateways on several machines: both sides present a certificate of one common authority."""
 
 import ssl
 from contextlib import suppress

@@ -1,1 +1,1 @@
-"""HTTP/1.1 server: connections, heads, bodies, idle timeouts, back-pressure, disconnects and SSE."""
+"""HTTP/1.1 server: connection limit, heads, bodies, keep-alive and idle timeouts, back-pressure, disconnects, SSE."""

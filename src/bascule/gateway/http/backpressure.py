@@ -1,5 +1,4 @@
-"""How a client reads what is written to it: one that reads slowly is waited for, and one that reads
-nothing is hung up on."""
+"""Write back-pressure: waits for slow clients, and closes the connection of one that reads less than 8 KiB/s."""
 
 import asyncio
 

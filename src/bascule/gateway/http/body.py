@@ -1,6 +1,5 @@
-"""The memory that large bodies share, and what one of them has of it until its request is answered.
-
-Reads the bodies of requests: each bounded in size and time, and all of them together in the memory they take."""
+"""Request bodies: a reader that bounds each body in size and time, and a memory budget that all large bodies share. A
+body holds its part of the budget until its request is answered."""
 
 import asyncio
 import math
@@ -69,7 +68,7 @@ class Bulk:
 
 
 class Room:
-    """The room for all of them."""
+    """Memory budget for all large bodies of one gateway."""
 
     def __init__(self, longest: int, size: int = ROOM) -> None:
         """A body is at most the `longest` of all, so there is always room for one."""
@@ -134,7 +133,6 @@ Body = bytes | bytearray
 
 SLOWEST = 30.0
 """Seconds in which a whole body must have come. Room that a client holds and does not use is taken from others."""
-
 
 BULK = "bulk"
 """In an event that brings a body which was read before: what it has of the room."""

@@ -1,4 +1,5 @@
-"""All connections of one web server: how many there may be, and who goes first when there is no room left."""
+"""Connection limit of a web server, and the limit on unread response bytes: selects the connection to close when a
+limit is reached."""
 
 import resource
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whether a client still waits for its answer."""
+"""Client disconnect detection: cancels the task of a request when its client hangs up or cancels the request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping

@@ -1,9 +1,5 @@
-"""Heads that came on a connection before. Clients send the same one again and again, but for what is said of each call:
-to see that it is the same takes less than to read it.
-
-Above: the connection, which reads every head for which this has no answer, and the app, which finds here what it found
-out about the head the last time.
-"""
+"""Head cache: recognises a request head that came before on its connection, and does not parse it again. The connection
+parses every other head; the app keeps its findings about a head with the cached one."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The headers of a request, read once."""
+"""Parser of the HTTP request headers that the gateway uses, which reads each request's headers once."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -1,8 +1,4 @@
-"""One request on an HTTP connection, as an ASGI app meets it: its body comes in, and its answer goes out, whole ones in
-a single write.
-
-Above: the app. Below: the connection.
-"""
+"""One HTTP request as an ASGI app sees it: receives the body, and sends the response, a complete one in one write."""
 
 import asyncio
 import re

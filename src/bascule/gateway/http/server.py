@@ -1,6 +1,4 @@
-"""A web server around the gateway, which stops when it is told to: at once, or after those who are there have left.
-
-A socket at which this machine is reached: by clients, or by other gateways."""
+"""Web server around an ASGI app: listening sockets, keep-alive, and graceful shutdown (drain)."""
 
 import asyncio
 import socket
@@ -145,7 +143,7 @@ class WebServer:
 
 
 def listen_at(host: str, port: int, *, named: str, fix: str) -> socket.socket:
-    """One that listens already. Raises `ConfigError`, which says what was `named` and how to mend it."""
+    """A TCP socket that listens already. Raises `ConfigError` with the `named` address and the `fix`."""
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

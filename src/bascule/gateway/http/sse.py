@@ -1,4 +1,4 @@
-"""The sending end of a stream of events: one after the other, and a word in between where nothing is said for long."""
+"""Server-sent events (SSE): writer of one event stream, with a keep-alive comment after 15 s of silence."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

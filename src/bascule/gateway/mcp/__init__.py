@@ -1,1 +1,1 @@
-"""MCP endpoint: method dispatch, sessions, notifications, elicitation and tasks."""
+"""MCP endpoint: validation, method dispatch, sessions, notifications, elicitation, input rounds, tasks and tracing."""

@@ -1,4 +1,4 @@
-"""Who asked, as far as something can be said to them before the answer."""
+"""Interface to the MCP client of a request in flight: notifications, progress and server requests before the result."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""Puts what servers ask to a client, and reads its answers: a client as the respondent of its own request."""
+"""Elicitation, sampling and roots requests of servers: sends them to the request's MCP client, parses its answers."""
 
 import logging
 import secrets

@@ -1,4 +1,4 @@
-"""A client's message, read and checked before anything is done for it."""
+"""Validation of a client's JSON-RPC message, and of the headers that repeat it (`Mcp-Method`, `Mcp-Name`)."""
 
 import base64
 import binascii

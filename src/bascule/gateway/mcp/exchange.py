@@ -1,4 +1,4 @@
-"""One request and its answer over HTTP: JSON, or, where there is something to say before it, a stream of events."""
+"""HTTP response to one MCP request: JSON, or an SSE stream if notifications or server requests precede the result."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping

@@ -1,6 +1,5 @@
-"""Serves the requests of one agent session. Everything goes through the session, and so through the one executor.
-
-What an agent session is offered, as lists of the protocol."""
+"""Method dispatch of the MCP endpoint for one agent session: tool calls, resources, prompts, completion and their
+lists. Every request goes through the agent session, and so through the one executor."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -25,45 +24,6 @@ from bascule.gateway.mcp.tasks import Tasks
 from bascule.identity.signed_state import Seal
 from bascule.runtime.session import AgentSession
 from bascule.wire.request_meta import INVALID_PARAMS, METHOD_NOT_FOUND, NEW_VERSIONS, OLD_VERSIONS
-
-
-def tool(spec: ToolSpec) -> JsonObject:
-    """A tool as its server defined it, by the name under which agents know it."""
-    listed: JsonObject = {"name": spec.name, "inputSchema": spec.input_schema}
-    return listed | _given(
-        title=spec.title,
-        description=spec.description,
-        outputSchema=spec.output_schema,
-        annotations=spec.annotations,
-    )
-
-
-def resource(spec: ResourceSpec) -> JsonObject:
-    listed: JsonObject = {"name": spec.name or spec.uri, "uri": spec.uri}
-    return listed | _given(**_described(spec), size=spec.size)
-
-
-def template(spec: ResourceSpec) -> JsonObject:
-    listed: JsonObject = {"name": spec.name or spec.uri_template, "uriTemplate": spec.uri_template}
-    return listed | _given(**_described(spec))
-
-
-def prompt(spec: PromptSpec) -> JsonObject:
-    arguments = [
-        {"name": each.name, **_given(description=each.description, title=each.title, required=each.required)}
-        for each in spec.arguments
-    ]
-    return {"name": spec.name} | _given(title=spec.title, description=spec.description, arguments=arguments)
-
-
-def _described(spec: ResourceSpec) -> dict[str, Any]:
-    return {"title": spec.title, "description": spec.description, "mimeType": spec.mime_type}
-
-
-def _given(**fields: Any) -> JsonObject:
-    """Those that say something."""
-    return {name: value for name, value in fields.items() if value not in (None, "", [], {}, False)}
-
 
 SERVER_INFO = {"name": "bascule", "title": "Bascule", "version": __version__}
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
@@ -251,6 +211,44 @@ class Desk:
 
     async def _nothing(self, _asked: Asked) -> JsonObject:
         return {}
+
+
+def tool(spec: ToolSpec) -> JsonObject:
+    """A tool as its server defined it, by the name under which agents know it."""
+    listed: JsonObject = {"name": spec.name, "inputSchema": spec.input_schema}
+    return listed | _given(
+        title=spec.title,
+        description=spec.description,
+        outputSchema=spec.output_schema,
+        annotations=spec.annotations,
+    )
+
+
+def resource(spec: ResourceSpec) -> JsonObject:
+    listed: JsonObject = {"name": spec.name or spec.uri, "uri": spec.uri}
+    return listed | _given(**_described(spec), size=spec.size)
+
+
+def template(spec: ResourceSpec) -> JsonObject:
+    listed: JsonObject = {"name": spec.name or spec.uri_template, "uriTemplate": spec.uri_template}
+    return listed | _given(**_described(spec))
+
+
+def prompt(spec: PromptSpec) -> JsonObject:
+    arguments = [
+        {"name": each.name, **_given(description=each.description, title=each.title, required=each.required)}
+        for each in spec.arguments
+    ]
+    return {"name": spec.name} | _given(title=spec.title, description=spec.description, arguments=arguments)
+
+
+def _described(spec: ResourceSpec) -> dict[str, Any]:
+    return {"title": spec.title, "description": spec.description, "mimeType": spec.mime_type}
+
+
+def _given(**fields: Any) -> JsonObject:
+    """Those that say something."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {}, False)}
 
 
 def _page(name: str, items: Iterable[Any], *, new: bool) -> msgspec.Raw:

@@ -1,12 +1,5 @@
-"""What servers ask of the clients of one agent session, in all pairs of eras.
-
-A client of the old era is asked on the stream of its request. One of the new era gets the questions as the answer to
-its request, and makes that again with what it found: at a server of its own era nothing of it is kept here; at one of
-the old era, which waits for the answer in the middle of its work, the request is parked.
-
-
-Requests that go on while their clients are away to find answers: of clients of the new era, at servers that ask in
-the middle of their work."""
+"""Input rounds: elicitation, sampling and roots requests of servers to the clients of one agent session, in all pairs
+of eras. Holds the suspended requests, whose clients of the new era return with the answers."""
 
 import asyncio
 import hashlib
@@ -44,8 +37,8 @@ Ticket = Callable[[str], str]
 
 
 class Parking:
-    """Those of one agent session. Each has a new name for each time that its client goes away: one that was used is no
-    name any more."""
+    """Suspended requests of one agent session. Each gets a new name whenever its client leaves with questions; a used
+    name is invalid."""
 
     def __init__(self) -> None:
         self._inside: set[Parked] = set()
@@ -178,7 +171,12 @@ Carry = Callable[[Asked, Listener | None, Respondent | None], Awaitable[Served]]
 
 
 class Rounds:
-    """The clients of one agent session, asked by servers."""
+    """Server requests to the clients of one agent session.
+
+    An old-era client gets them on the stream of its request. A new-era client gets them as the result of its request,
+    and repeats the request with the answers. For a new-era server no state is kept here: the client returns it. An
+    old-era server waits for the answer in the middle of a call, so that request is suspended.
+    """
 
     def __init__(self, principal: Principal, seal: Seal) -> None:
         self._principal = principal

@@ -1,5 +1,5 @@
-"""What a client of the old era says beside its requests to servers: which resources it wants to hear of, how much of
-what servers remark, and that it has other roots."""
+"""Methods of old-era clients beside requests to servers: log level, resource subscriptions, and the notification of
+changed roots."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial

@@ -1,6 +1,5 @@
-"""How clients listen: by one long request in the new era, by a stream of their session in the old one.
-
-The streams on which clients are told of news: how many there may be, and when each has to end."""
+"""Notification streams: the `subscriptions/listen` request of the new era, and the SSE stream (GET) of an old-era
+session. Limits the open streams, per principal and in total."""
 
 import asyncio
 from collections import Counter

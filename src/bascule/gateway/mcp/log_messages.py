@@ -1,4 +1,4 @@
-"""What servers remark in the course of a client's request, told on that request's stream."""
+"""Log message notifications of servers during a client's request, sent on the stream of that request."""
 
 import asyncio
 from collections import deque

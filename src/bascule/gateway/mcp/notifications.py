@@ -1,4 +1,6 @@
-"""What a client has still to be told of what happens between its requests, over whatever connection it came."""
+"""Notification queue of one client: changed lists, updated resources, log messages and finished elicitations,
+between its requests. The queue is bounded: a slow client gets merged notifications, and a count of the log messages
+left out."""
 
 import asyncio
 import secrets

@@ -1,4 +1,4 @@
-"""What became of a request, as the protocol says it to a client of either era."""
+"""Mapping of outcomes to MCP results and JSON-RPC errors, for clients of either era."""
 
 from typing import Any
 

@@ -1,6 +1,5 @@
-"""Sessions of the old era: who has introduced themselves, and which of their requests are under way.
-
-Ids of sessions of the old era that every gateway on one store knows to be ours, also one that never saw them."""
+"""MCP sessions (`Mcp-Session-Id`) of old-era clients: the session table with requests in flight, and signed session ids
+that every gateway on one store accepts."""
 
 import asyncio
 import base64
@@ -67,7 +66,6 @@ MOST_SESSIONS = 10_000
 IDLE = 3600.0
 """Seconds after which a session that nobody uses is forgotten."""
 
-
 FAREWELL = 1.0
 """Seconds in which a client is told that a question was taken back. One that does not read is not waited for."""
 
@@ -76,7 +74,7 @@ Say = Callable[[bytes], Awaitable[None]]
 
 
 class OldSession(msgspec.Struct):
-    """One of them. Whoever began it, and nobody else, goes on with it."""
+    """One MCP session of an old-era client. Only the principal that began it can continue it."""
 
     principal: Principal
     used: float
@@ -109,7 +107,7 @@ class OldSession(msgspec.Struct):
 
 
 class OldSessions:
-    """All of them, each under an id that cannot be guessed."""
+    """Table of all MCP sessions of old-era clients, each under an id that cannot be guessed."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Tasks of servers, for clients that take them: each under a name of ours, which nobody else can use."""
+"""MCP tasks of servers, passed on to clients under sealed task ids that only their principal can use."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,5 @@
-"""A desk that is watched: each request is a span in the trace that its client names, and is counted."""
+"""Tracing and metrics of the MCP endpoint: each request is counted, and is a span in the trace that its client
+names."""
 
 import asyncio
 import time

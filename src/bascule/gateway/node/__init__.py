@@ -1,1 +1,1 @@
-"""One node of a cluster: its internal endpoint and how it is served."""
+"""One gateway of a cluster: its internal endpoint for the other gateways, and its start and drain."""

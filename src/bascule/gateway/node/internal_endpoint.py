@@ -1,4 +1,5 @@
-"""The door by which other gateways come in, each with a pass for whoever asked it."""
+"""Internal endpoint for other gateways: accepts requests with a valid forward token, passes on those for another worker
+of this machine, and answers peer queries."""
 
 import logging
 from typing import Any

@@ -1,4 +1,5 @@
-"""One gateway of several: serves its clients, and beside that door those whom other gateways send."""
+"""Serving of one gateway of a cluster: its clients, its internal endpoint, and the drain in which it gives its agent
+sessions away."""
 
 import asyncio
 import socket

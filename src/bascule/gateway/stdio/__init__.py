@@ -1,1 +1,1 @@
-"""MCP over stdin and stdout: streams, connection and one client's session."""
+"""MCP over stdin and stdout: pipes, the connection with its requests in flight, and one client's session."""

@@ -1,6 +1,5 @@
-"""One client on a byte stream: what it sends is served side by side, and it is told as much as it reads.
-
-One request on a connection that carries many, and its client as far as that request goes."""
+"""JSON-RPC connection with one client over a byte stream: serves its requests concurrently, with back-pressure on
+waiting requests and unread answers."""
 
 import asyncio
 import itertools
@@ -24,6 +23,8 @@ from bascule.wire.framing import LongLines, TooLong, as_line
 from bascule.wire.jsonrpc import Message, write_notification, write_request, write_result
 from bascule.wire.request_meta import CAPABILITIES_KEY, INTERNAL_ERROR
 
+_log = logging.getLogger("bascule.gateway")
+
 
 class Line(Protocol):
     """The connection, as far as a request needs it."""
@@ -45,7 +46,7 @@ class Line(Protocol):
 
 
 class Turn:
-    """One of them, from the moment it is begun."""
+    """One request in flight on a connection that carries many, and its client as far as that request goes."""
 
     streams = True
 
@@ -81,8 +82,6 @@ class Turn:
     def give_up(self) -> None:
         self._line.take_back(self)
 
-
-_log = logging.getLogger("bascule.gateway")
 
 UNDER_WAY = 256
 """Requests that are served at once. More wait for their turn; each may hold an answer that nobody reads yet."""

@@ -1,4 +1,4 @@
-"""Serves one client for as long as its connection lasts: its requests, and what it wants to hear between them."""
+"""MCP session of the one client on stdio: serves its requests, and sends notifications between them."""
 
 import asyncio
 from collections.abc import Mapping

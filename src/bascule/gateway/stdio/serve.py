@@ -1,4 +1,4 @@
-"""Serves one client on stdin and stdout, until it has no more to say or the program is told to stop."""
+"""Serving of one MCP client on stdin and stdout, until its input ends or the program is stopped (graceful shutdown)."""
 
 import asyncio
 import os

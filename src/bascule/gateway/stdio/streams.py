@@ -1,4 +1,4 @@
-"""Takes stdin and stdout for the protocol alone, whatever they are, and whatever else in this process prints."""
+"""Stdin and stdout reserved for the protocol, as pipes for the event loop: prints of other code go to stderr."""
 
 import os
 import stat

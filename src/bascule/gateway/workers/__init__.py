@@ -1,1 +1,1 @@
-"""Worker processes of one gateway, and their supervisor."""
+"""Worker processes of one gateway: the supervisor that starts, restarts and drains them."""

@@ -1,6 +1,5 @@
-"""Keeps the workers of a gateway: so many processes, all of which accept connections at one inherited socket.
-
-A worker's end of the line to its supervisor: says that it is ready, and hears when to go."""
+"""Supervisor of a gateway's worker processes, which all accept connections at one inherited socket. `WorkerLine` is the
+worker's end of the control socket: it reports readiness and receives the order to stop."""
 
 import asyncio
 import itertools
@@ -212,7 +211,8 @@ class Supervisor:
 
 
 class WorkerLine:
-    """Heard for as long as the worker lives. A supervisor that is gone is a word to stop: nobody would end us then."""
+    """A worker's end of the control socket, read for as long as the worker lives. If the supervisor is gone, the worker
+    stops: no other process would end it."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
