@@ -1,1 +1,1 @@
-"""Speed and memory, measured against peers in the same run and told as ratios."""
+"""Benchmarks of speed and memory, measured against peers in the same run and reported as ratios."""

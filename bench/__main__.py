@@ -1,7 +1,6 @@
-"""`python -m bench [SUITE …]`: run the suites and print a table of ratios; `build/bench.json` holds the same.
-
-Each suite runs in a process of its own, so that none pays for the objects another has left on the heap.
-"""
+"""Command line of the benchmarks: `python -m bench [SUITE …]` runs the suites and prints a table of ratios;
+`build/bench.json` holds the same. Each suite runs in a process of its own, so that none pays for objects that another
+left on the heap."""
 
 import asyncio
 import json

@@ -1,7 +1,6 @@
-"""One call of a stdio server by langchain-mcp-adapters for every line read. It runs in an environment of its own.
-
-Its arguments are the server's command and first argument, and the arguments of the call as JSON.
-"""
+"""Peer of the LangChain benchmark, in an environment of its own: one call of a stdio server by
+langchain-mcp-adapters for every line read. Its arguments are the server's command and first argument, and the
+arguments of the call as JSON."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What the audit log adds to a call, on disk: its two records; and how fast a log is verified."""
+"""Benchmark of the audit log on disk: the cost of a call's two records, and the speed of verification."""
 
 import asyncio
 import tempfile

@@ -1,5 +1,5 @@
-"""A session's tool called and listed as the Claude Agent SDK does it, beside the same call without it and a tool of the
-SDK's own."""
+"""Benchmark of the Claude Agent SDK bridge: a session's tool called and listed, beside the same call without the bridge
+and a tool of the SDK's own."""
 
 import json
 import sys

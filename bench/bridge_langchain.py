@@ -1,4 +1,4 @@
-"""A tool of ours in LangChain beside one of its own, a thousand of them, and langchain-mcp-adapters."""
+"""Benchmark of the LangChain bridge: one tool beside LangChain's own, a thousand tools, and langchain-mcp-adapters."""
 
 import asyncio
 import json

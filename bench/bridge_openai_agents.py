@@ -1,4 +1,4 @@
-"""A tool of ours in the OpenAI Agents SDK beside one of its own that does nothing, and a thousand of them."""
+"""Benchmark of the OpenAI Agents bridge: one tool beside an empty function tool of the SDK, and a thousand tools."""
 
 import json
 import sys

@@ -1,4 +1,5 @@
-"""A call through the plain gateway beside the same call awaited, and a hop to another thread and back."""
+"""Benchmark of the plain bridge: a synchronous call beside the same call awaited, and a hop to another thread and
+back."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""A session's tool called and listed by PydanticAI, beside the same call without it and a function tool of its own."""
+"""Benchmark of the PydanticAI bridge: a session's tool called and listed, beside the same call without the bridge and a
+function tool of the framework's own."""
 
 import asyncio
 import json

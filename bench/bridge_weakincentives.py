@@ -1,7 +1,6 @@
-"""A governed tool in weakincentives, beside the same call without it and a tool of its own that does nothing.
-
-The framework needs a newer Python than the suites, so this one measures in a process of its own on such a one.
-"""
+"""Benchmark of the weakincentives bridge: a governed tool beside the same call without the bridge and an empty tool of
+the framework. weakincentives needs a newer Python than the other suites, so this one measures in a process on such a
+Python."""
 
 import gc
 import json

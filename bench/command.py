@@ -1,4 +1,4 @@
-"""How long the command takes to say what it can do."""
+"""Benchmark of the start-up time of `bascule --help`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What governance adds to a call: its level, lane, lease, permit and decision, on each engine that keeps levels."""
+"""Benchmark of governance per call: level, lane, lease, permit and policy decision, on each store engine."""
 
 # pyright: reportPrivateUsage=false
 # One step of a call is measured alone, and it is nobody else's to take.

@@ -1,4 +1,5 @@
-"""Calls through the gateway to a stdio server, beside a bare ASGI echo, others' proxies and the SDK's own server."""
+"""Benchmark of gateway throughput: calls to a stdio server, beside a bare ASGI echo, other proxies and the SDK's own
+server."""
 
 import tempfile
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A thousand clients of the gateway at once, of both eras: none is let down."""
+"""Benchmark of the gateway with a thousand concurrent clients of both eras: every call must succeed."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,5 @@
-"""What the gateway adds to the time of a call at a steady rate: one server, asked through it and asked directly."""
+"""Benchmark of the latency that the gateway adds at a steady rate: one server, called through the gateway and
+directly."""
 
 import tempfile
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""What the gateway is measured beside: `python -m bench.gateway_peers NAME PORT` serves one of them."""
+"""Peers of the gateway benchmarks: `python -m bench.gateway_peers NAME PORT` serves one of them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Gateways in processes of their own, to be measured, and the rounds in which they are."""
+"""Processes of the gateway benchmarks: gateways and peers under test, and interleaved throughput rounds over them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A governed call over streamable HTTP in the new era, beside the SDK's client and a bare POST."""
+"""Benchmark of streamable HTTP: a governed call in the new era, beside the SDK's client and a bare POST."""
 
 import asyncio
 import socket

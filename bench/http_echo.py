@@ -1,4 +1,4 @@
-"""A bare ASGI app that answers `tools/call` in the new era: what an HTTP client cannot be faster than."""
+"""Bare ASGI app that answers `tools/call` in the new era: the lower bound for the time of an HTTP client."""
 
 import json
 from collections.abc import Callable

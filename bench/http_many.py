@@ -1,4 +1,4 @@
-"""A bare ASGI app that is many servers of the new era: at each path one, with ten tools."""
+"""Bare ASGI app with many MCP servers of the new era: one at each path, with ten tools."""
 
 from typing import Any
 

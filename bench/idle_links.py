@@ -1,4 +1,5 @@
-"""What an idle link costs beside the server's own process: in ours, and as a keeper."""
+"""Benchmark of the memory of an idle link, the server's own process excluded: in the runtime's process, and in the
+keeper."""
 
 import gc
 import sys

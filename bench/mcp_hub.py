@@ -1,4 +1,5 @@
-"""mcp-hub from npm, the fastest of the proxies that govern nothing: measured where it can be installed."""
+"""Peer of the gateway benchmark: mcp-hub from npm, the fastest proxy without governance. Measured where it can be
+installed."""
 
 import json
 import os

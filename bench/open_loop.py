@@ -1,4 +1,4 @@
-"""Asks at a fixed rate: a request waits for no other, so a slow answer delays none of those after it."""
+"""Open-loop load generator with a fixed request rate: a slow response does not delay the requests after it."""
 
 import asyncio
 import time

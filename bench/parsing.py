@@ -1,4 +1,4 @@
-"""Messages of one and of eight megabytes, in the pieces a pipe delivers."""
+"""Benchmark of framing and JSON parsing: messages of one and of eight megabytes, in the pieces that a pipe delivers."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""How long a raise takes with many links open: durable, fenced, receipted, beside a runtime that lives or does not."""
+"""Benchmark of a raise with many links open: durable, fenced and with a receipt, beside another runtime that is alive
+or was killed."""
 
 import asyncio
 import os

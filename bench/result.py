@@ -1,4 +1,4 @@
-"""What was measured, against what it is held, and whether it holds."""
+"""Results of a benchmark: measured values, their goals, and the report with a verdict on each."""
 
 import json
 import platform

@@ -1,4 +1,4 @@
-"""A listing of ten thousand tools in which nothing has changed, from its bytes to the catalog."""
+"""Benchmark of a repeated listing: ten thousand unchanged tools, from their bytes to the catalog."""
 
 import time
 from statistics import median

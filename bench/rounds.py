@@ -1,4 +1,5 @@
-"""Interleaved rounds: every peer takes its turn in every round, so that a slow minute of the machine hits all alike."""
+"""Interleaved benchmark rounds: every peer is measured in every round, so that a slow minute of the machine affects all
+alike."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""The echo server, which first sleeps two seconds, as one that has much to load would."""
+"""Echo server with a start-up time of two seconds, like a server that has much to load."""
 
 import runpy
 import time

@@ -1,4 +1,5 @@
-"""Twenty servers that take two seconds to start: all of them ready at once, not one after the other."""
+"""Benchmark of concurrent start-up: twenty servers that take two seconds each must be ready at once, not one after the
+other."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""A governed stdio call beside its peers."""
+"""Benchmark of a governed stdio call, beside its peers."""
 
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,4 +1,5 @@
-"""The ways to call the same stdio server: a bare pipe as the floor, the SDK's client, FastMCP's, and ours, governed."""
+"""Peers of the stdio benchmark, which call the same server: a bare pipe as the floor, the SDK's client, FastMCP's
+client, and Bascule."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Each engine that keeps levels, for a bench: SQLite in a folder, and a real PostgreSQL where one is installed."""
+"""Store engines for the benchmarks: SQLite in a folder, and a real PostgreSQL where one is installed."""
 
 import sys
 import tempfile

@@ -1,4 +1,5 @@
-"""What the types of a tool cost: made once for each digest, then loaded and dumped."""
+"""Benchmark of typed tools: the cost of generating the classes once for each digest, and of loading and dumping
+arguments."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""What confinement and undoing cost: against plain files, and in a workspace of a hundred thousand of them."""
+"""Benchmark of the workspace: the cost of confinement and rollback against plain files, and in a workspace of a hundred
+thousand files."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Asks with wrk, which takes less of the machine than what it measures."""
+"""Load generator of the throughput benchmarks: wrk, which needs less CPU than the program that it measures."""
 
 import asyncio
 import json

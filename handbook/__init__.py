@@ -1,1 +1,1 @@
-"""The documentation site: pages made from the code, pages staged for Zensical, and a look at what came out."""
+"""Documentation site: reference pages generated from the code, pages staged for Zensical, check of the built site."""

@@ -1,5 +1,5 @@
-"""`python -m handbook`: build the site into build/site. `python -m handbook write`: make the pages anew that the code is
-the source of."""
+"""Command line of the documentation site: `python -m handbook` builds it into build/site; `python -m handbook write`
+generates the reference pages from the code."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The site, from the pages to a folder that any web server can serve."""
+"""Build of the documentation site: from the pages to a folder that any web server can serve."""
 
 import shutil
 import subprocess

@@ -1,4 +1,5 @@
-"""The reference page of the command line, made from its parser: each command with its synopsis, options, examples and exit codes."""
+"""Reference page of the command line, generated from its parser: each command with its synopsis, options, examples and
+exit codes."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The parts of the config's page: which keys belong together, what is to be said of them, and an example of each."""
+"""Sections of the config reference page: groups of keys that are read together, their text, and an example of each."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,5 @@
-"""The reference page of the config, made from the table of its keys: each with its meaning, kind, default and an example."""
+"""Reference page of the config, generated from the table of its keys: each with its meaning, kind, default and an
+example."""
 
 from collections.abc import Mapping
 from typing import Any, cast

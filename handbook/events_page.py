@@ -1,4 +1,4 @@
-"""The reference page of events, read from the module that declares them."""
+"""Reference page of events, generated from the module that declares them."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The reference page of what commands print with `--json`, made from the shapes that are declared in the code."""
+"""Reference page of the `--json` output of commands, generated from the shapes that are declared in the code."""
 
 import ast
 from collections.abc import Iterator

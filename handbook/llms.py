@@ -1,5 +1,5 @@
-"""`llms.txt`, the pages as a list for a model to choose from, and `llms-full.txt`, all of them in one; and each page's
-Markdown beside it."""
+"""Pages for language models: `llms.txt` lists the pages, `llms-full.txt` holds all of them in one, and each page's
+Markdown lies beside it."""
 
 import re
 import shutil

@@ -1,4 +1,5 @@
-"""The pages that the code is the source of. They are kept in docs/, so that they can be read without being built."""
+"""Generated reference pages: the table of pages and their generators. The pages are kept in docs/, so that they can be
+read without a build."""
 
 from collections.abc import Callable
 

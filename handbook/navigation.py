@@ -1,4 +1,4 @@
-"""The navigation of zensical.toml: which pages there are, in what order, under what headings."""
+"""Navigation of zensical.toml: the pages, their order and their headings."""
 
 import tomllib
 from collections.abc import Iterator

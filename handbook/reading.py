@@ -1,4 +1,4 @@
-"""What is wrong with a built site: links to nowhere, anchors that are not there, anything fetched from elsewhere."""
+"""Link check of a built site: broken links, missing anchors, and resources fetched from elsewhere."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

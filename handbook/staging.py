@@ -1,7 +1,5 @@
-"""The pages as Zensical gets them: a copy in which a link to a file of the repository leads to a page that shows it.
-
-On the repository's own view such links work as they are; a site that stands alone brings the files along.
-"""
+"""Staging of the pages for Zensical: a copy in which a link to a file of the repository leads to a page that shows it.
+On the repository's own view such links work as they are; a stand-alone site brings the files along."""
 
 import json
 import re
