@@ -1,4 +1,4 @@
-"""How servers are written: FastMCP with identity, permissions and result limits. It cannot see the client side."""
+"""Kit for writing MCP servers on FastMCP: identity, permissions, sensitivity levels, connectors, result limits."""
 
 from typing import TYPE_CHECKING, Any
 

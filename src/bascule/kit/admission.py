@@ -1,4 +1,4 @@
-"""Whether a tool may run now, for whoever asks."""
+"""Admission of a tool call in a kit server: permissions against lane and sensitivity level of the principal."""
 
 import os
 from collections.abc import Mapping

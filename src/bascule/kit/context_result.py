@@ -1,14 +1,5 @@
-"""`@context_result`: a tool's long result is saved in the workspace, and the model reads a preview.
-
-The result keeps its type: a text becomes a shorter text, a list of objects a shorter one, whose first object says that
-it is a part. So what FastMCP promises to clients for `-> str`, `-> list[dict]` or `-> dict` stays true. A narrower
-type, such as `-> list[Row]`, cannot be kept by a part of it, and is not promised to clients.
-
-
-Results that are made of content blocks already, as FastMCP and the SDK have them: only their texts are cut.
-
-Nothing is imported to know them by: whoever returns one has imported it.
-"""
+"""`@context_result`: saves a tool's long result in the workspace, and returns a preview to the model. The preview keeps
+the type: a text becomes a shorter text, a list of objects a shorter list whose first object marks it as a part."""
 
 import asyncio
 import functools
@@ -101,6 +92,7 @@ def _replaced(blocks: Sequence[Any], found: Shortened) -> list[Any]:
 
 
 def _classes(module: str, names: Sequence[str]) -> tuple[type, ...]:
+    """Classes of a module, if it is imported already: a tool that returns one of them has imported it."""
     loaded = sys.modules.get(module)
     return tuple(found for name in names if isinstance(found := getattr(loaded, name, None), type))
 

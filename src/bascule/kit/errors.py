@@ -1,5 +1,5 @@
-"""What a tool raises to say what should become of a failed call. Anything else it raises is a mistake of the server, of
-which the client learns nothing but that it happened."""
+"""Tool errors that state a consequence: retry, or end the run. Any other exception is a bug of the server, and the
+client receives no details of it."""
 
 
 class ToolRetryError(Exception):

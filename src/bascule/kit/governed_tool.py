@@ -1,6 +1,5 @@
-"""A tool of ours as it is run: only if what it may do is allowed to whoever asks, and with what it has seen told.
-
-Results that say what should become of a failed call: in their words, in their structured content, and in `_meta`."""
+"""Tool of a kit server as it is run: admission before the call, and the sensitivity label on its result. Failures
+become results with text, structured content and `_meta`."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -20,6 +19,8 @@ from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.kit.permission import PERMISSIONS_KEY, in_words
 from bascule.sensitivity.private_data import LABELS_KEY
 from bascule.wire.tool_result import FATAL_KEY, PREFIX
+
+_logger = logging.getLogger(__name__)
 
 RETRY_KEY = "dev.bascule/retry"
 """In a result's `_meta`, with the value true: the model can correct itself and call again."""
@@ -55,8 +56,6 @@ def _failure(
         structured["retriable"] = retriable
     return ToolResult(content=message, structured_content=structured, meta=meta, is_error=True)
 
-
-_logger = logging.getLogger(__name__)
 
 Run = Callable[[dict[str, Any]], Awaitable[ToolResult]]
 

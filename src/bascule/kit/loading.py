@@ -1,4 +1,5 @@
-"""Finds the server in the Python file of its author."""
+"""Loader of a kit server from its author's Python file. Separate from the command that uses it: only the kit may import
+FastMCP."""
 
 import sys
 import traceback

@@ -1,4 +1,5 @@
-"""What a tool says it does to the world. It has to say it, or it is not registered."""
+"""Tool permissions (read, write, connect): `@tool_permission`, without which a tool is not registered, and their words
+in `_meta`."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar

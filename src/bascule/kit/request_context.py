@@ -1,8 +1,5 @@
-"""The course of one request: on whose behalf it is carried out, in which workspace, and what it has seen.
-
-Set when a request begins and reset when it ends. Whatever runs in between finds it, in the loop, in threads and in
-subtasks; nothing else does.
-"""
+"""Request context of a kit server: principal, workspace and the sensitivity level seen, as context variables. Set at
+the start of a request and reset at its end; its tasks and threads see it, nothing else does."""
 
 import os
 from collections.abc import Generator, Mapping

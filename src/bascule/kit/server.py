@@ -1,12 +1,5 @@
-"""A FastMCP server that knows who asks, and in which every tool says what it does.
-
-What is looked at before anything else of a request over HTTP.
-
-Headers as they were meant.
-
-The log of a server of ours while it is served: plain lines on stderr, and tracebacks whole.
-
-A FastMCP server whose clients are told what changes in it."""
+"""FastMCP server with authentication, tool permissions, workspaces and change notifications. With its HTTP middleware,
+which checks Host, Origin and Content-Type, and its log on stderr."""
 
 import logging
 import os
@@ -48,8 +41,8 @@ JSON = "application/json"
 
 
 class Doorkeeper:
-    """Turns away what no client of the protocol sends: what the house rules do not let in, and a body that is not JSON,
-    which a web page can send without being asked. `paths` are those to which messages are posted."""
+    """HTTP middleware that rejects, before anything else of a request is read, a foreign Host or Origin,
+    and a body that is not JSON, which any web page can send. `paths` are those to which messages are posted."""
 
     def __init__(self, app: ASGIApp, *, rules: HouseRules, paths: tuple[str, ...]) -> None:
         self._app = app
@@ -107,9 +100,10 @@ left out. What a client is not shown has to be found somewhere."""
 
 @contextmanager
 def plain_log(level: str | int | None = None) -> Generator[None]:
-    """For as long as a server is served. Where its author has set up logging, what it says goes there instead.
+    """Logging while a kit server is served: plain lines on stderr, with whole tracebacks. If the author of the server
+    has set up logging, the records go there instead.
 
-    `level` is how much FastMCP says of what it does. At the end, everything is put back.
+    `level` is the log level of FastMCP. At the end, everything is put back.
     """
     root = logging.getLogger()
     handlers, propagates, said = [*FASTMCP.handlers], FASTMCP.propagate, FASTMCP.level
@@ -134,7 +128,8 @@ def plain_log(level: str | int | None = None) -> Generator[None]:
 
 
 class TellingServer(FastMCP[Any]):
-    """FastMCP tells old clients that it speaks of changes, and speaks of none; new ones cannot ask it to."""
+    """FastMCP server that sends change notifications. FastMCP itself announces them to old clients and sends none; new
+    clients cannot subscribe to any."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.changes = Changes()

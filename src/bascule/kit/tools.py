@@ -1,6 +1,4 @@
-"""Where a server's own tools are registered: none comes in that does not say what it does.
-
-A registry that tells what comes into it and what leaves it."""
+"""Tool registry of a kit server: rejects a tool without permissions, and publishes each change of its lists."""
 
 from typing import Any, TypeVar
 

@@ -1,1 +1,1 @@
-"""The one path a request takes: the only room that knows catalog, policy, links and records."""
+"""Runtime: agent sessions, and the one path of each request through catalog, policy, links and records."""

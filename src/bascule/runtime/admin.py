@@ -1,5 +1,5 @@
-"""What an operator sees of a runtime while it runs, and does there: how agent sessions stand, what the rules would say,
-what waits for a person, what is to be approved."""
+"""Operator's view of a running runtime, and actions in it: agent sessions, policy preview, pending approvals, tool
+pinning."""
 
 import asyncio
 import logging

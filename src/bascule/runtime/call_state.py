@@ -1,6 +1,4 @@
-"""How far one request has come.
-
-How long each step of a request took."""
+"""State of one request in progress: the facts for its event and its failure, and the duration of each step."""
 
 import asyncio
 from collections.abc import Callable, ItemsView, Iterator, Mapping

@@ -1,6 +1,5 @@
-"""An edited config, applied to what runs: only servers that changed are touched, and a broken edit changes nothing.
-
-Watches a config's file, and the `.env` beside it, for edits that are complete."""
+"""Config reload: watches the config file and its `.env`, and applies complete edits. Only changed servers are touched,
+and a broken edit changes nothing."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Exceptions of the rooms below become failure values here, through one table. A bug of ours is not in it."""
+"""Mapping of exceptions to failure values, in one table. An exception that is not in it is a bug."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A request that may be sent as far as what it names and its arguments go."""
+"""Prepared request: its target is resolved and its arguments are checked, but it is not authorized yet."""
 
 from collections.abc import Mapping
 from typing import TypeVar

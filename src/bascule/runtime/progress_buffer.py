@@ -1,4 +1,4 @@
-"""What a tool says while it works, held back until it is known how private it is."""
+"""Progress buffer: holds the progress of a tool back until the sensitivity of its outcome is known."""
 
 import asyncio
 from collections import deque

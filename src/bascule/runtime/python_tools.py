@@ -1,4 +1,4 @@
-"""Functions of this program as a server of their own, which is configured and governed as any other."""
+"""Python functions of a program as a server of their own, configured and governed like any other."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

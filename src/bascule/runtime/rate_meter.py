@@ -1,4 +1,4 @@
-"""What one principal has of one server, counted."""
+"""Rate limiter of one principal at one server: calls and bytes per minute, and concurrent calls."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Whether a runtime can do its work now, from what it knows anyway."""
+"""Readiness check of a runtime: store lease, audit log and required servers, from facts that are already known."""
 
 import asyncio
 from collections.abc import Callable

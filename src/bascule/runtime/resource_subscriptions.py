@@ -1,5 +1,5 @@
-"""The resources whose changes one agent session wants to hear of: asked for like reading them, and kept while anybody
-wants them."""
+"""Resource subscriptions of one agent session: governed like reading, kept while a listener wants them, and renewed
+after a lost link."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""What servers offer one agent session beside tools: listed on first use, kept, and found by name."""
+"""Resources and prompts that servers offer to one agent session: listed on first use, cached, and found by name."""
 
 import asyncio
 from collections.abc import Mapping

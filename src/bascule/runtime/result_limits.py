@@ -1,8 +1,5 @@
-"""Long results of servers whose operator limits them: the whole goes into the agent session's workspace, and everything
-that a door can show of the outcome is the preview.
-
-Whatever is saved is a change of the call it is saved in the course of: one that fails takes it back.
-"""
+"""Result limits that an operator sets for a server: a long result is saved in the agent session's workspace, and only a
+preview is shown. The saved file is a change of its call, so a failed call takes it back."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The runtime: a config in, agent sessions out."""
+"""Runtime: opens agent sessions on the servers of one config."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a runtime boxes its servers with: looked for when it starts, and gone when it ends."""
+"""Sandbox engines and provisions of one runtime: found when it starts, released when it ends."""
 
 import time
 from collections.abc import Mapping

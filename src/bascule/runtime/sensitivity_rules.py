@@ -1,4 +1,4 @@
-"""How private what a request brings may be: what raises before it is sent, and what is learned from how it ends."""
+"""Sensitivity of a request: the level that it raises to before it is sent, and the level learned from its outcome."""
 
 from fnmatch import fnmatchcase
 from typing import TypeGuard

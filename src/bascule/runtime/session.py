@@ -1,4 +1,5 @@
-"""What one principal does with us: its tools, resources and prompts, its requests, its level."""
+"""Agent session as programs use it: public interface to one principal's tools, resources, prompts and sensitivity
+level."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping

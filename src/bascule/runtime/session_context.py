@@ -1,4 +1,5 @@
-"""Where one principal stands: what it can see, how private it has become, and what a request of its looks like."""
+"""Internal context of one agent session for the executor: catalog in sight, facts for the rules, links, limits and
+requests."""
 
 import asyncio
 import re

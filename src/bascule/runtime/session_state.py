@@ -1,4 +1,4 @@
-"""What a program keeps with an agent session: a mapping of names to JSON values, undone where a call fails."""
+"""Key-value state of an agent session for the program's own JSON values, rolled back if a call fails."""
 
 from collections.abc import Iterator, MutableMapping
 from threading import Lock

@@ -1,4 +1,4 @@
-"""What others see of a runtime: its telemetry, if the config asks for any, and whether it can do its work."""
+"""Telemetry and readiness of a runtime: metrics and traces are exported if the config enables them."""
 
 import time
 from functools import partial

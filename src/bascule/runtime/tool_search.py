@@ -1,8 +1,5 @@
-"""Finding tools on behalf of an agent session, and the two tools it is given instead of all where these are too many.
-
-Both can be called however many there are, and so can every tool by its own name: what an agent was given stays good
-when the number changes.
-"""
+"""Tool search of an agent session, and the two meta-tools that it is given in place of too many tools. Both, and every
+tool by its own name, stay callable when the number changes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine

@@ -1,4 +1,4 @@
-"""One call by types, as the functions make it that `bascule stubs` writes."""
+"""Typed tool call, as the functions written by `bascule stubs` make it."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar, overload

@@ -1,1 +1,1 @@
-"""Where servers run. Every child process is this room's: spawning, groups, ending, reaping; transports get pipes."""
+"""Sandboxes of MCP servers, and all child processes: bubblewrap, Docker, mounts, egress proxy, fork server, reaper."""

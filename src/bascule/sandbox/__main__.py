@@ -1,7 +1,7 @@
-"""A nursery, as a process: `python -I -S __main__.py SOCKET OWNER`, both of them file descriptors that it was given.
+"""Fork server as a program: `python -I -S __main__.py SOCKET OWNER`, both of them inherited file descriptors.
 
-Python gets neither our environment nor any package, ours included: importing that would take longer than all the rest,
-and every keeper would carry it. So the two packages are there in name only, for the few files that run here.
+Runs outside the package: standard library only, since every import costs start time, and memory in each reaper. The
+packages `bascule` and `bascule.sandbox` exist in name only, for the few modules that run here.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Which engines can be used here, found by trying each; and what is left of runtimes that were killed."""
+"""Discovery of the sandbox engines that work on this host, and removal of sandboxes whose runtime was killed."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which engine a server's box is made by: the operator's choice, or the best there is."""
+"""Selection of the sandbox engine for a server: the operator's choice, or the best that works on this host."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""The boxes of one runtime: each is ordered with all that its lane needs, and nothing that it must not have."""
+"""Factory of the sandboxes of one runtime: adds lane, settings, workspace, quota and provisions to a server's
+command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

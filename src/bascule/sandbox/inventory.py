@@ -1,4 +1,4 @@
-"""Which boxes and layers there are of one state folder, for who looks, and the end of one by its name."""
+"""Inventory of one state folder: its sandboxes and package layers, and removal of one by name."""
 
 import time
 from collections.abc import Iterator, Mapping

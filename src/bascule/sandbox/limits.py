@@ -1,4 +1,5 @@
-"""When a box has used up what it may: its time, or the room that the files of its agent session may take."""
+"""Limits of a sandbox: its lifetime (`session_limit`), and the workspace quota of its agent session. Separate from the
+factory on purpose: it needs clock and disk, but no engine."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""To whom boxes belong: one runtime, by an id and a lock that ends with its process, however that ends."""
+"""Owner of sandboxes: one runtime, known by an id and a file lock that the kernel releases when its process ends."""
 
 import fcntl
 import os

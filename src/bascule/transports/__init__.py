@@ -1,1 +1,1 @@
-"""Carry messages: one dispatcher per kind of connection, each with caps, hard deadlines and typed failures."""
+"""Transports to MCP servers: one dispatcher per kind of connection, with size limits, deadlines and typed errors."""

@@ -1,4 +1,4 @@
-"""What says, with every request over HTTP, who we are."""
+"""Interface of the credentials of HTTP requests: the `Authorization` header, its preparation and its renewal."""
 
 from collections.abc import Mapping
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""One timer for many waits. A timer for each request costs more than all else that is done for it."""
+"""Deadline timer: one timer of the event loop for many waits, because a timer per request costs more than all else."""
 
 import asyncio
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What every transport is to the link that owns it. Above: links. Below: pipes, sockets, a server object in process."""
+"""Dispatcher: interface of every transport to its link, with requests, notifications, revocation and close."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Picks the transport for a server from its config. Each kind is imported only when a server of that kind is opened."""
+"""Transport factory: picks the dispatcher for a server from its config, and imports it only when it is needed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

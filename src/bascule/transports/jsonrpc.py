@@ -1,10 +1,5 @@
-"""JSON-RPC over whatever carries messages in order: replies matched to requests, deadlines kept, a bad peer bounded.
-
-Above: links. Below: whatever carries the messages (lines on a child's pipes, frames on a socket), which subclasses
-supply.
-
-
-A request whose reply is awaited, from the moment it is queued."""
+"""JSON-RPC dispatcher over any ordered message channel: pending requests, their responses and deadlines, and limits on
+a misbehaving peer. Subclasses supply the channel, such as lines on pipes or frames on a socket."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Signs of life of a server: when it was last heard, and who waits for it."""
+"""Liveness of a server: the time of its last message, and requests that timed out since then."""
 
 import asyncio
 from collections.abc import Callable, Iterable

@@ -1,5 +1,5 @@
-"""Messages on their way out of a byte stream: gathered into few writes, held while the pipe is full, and each asked for
-its permit in the very step that hands it over, under the leave of the whole connection."""
+"""Outgoing queue of a byte stream: few writes, back-pressure while the pipe is full. Each message's permit, and the
+leave of the connection, is checked in the step that writes it."""
 
 import asyncio
 from collections.abc import Callable

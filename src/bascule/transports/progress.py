@@ -1,4 +1,4 @@
-"""Carries progress from a server to a caller's callback, one at a time, however fast it comes."""
+"""Progress relay from a server to a caller's callback: one value at a time, and the newest always arrives."""
 
 import asyncio
 from contextvars import copy_context

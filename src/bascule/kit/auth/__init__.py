@@ -1,1 +1,1 @@
-"""Authentication of servers written with the kit: token verification and session middleware."""
+"""Authentication of kit servers: bearer-token verification, and the middleware that sets a request's principal."""

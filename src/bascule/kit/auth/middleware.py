@@ -1,4 +1,4 @@
-"""Finds out, for each request, on whose behalf it is carried out."""
+"""Session middleware of a kit server: sets principal, workspace and sensitivity level for each request."""
 
 from typing import Any
 

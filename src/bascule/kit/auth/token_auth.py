@@ -1,4 +1,4 @@
-"""Lets in over HTTP whoever shows a token that is believed, and tells the others where to get one."""
+"""Bearer-token authentication over HTTP, with the OAuth metadata that names the authorization servers."""
 
 from fastmcp.server.auth import AccessToken, AuthProvider
 from pydantic import AnyHttpUrl, ConfigDict

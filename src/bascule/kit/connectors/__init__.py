@@ -1,4 +1,4 @@
-"""Ways to data for tools: confined to the workspace of the request, or to a source that the server's author names."""
+"""Data connectors for tools: text, CSV, JSON, SQL, HTTP; limited to the workspace or to sources in code."""
 
 from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.csv_files import CsvConnector

@@ -1,4 +1,4 @@
-"""What every connector is: a class of static methods that work in the workspace of the request, and keep nothing."""
+"""Base class of connectors: static methods that work in the request's workspace, and keep no state."""
 
 from typing import Any, NoReturn
 

@@ -1,6 +1,5 @@
-"""Tables in text files of the workspace: CSV, TSV and what is like them.
-
-A table in a text file, row by row: what parts its cells, what its columns are called, which rows are odd."""
+"""CSV connector: tables in text files of the workspace (CSV, TSV), with detection of separator, columns and broken
+rows."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The lines of a text that may be larger than anybody wants to see, read no further than they are asked for."""
+"""Lines of a text file, read only as far as requested, and bounded in size for the model."""
 
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
-"""Texts of the workspace: read in parts, searched, written, and changed where they are as they were last seen.
-
-Files of the workspace by their names, and lines in them by a text. There are no regular expressions: a model could
-write one that never ends, and Python's cannot be stopped."""
+"""File connector: texts of the workspace are read in parts, searched, written, and edited only where they are unchanged
+since they were read."""
 
 import fnmatch
 import threading
@@ -54,8 +52,9 @@ class _Bounds:
 
 
 def search(workspace: Workspace, pattern: str, text: str, *, ignore_case: bool, limit: int) -> Found:
-    """Files whose path fits the pattern, or lines in them that hold the text. Links are not followed, and what is no
-    text is passed over."""
+    """Files whose path fits the pattern, or lines in them that contain the text. Links are not followed, and files that
+    are no text are skipped. No regular expressions: a model could write one that never ends, and Python cannot stop
+    it."""
     if not 0 < len(pattern) <= MAX_PATTERN or len(text) > MAX_PATTERN or "\n" in text:
         raise UsageError(f"a search is for one line of at most {MAX_PATTERN} characters", fix="search for less of it")
     bounds = _Bounds(limit)

@@ -1,4 +1,4 @@
-"""JSON files of the workspace, read at a place in them, so that not all of one needs to be shown."""
+"""JSON connector: files of the workspace, read at a JSON Pointer, so that a part can be shown."""
 
 from dataclasses import dataclass
 from itertools import islice

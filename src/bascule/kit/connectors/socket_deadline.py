@@ -1,4 +1,4 @@
-"""An end to waiting on a socket: when the time is up its ends are closed, and whoever waits on it is woken."""
+"""Deadline for a blocking socket: shuts it down when the time is up, which wakes the thread that waits on it."""
 
 import contextlib
 import os

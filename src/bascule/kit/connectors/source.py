@@ -1,4 +1,4 @@
-"""Where data comes from, and how private it is. Written by who writes the server, never by a model."""
+"""Data source with a name and a sensitivity level, set by the author of the server and never by a model."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,1 +1,1 @@
-"""Events of a server: resource changes, listeners and watchers."""
+"""Change notifications of a kit server: changed lists and resources, subscriptions and their listeners."""

@@ -1,4 +1,4 @@
-"""What changes in a server while it is served: told to whoever wants to know, from any thread, and never waited for."""
+"""Publisher of changes in a kit server: notifies its listeners from any thread, and never blocks."""
 
 import asyncio
 from collections.abc import Callable

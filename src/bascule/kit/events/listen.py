@@ -1,5 +1,5 @@
-"""Answers clients that want to be told what changes: in the new era by one long request, in the old one by a
-subscription to each resource."""
+"""Subscriptions of clients to changes: one long listen request in the new era, one subscription per resource in the
+old."""
 
 import time
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""A client of the old era, which is told of changes beside its requests for as long as its connection lasts."""
+"""Watcher for one connection of the old era: sends change notifications until the connection ends."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Session levels of a server, and the socket over which the runtime raises them."""
+"""Sensitivity level of each agent session in a kit server: stored on disk, or held by the runtime behind a socket."""

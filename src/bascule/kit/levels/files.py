@@ -1,4 +1,4 @@
-"""How private each agent session has become, as a server of ours keeps it: on disk, outside of every workspace."""
+"""Sensitivity levels of agent sessions on disk, outside of every workspace, for a kit server without a sandbox."""
 
 import asyncio
 import time

@@ -1,4 +1,5 @@
-"""How private an agent session has become, as a server of ours finds it out in a box: whoever made the box keeps it."""
+"""Client of the runtime's level socket: a kit server in a sandbox reads and raises the sensitivity level of its
+session."""
 
 import asyncio
 import socket

@@ -1,1 +1,1 @@
-"""Approvals by a person: pending approvals and callbacks."""
+"""Approvals by a person (human in the loop): pending approvals, and callbacks of the program."""

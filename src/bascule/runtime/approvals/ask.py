@@ -1,7 +1,5 @@
-"""A call that waits for a person: asked through a program's callback, or at the desk of an operator, and refused unless
-they agree in time.
-
-Calls that wait for a person, where an operator can look at them and answer."""
+"""Pending approvals: a call waits for a person, through a program's callback or an operator's answer. Without consent
+within 300 s it is refused."""
 
 import asyncio
 import secrets
@@ -33,7 +31,7 @@ class Waiting:
 
 
 class AskDesk:
-    """The calls of one runtime that wait. Nothing is put here before somebody says that they attend to it."""
+    """Pending approvals of one runtime, which an operator can list and answer. Empty until `attended` is set."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.attended = False

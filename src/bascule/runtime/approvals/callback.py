@@ -1,4 +1,4 @@
-"""A question put to a program's callback: under a deadline, and whatever it does harms nobody."""
+"""Callback of a program: called with a question under a deadline; an exception in it is logged, and is no answer."""
 
 import asyncio
 import inspect

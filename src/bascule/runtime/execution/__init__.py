@@ -1,1 +1,1 @@
-"""Execution of one request: executor, authorization, retries, input rounds, rollback and wrappers."""
+"""Execution of one request of any kind: executor, authorization, retries, input rounds, rollback, wrappers."""

@@ -1,4 +1,5 @@
-"""The terms on which a request may be sent and its outcome be seen: the rules, a person's word, what it raises."""
+"""Authorization of a request: policy rules, approval by a person, and raises of the sensitivity level, before it is
+sent and before its outcome is returned."""
 
 from time import perf_counter as now
 

@@ -1,4 +1,4 @@
-"""The one path of a request, from what it names to its recorded outcome."""
+"""Executor: the one path of every request, from the name in it to its recorded outcome."""
 
 from collections.abc import Callable
 from math import inf

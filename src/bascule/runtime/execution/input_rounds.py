@@ -1,4 +1,5 @@
-"""A request whose server first wants answers: each round answers what was asked and makes the request that goes on."""
+"""Input rounds: a server that needs input before it responds gets the answers, and the request again; 8 rounds at
+most."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A request that goes round again after its link was lost: whether it may, and in what is left of its time."""
+"""Retry of a request after its link was lost: only where repeating does no harm, and in the time that is left."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,5 +1,5 @@
-"""Keeps what a call has changed on our side if it went well, and undoes it if not: but never under a server that may
-still be at it."""
+"""Rollback of local changes: kept if the call succeeds, undone if it fails, but never while its server may still be at
+work on it."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,5 +1,5 @@
-"""Functions of a program around single tools: they see the arguments before the tool does, and the outcome before the
-caller does. What they ask of the tool takes the one path, as if there were no wrapper."""
+"""Wrappers: functions of a program around single tools, which see the arguments first and the outcome last. A wrapper's
+own call of its tool goes through the executor like any other."""
 
 import asyncio
 import inspect

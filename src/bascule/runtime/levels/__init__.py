@@ -1,1 +1,1 @@
-"""Session levels at run time: escalation, the operator's part, and the socket for servers."""
+"""Sensitivity levels at run time: raising, changes by an operator, and the socket for servers in a sandbox."""

@@ -1,4 +1,4 @@
-"""What only an operator does with levels by hand: raise one, lower one, end an agent session."""
+"""Changes of sensitivity levels by an operator: raise, declassify, or end an agent session."""
 
 import logging
 from collections.abc import Callable, Iterable

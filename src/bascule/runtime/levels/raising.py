@@ -1,4 +1,4 @@
-"""Keeps the level of every agent session true: what is learned is held at once, kept, fenced, and only then told."""
+"""Raising of sensitivity levels: each raise is held in memory at once, stored, fenced, and only then reported."""
 
 import asyncio
 import logging

@@ -1,7 +1,5 @@
-"""The way in which a server in a box tells how private its data is. Nothing but the level of one agent session is seen
-through it, and nothing can be done through it but to raise that.
-
-Gives the box of a server of our kit the socket through which it raises the level of its agent session."""
+"""Level socket for a kit server in a sandbox, and the provision that gives each sandbox its own. Through it the server
+can read the sensitivity level of its agent session and raise it, and nothing else."""
 
 import asyncio
 import logging

@@ -1,1 +1,1 @@
-"""Operations of a session: tool calls, tasks, and other requests."""
+"""Kinds of requests, as data for the executor: tool call, task, prompt, resource, completion, subscription."""

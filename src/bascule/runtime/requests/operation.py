@@ -1,4 +1,4 @@
-"""A kind of request, told as a value: how what it names is found, what is sent, and how the reply is read."""
+"""Operation: a kind of request as data, with its lookup, its parameters, and the reading of its response."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Requests that are no tool calls, each as a kind of request: what travels, and how the reply is read."""
+"""Operations other than tool calls: prompts, resources, completion, subscriptions and listings."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

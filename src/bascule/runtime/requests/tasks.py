@@ -1,4 +1,5 @@
-"""Asking after a task that a call has led to, as a kind of request: governed as that call was, and held to its lane."""
+"""Task operations: requests about a task that a tool call has started. They are governed like that call, and stay on
+its lane."""
 
 from collections.abc import Awaitable
 from functools import partial

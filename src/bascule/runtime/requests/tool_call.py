@@ -1,4 +1,4 @@
-"""Calling a tool, as a kind of request."""
+"""Tool call operation: arguments, headers, and the checks of its result."""
 
 from collections.abc import Awaitable, Mapping
 

@@ -1,1 +1,1 @@
-"""Server requests: elicitation, sampling and roots, answered by the client."""
+"""Server requests: elicitation, sampling and roots, checked by the rules and answered by a client or callback."""

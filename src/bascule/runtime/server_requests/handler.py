@@ -1,5 +1,5 @@
-"""What becomes of a server's question: decided by the rules, put to whoever answers, recorded, and written under the
-permit of the agent session it was asked in."""
+"""Handler of server requests: decided by the rules, answered by a respondent, recorded, and written under the permit of
+their agent session."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Requests under way whose callers answer for them: who is asked what a server asks in the middle of its work."""
+"""In-flight requests whose callers answer the server requests that belong to them."""
 
 import asyncio
 from collections.abc import Coroutine, Generator

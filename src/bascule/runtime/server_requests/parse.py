@@ -1,4 +1,4 @@
-"""What servers ask, read and checked before anybody is asked; and whether somebody offers to answer it."""
+"""Parser of server requests (elicitation, sampling, roots), which rejects those that no respondent can answer."""
 
 from collections.abc import Callable
 from typing import Any

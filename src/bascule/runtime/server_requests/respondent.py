@@ -1,4 +1,4 @@
-"""Puts what servers ask to whoever answers, under a deadline, and checks the answers before they go anywhere."""
+"""Answers to server requests: a respondent is asked under a deadline, and its answer is checked before it is sent."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""That a client has other roots now, passed on to the servers that were told of roots, which may ask for them then."""
+"""Changes of a client's roots: notifies the servers that have received its roots, and routes their `roots/list`
+requests to it."""
 
 import asyncio
 from contextlib import suppress

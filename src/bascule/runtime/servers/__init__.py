@@ -1,1 +1,1 @@
-"""Server registry: links, lanes, listings, notifications, twins, refresh and tool pinning."""
+"""Configured servers: registry, lanes, listings, notifications, isolated twins, refresh and tool pinning."""

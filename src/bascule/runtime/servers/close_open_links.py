@@ -1,4 +1,5 @@
-"""What a raise does to boxes: those that are too wide are gone before it is done, and tighter ones are there."""
+"""Replacement of sandboxes after a raise: those on a wider lane have ended before the raise is done, and tighter ones
+start in their place."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""How a configured server is linked to: its config turned into a plan for the links."""
+"""Connection plan of a configured server: timeouts, credentials, sandbox and callbacks for its links."""
 
 import os
 from collections.abc import Callable, Mapping

@@ -1,4 +1,5 @@
-"""On which lanes a server can be reached, and how."""
+"""Lanes of a server: the config under which it is reached on each lane, by sandbox, isolated twin or the operator's
+`vouched`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

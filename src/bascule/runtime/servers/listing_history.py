@@ -1,4 +1,4 @@
-"""What is remembered of listings from one run to the next, and what has changed since."""
+"""Listing history: digests of tool listings, kept across runs, and the changes since the last one."""
 
 from collections.abc import Callable, Mapping
 from itertools import chain, islice

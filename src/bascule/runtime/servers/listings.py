@@ -1,10 +1,5 @@
-"""What each server has listed, and for whom: the catalog of a runtime, kept true to its config.
-
-The operator's word and the lock, put together for the catalog.
-
-Which tools of each server wait for approval, and who is told when that changes.
-
-Toolboxes that are alike are one."""
+"""Tool listings of each server per principal, judged by the operator's exposure and the lock, with quarantine events.
+Interns toolboxes: agent sessions with identical listings share one."""
 
 import asyncio
 import time

@@ -1,8 +1,5 @@
-"""The lock as a file: looked at without being read twice, and replaced in one step.
-
-Approving what servers list: what was agreed to is put into the lock, unless that says something else by now.
-
-The lock that holds now. It follows its file while the runtime runs."""
+"""Tool pinning at run time: the lock file (`bascule.lock`), its atomic replacement, approval of tools, and the lock in
+force, which follows its file."""
 
 import asyncio
 import hashlib

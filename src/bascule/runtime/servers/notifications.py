@@ -1,5 +1,5 @@
-"""What happens on the servers' side, told to whoever listens for an agent session, and to nobody else. Nothing here
-waits for any of them."""
+"""Notification hub: passes changes, updates and log messages of servers to the listeners of one agent session, and to
+no others. It never waits for a listener."""
 
 import asyncio
 from collections import Counter

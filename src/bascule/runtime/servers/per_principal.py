@@ -1,4 +1,4 @@
-"""What is known of servers, for each principal its own: by whom, and of which server."""
+"""Tables by principal and server: their key, the runtime's own principals, and removal of entries."""
 
 from collections.abc import Iterable
 from typing import Any

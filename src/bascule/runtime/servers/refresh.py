@@ -1,4 +1,4 @@
-"""Keeps the catalog true while servers run: what has changed, or has run out, is listed anew over the same link."""
+"""Refresh of tool listings: a listing that has changed or expired is fetched again over the same link."""
 
 import asyncio
 import logging

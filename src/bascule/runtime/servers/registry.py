@@ -1,6 +1,5 @@
-"""The configured servers: how to link to each, what each has listed for whom, and how each stands.
-
-What an edit of the config has put an end to."""
+"""Server registry: the links, listings, lanes and status of all configured servers. It takes over an edited config in
+one step, and ends what the edit has removed."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -42,7 +41,7 @@ from bascule.upstream.state import LinkState, failed
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """All that is over, or begins anew, while it is not done yet."""
+    """Links, logins and listings that an edit of the config ends or renews, until that is done."""
 
     links: list[Link]
     logins: list[Credentials]

@@ -1,4 +1,4 @@
-"""How one server stands for one agent session."""
+"""Status of one server for one agent session, with its error and its notes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A twin in its server's place: the same tools under the same names, or none at all."""
+"""Isolated twin check: a twin stands in for its server only if it lists the same tools under the same names."""
 
 import asyncio
 from collections import defaultdict

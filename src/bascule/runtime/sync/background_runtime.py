@@ -1,4 +1,4 @@
-"""One stay of a runtime in a thread of its own: how it is entered, used from other threads, and left."""
+"""Background thread of one runtime: its start, calls from other threads, and its end."""
 
 import asyncio
 import atexit

@@ -1,4 +1,4 @@
-"""A way into an event loop for callers that have none: a thread that runs one, and calls that wait for it."""
+"""Portal into an event loop for callers without one: a thread that runs the loop, and calls that block until done."""
 
 import asyncio
 import threading

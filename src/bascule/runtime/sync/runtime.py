@@ -1,4 +1,4 @@
-"""A runtime for callers without an event loop, and for several of them at once."""
+"""Blocking runtime for callers without an event loop; several holders can share it."""
 
 import asyncio
 import threading

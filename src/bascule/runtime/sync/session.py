@@ -1,4 +1,4 @@
-"""An agent session for callers without an event loop."""
+"""Blocking facade of an agent session, for callers without an event loop."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping

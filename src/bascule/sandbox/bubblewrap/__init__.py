@@ -1,1 +1,1 @@
-"""Sandbox engine on bubblewrap: its arguments, and cgroups for limits."""
+"""Sandbox engine on bubblewrap: Linux namespaces, its command line, and cgroups for resource limits."""

@@ -1,14 +1,14 @@
-"""How bubblewrap is told of a box: the command that makes it and starts the first program in it.
+"""bubblewrap command line of a sandbox: a chain of programs, each of which replaces itself with the next.
 
-    sh        writes down its number, and joins the box's cgroups
-    sh        has a network made for the box, where it is to have one of its own
-    unshare   goes where mounts are nobody else's
-    sh        makes the one place that can be written to, as large as the box may fill, and opens the filter
-    bwrap     makes the box
-    python    the first program, which becomes the server
+    sh        writes its pid to a file, and joins the sandbox's cgroups
+    sh        starts pasta or slirp4netns for a network namespace, if the sandbox gets one
+    unshare   creates the user and mount namespaces, and the network namespace of the line before
+    sh        mounts the sandbox's tmpfs, with a size limit, and opens the seccomp filter
+    bwrap     creates the sandbox
+    python    entry program, which becomes the server
 
-Each becomes the next. The environment is the server's own all along, since everybody on this machine sees what stands
-in a command; so programs are named by their whole paths, and the scripts are always the same.
+Secrets stay in the environment, because every user of the host can read command lines. The environment is the server's
+own from the first program on, so programs have absolute paths, and the scripts are always the same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

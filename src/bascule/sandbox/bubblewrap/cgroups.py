@@ -1,5 +1,4 @@
-"""What holds a box to its bounds where we may make such a thing: a cgroup of its own, in the newer or the older form
-of them."""
+"""Resource limits of a sandbox by cgroups, version 1 or 2: memory, processes and CPU."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Boxes by bubblewrap: namespaces of this machine's own kernel, with nothing running beside them."""
+"""Sandbox engine on bubblewrap: Linux namespaces of the host's kernel, without a daemon."""
 
 import asyncio
 import os

@@ -1,1 +1,1 @@
-"""Boxes that are containers, and the engine that runs them, asked over its socket."""
+"""Sandbox engine on Docker: one container per sandbox, with its image, mounts, network, labels and removal."""

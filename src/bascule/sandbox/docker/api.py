@@ -1,8 +1,5 @@
-"""A container engine, asked over its socket: whatever it can tell, and to run something more in a container.
-
-Docker and podman speak the same API. It is asked without a version in the path: no single one is known to both the
-oldest and the newest engine in use.
-"""
+"""Client of the Docker Engine API over its Unix socket, for Docker and podman. Paths carry no version: no single one is
+known to both the oldest and the newest engine in use."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a process in a container says, heard from before it starts until it ends or has said enough."""
+"""Output of a process in a container over an attached stream, read from before its start; the last 64 KiB are kept."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,5 @@
-"""Whether boxes can be made with an engine at all: it answers, is new enough, and runs on this machine."""
+"""Availability check of a container engine for sandboxes: it answers, is recent enough, and shares the host's
+kernel."""
 
 import os
 import sys

@@ -1,6 +1,5 @@
-"""One box that is a container: made when a server is to run in it, and gone at once when it is closed.
-
-The end of what runs in a container, from outside: for when its engine does not answer, and the container goes on."""
+"""Sandbox that is one container: created when its server starts, removed when it closes. If the engine does not answer,
+the container's processes are found by cgroup and killed from the host."""
 
 import asyncio
 import os

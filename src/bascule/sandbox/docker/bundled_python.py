@@ -1,8 +1,5 @@
-"""A Python that boxes of foreign images are given, since an image need not have one: this one, with what it needs to
-run our first program and nothing else, started through its own loader. Any image of the same architecture will do.
-
-It is made once, and lies in the state folder under a name that says what is in it.
-"""
+"""Python interpreter for sandboxes of foreign images with the same architecture: a copy of the running one, with its
+loader and only the modules that the entry program needs. Built once per state folder; its name is a file digest."""
 
 import ast
 import hashlib

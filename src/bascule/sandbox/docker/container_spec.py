@@ -1,8 +1,5 @@
-"""A box as a container: the body with which an engine is asked to make one. Pure; nothing is looked up, nothing is run.
-
-The container itself knows nothing of the server but its folders: the command and its environment, with whatever secret
-is in it, go with each run into it. Whoever may look at containers sees none of that.
-"""
+"""Container specification of a sandbox: the body of `POST /containers/create`. Pure; the server's command and
+environment, and so its secrets, are not in it, but go with each exec."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,4 @@
-"""Boxes by a container engine: each is one container, made by us, in which nothing runs but our first program and what
-that becomes."""
+"""Sandbox engine on Docker: each sandbox is one container, in which only the entry program and its server run."""
 
 import asyncio
 import secrets

@@ -1,9 +1,5 @@
-"""Shuts the way from an open box to the machine that it runs on, whose own services are nobody's business in a box.
-
-A bridge has an address of the machine's, through which all else is reached; and the machine has other addresses. To
-none of them anything is let through: a second container, gone after a moment, puts that into the box's network before
-the server runs. What runs in the box has no right to undo it.
-"""
+"""Host firewall of an open sandbox: rejects connections to the host's own addresses. A second, short-lived container
+with NET_ADMIN adds the routes before the server runs, and the server has no right to remove them."""
 
 import asyncio
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,5 @@
-"""The image of boxes that show this machine's own programs: nothing but the links and small files of a box, made by us
-where it is missing. What is in it is no secret, and the same for most boxes."""
+"""Image of sandboxes that use the host's own programs: only links and small files, built where it is missing. It
+contains no secret."""
 
 import hashlib
 import io

@@ -1,5 +1,5 @@
-"""The labels by which our containers and networks are known to an engine, and to who looks there: whose they are, what
-for, and never on behalf of whom in clear."""
+"""Labels of containers and networks in the engine: runtime, state folder, server and lane, and the principal as a
+hash."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""The network of open boxes: one of our own for each owner, on which no box sees another."""
+"""Docker network of open sandboxes: one per runtime, without traffic between its containers."""
 
 import asyncio
 

@@ -1,9 +1,5 @@
-"""From a box as data to the container that it becomes: what the engine, this machine and the runtime add to it.
-
-What is mounted below a folder of this machine, so that a box shows it too, and as read-only as the folder.
-
-The files of an agent session, given to whoever a server is in its container. Only root can, and has to: it is
-somebody else outside."""
+"""Container of a sandbox, completed with data of engine, host and runtime: image, mounts and those below them, user,
+network and owner of the workspace."""
 
 import asyncio
 import json
@@ -44,7 +40,8 @@ MOUNTINFO = Path("/proc/self/mountinfo")
 
 
 def with_mounts_below(mounts: Iterable[Mount], mounted: Iterable[str]) -> Iterator[Mount]:
-    """Each mount, and after a read-only one what is mounted below its source."""
+    """Each mount, and after a read-only one the mounts below its source on the host: the sandbox shows them too, and
+    as read-only as the folder."""
     points = sorted(set(mounted))
     for mount in mounts:
         yield mount
@@ -85,8 +82,9 @@ def mount_point(line: str) -> str | None:
 
 
 def hand_over(folder: Path, uid: int, gid: int) -> None:
-    """Make everything in a folder somebody's own. No link is followed, and a file that has another name elsewhere is
-    left alone: it may be more than the agent session's."""
+    """Changes the owner of everything in a folder. Only root can, and has to: the container's user is another user on
+    the host. No link is followed, and a file with a second hard link is left alone: it may be more than the agent
+    session's."""
     os.chown(folder, uid, gid, follow_symlinks=False)
     for _, folders, files, inside in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):

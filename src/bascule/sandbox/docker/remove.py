@@ -1,10 +1,5 @@
-"""Boxes whose runtime has died without closing them: found by their labels, and removed.
-
-Nothing without our labels is ever touched, whatever it is called; and nothing of another state folder, since only there
-it could be known whether its owner lives.
-
-
-The end of a container of ours: whatever runs in it is killed, and nothing is left of it but what it had mounted."""
+"""Removal of containers: of one sandbox, and of all whose runtime has died. Containers are found by label; those
+without Bascule's labels, or of another state folder, are never touched."""
 
 import asyncio
 import json

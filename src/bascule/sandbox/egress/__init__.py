@@ -1,1 +1,1 @@
-"""The way out of a proxied box: Envoy, told from `egress.allow`, a socket for each and records of what they ask."""
+"""Egress proxy of the proxied lane: Envoy, its rules from `egress.allow`, and its access log."""

@@ -1,4 +1,4 @@
-"""What was asked of the proxy, one record for each time: as Envoy is told to write it, and as it is read."""
+"""Access log of the egress proxy: its JSON format for Envoy, and the parser of its lines."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

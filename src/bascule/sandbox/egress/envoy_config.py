@@ -1,11 +1,5 @@
-"""The proxy as Envoy is told it: what is the same for all boxes, and a listener for each. Nothing is run here.
-
-A request passes, in this order: how many there are, by name (`egress.allow`), the look-up of its name, by what it was
-resolved to. Only names that are allowed are looked up. What is not on the internet is taken out of every answer to a
-look-up, so that neither a second address of a name nor one that it has a moment later leads there.
-
-
-What a box is answered when the proxy itself answers: JSON that says why, and what an operator would have to do."""
+"""Envoy configuration of the egress proxy: bootstrap, a listener for each sandbox, and the JSON of rejected requests.
+Pure: nothing is run here."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -57,7 +51,8 @@ ANSWERED = "x-bascule-egress"
 
 
 def replies() -> dict[str, Any]:
-    """Envoy's `local_reply_config`. The first that fits is taken."""
+    """Envoy's `local_reply_config`: JSON responses with the reason for a rejection, and the operator's fix. The first
+    entry that fits is taken."""
     said = "response.code_details"
     return {
         "mappers": [
@@ -222,6 +217,8 @@ def _http(egress: Egress, closed: tuple[str, ...], box: int) -> dict[str, Any]:
 
 
 def _filters(egress: Egress, closed: tuple[str, ...]) -> list[dict[str, Any]]:
+    """HTTP filters that a request passes, in this order: rate limit, name (`egress.allow`), DNS lookup, resolved
+    address. So only names that are allowed are looked up."""
     rbac = "extensions.filters.http.rbac.v3.RBAC"
     often = {"max_tokens": BURST, "tokens_per_fill": PER_SECOND, "fill_interval": "1s"}
     always = {"default_value": {"numerator": 100}}
@@ -247,7 +244,8 @@ def _filters(egress: Egress, closed: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _names(closed: tuple[str, ...]) -> dict[str, Any]:
-    """How names are looked up. Cluster and filter are told the same, or Envoy does not take it."""
+    """DNS settings. Addresses outside the public internet are removed from each answer, so that neither a second
+    address of a name nor a later one leads there. Cluster and filter need equal settings, or Envoy rejects them."""
     resolver = _typed(
         "extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
         # A name is the one that was asked for, and never one that a domain of this machine makes of it.

@@ -1,4 +1,5 @@
-"""Gives proxied boxes the way to the proxy, and knows afterwards whose each is."""
+"""Egress provision of proxied sandboxes: gives each its own proxy socket, and attributes proxied requests to server and
+principal."""
 
 import logging
 from collections.abc import Callable

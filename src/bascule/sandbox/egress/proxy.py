@@ -1,10 +1,5 @@
-"""The proxy that runs: one Envoy for all proxied boxes of a runtime, started with the first and kept running.
-
-The addresses of this machine: what is reached by them is not the internet, even where they look like it.
-
-Where Envoy is: in a package of its own, an extra of ours.
-
-Which addresses a box is never connected to: this machine's, its network's, and all not of the internet."""
+"""Egress proxy: one supervised Envoy for all proxied sandboxes of a runtime, started with the first. With the search
+for the Envoy program, and the address ranges that no sandbox may reach (SSRF guard)."""
 
 import asyncio
 import importlib
@@ -35,7 +30,8 @@ _LOCAL = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s*/32 host LOCAL")
 
 
 def own_addresses(place: Path = _HERE) -> frozenset[str]:
-    """Both versions, all interfaces. Nothing where the kernel does not tell."""
+    """Addresses of the host, IPv4 and IPv6, on all interfaces; empty if the kernel does not report them. None of them
+    is the internet, even if it looks public."""
     four = _LOCAL.findall(_text(place / "fib_trie"))
     six = (str(IPv6Address(int(line.split()[0], 16))) for line in _text(place / "if_inet6").splitlines())
     return frozenset((*four, *six))
@@ -52,7 +48,8 @@ FIX = "pip install 'bascule[proxy]'"
 
 
 def find_envoy() -> str:
-    """The path of the program. Raises `SandboxError` where there is none."""
+    """Path of the Envoy program, which comes with the package of the `proxy` extra. Raises `SandboxError` if there is
+    none."""
     if why := why_not():
         raise SandboxError("the proxy of proxied boxes cannot be started", cause=why, fix=FIX)
     return str(_place())
@@ -99,14 +96,14 @@ CLOSED = (
     "2002::/16",  # holds an address of IPv4, and who routes it is anybody's guess
     "3fff::/20",
 )
-"""The ranges for documentation in IPv4, and 2001:db8::/32, are not here: they lead nowhere, but in a network that
-somebody made to try something out."""
+"""Address ranges that no sandbox is connected to: all that is not the public internet. The ranges for documentation
+(those of IPv4, and 2001:db8::/32) are not here: they lead nowhere, except in networks made for tests."""
 
 _NETWORKS = tuple(ip_network(text) for text in CLOSED)
 
 
 def closed_ranges(own: Iterable[str]) -> tuple[str, ...]:
-    """With the addresses of this machine that look as if they were of the internet."""
+    """`CLOSED`, and those of the host's own addresses that look public."""
     return (*CLOSED, *(str(ip_network(text)) for text in sorted(own) if not is_closed(text)))
 
 

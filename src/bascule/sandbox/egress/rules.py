@@ -1,4 +1,4 @@
-"""`egress.allow` as Envoy's rules. The first that applies to a request refuses it, and is named."""
+"""RBAC rules of Envoy for `egress.allow`. The first rule that applies denies the request, and is named in the log."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""What runs inside a box, before the server and beside it. Standard library only: it is run from its files alone."""
+"""Programs that run inside a sandbox: entry, isolation probes, firewall, proxy forwarder; standard library only."""

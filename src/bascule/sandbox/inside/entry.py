@@ -1,8 +1,8 @@
-"""The first program in a box: it looks from inside whether the box is tight, and only then lets the server run.
+"""Entry program of a sandbox: probes the isolation from inside, and only then becomes the server.
 
     python -I -S entry.py '{"mode": …, "isolated": …, …}' [server's argv …]
 
-What it finds wrong it says on stderr, and ends with 97. Standard library only.
+Failed probes go to stderr, with exit code 97. Runs outside the package: standard library only.
 """
 
 import contextlib

@@ -1,9 +1,8 @@
-"""Shuts the way from a box's network to the machine that it runs on: run once, by somebody who may, before all else.
+"""Firewall of a sandbox's network: rejects traffic to the host's own addresses, by routes; run once, with NET_ADMIN.
 
     python -I -S firewall.py ADDRESS …
 
-What goes through the machine to elsewhere is not touched: only what is meant for the machine itself. Standard library
-only.
+Traffic through the host to elsewhere is not affected. Runs outside the package: standard library only.
 """
 
 import errno

@@ -1,4 +1,5 @@
-"""What is asked from inside a box to know that it is tight. Nothing is sent anywhere. Standard library only."""
+"""Isolation probes from inside a sandbox: user and capabilities, seccomp, writable kernel settings, interfaces and
+routes. They send nothing; standard library only."""
 
 import errno
 import fcntl

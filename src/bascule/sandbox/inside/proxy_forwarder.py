@@ -1,8 +1,5 @@
-"""The forwarder: from a port on the loopback of a box to the proxy's socket, for programs that know HTTP_PROXY and no
-sockets of this kind. Standard library only; one thread, since a box has only so many.
-
-It understands nothing of what it carries, and lets nothing through by itself: whatever it is sent, the proxy answers.
-"""
+"""Forwarder from a loopback port in a sandbox to the egress proxy's Unix socket, for programs that know only
+HTTP_PROXY. It neither parses nor filters: the proxy decides. Standard library only, in one thread."""
 
 import json
 import selectors

@@ -1,1 +1,1 @@
-"""Mounts of a sandbox: which files of the host are visible, and where."""
+"""Mounts of a sandbox: the files and folders of the host that its server sees, found from command and config."""

@@ -1,5 +1,4 @@
-"""What is to be known of this machine before a box can be laid out: whose homes there are, and where our own things
-lie."""
+"""Paths of the host that a sandbox's layout needs: home, working and state folder, Python, and the entry program."""
 
 import os
 import sys

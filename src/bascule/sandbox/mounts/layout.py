@@ -1,7 +1,5 @@
-"""How a box is laid out: from what a server was ordered with to all that it sees inside. Files and folders are looked
-at, and nothing is changed.
-
-What the words of a command name on this machine: its script, and paths that exist."""
+"""Layout of a sandbox: from a launch request and the paths in its command line to mounts, environment and working
+folder. It reads the file system, and changes nothing."""
 
 import os
 import re

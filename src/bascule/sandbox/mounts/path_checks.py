@@ -1,4 +1,4 @@
-"""What is there, to whoever runs us. What may not be looked at counts as not there: a box cannot show it either."""
+"""Path checks that never raise: a path without permission counts as missing, since a sandbox cannot show it either."""
 
 import os
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""What a program needs of this machine to start: itself, the folder it was installed into, what interprets it, and the
-links on the way to each."""
+"""Mounts that a program needs to start: its installation or virtual environment, interpreters, and symbolic links."""
 
 import re
 from collections.abc import Callable, Iterator

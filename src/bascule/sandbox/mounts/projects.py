@@ -1,4 +1,4 @@
-"""What a script needs beside itself: the project it is of, and the packages that lie above it."""
+"""Mounts that a script needs: its project, and the `node_modules` folders above it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The way that a path takes through symbolic links, one after the other, as the system goes it."""
+"""Symbolic links on a path, resolved one after the other as the kernel does."""
 
 import os
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""The system that every box shows: this machine's own programs and libraries, to be read only, and a few of its
-settings. Who is who inside is written anew: nobody but the server is there."""
+"""System mounts of every sandbox: the host's programs and libraries, read-only, and a few settings. Accounts and name
+resolution are written new, so the server is the only user."""
 
 import os
 from pathlib import Path

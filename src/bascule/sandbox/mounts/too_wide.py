@@ -1,5 +1,5 @@
-"""Which folders are too wide to be shown because something in them is needed, and which are shown by nothing but an
-operator's own word."""
+"""Denylist of mounts: folders that are too wide to be mounted for one file in them, and folders that only the
+operator's `mounts` can show."""
 
 from pathlib import PurePath
 

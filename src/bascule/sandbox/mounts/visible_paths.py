@@ -1,4 +1,4 @@
-"""What a box is going to show, while it is being put together."""
+"""Collection of a sandbox's mounts and links while its layout is built, without duplicates."""
 
 import os
 import stat

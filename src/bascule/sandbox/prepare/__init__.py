@@ -1,1 +1,1 @@
-"""Packages that servers are run from: fetched once, in a box that sees nobody's data, and kept as layers to be read."""
+"""Prefetch of npm and Python packages (npx, uvx, pipx): fetched once in a sandbox, kept as read-only layers."""

@@ -1,6 +1,5 @@
-"""How a layer is made: fetched in a box, looked at, closed to every change.
-
-Why a fetch failed, as its last words tell."""
+"""Build of a package layer: fetch in a sandbox, size limit, and seal against changes. A failed fetch is explained from
+the last lines of its output."""
 
 import asyncio
 import re

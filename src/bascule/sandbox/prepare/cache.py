@@ -1,4 +1,5 @@
-"""Where layers lie, each in a folder by its key. One that is there is whole: it comes and goes in one step."""
+"""Cache of package layers on disk, one folder per key. A layer is added and removed by one rename, so it is never seen
+half written."""
 
 import asyncio
 import os

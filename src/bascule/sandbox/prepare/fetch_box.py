@@ -1,5 +1,5 @@
-"""The boxes in which a package is fetched. They see the system, the settings of registries and the folder that becomes
-the layer: no workspace, no path of the server's, no variable that was configured for it, no other layer."""
+"""Sandbox in which a package is fetched. It sees the system, the registry settings and the folder of the new layer: no
+workspace, no path or variable of the server, no other layer."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
-"""Who fetches on this machine, and what the fetched program runs with: looked up, never run.
-
-Programs that a fetching command would find without fetching."""
+"""Package manager (npm, uv, pip) and interpreter for a fetch: looked up on the host, never run. A program that npx
+would find in the project needs no fetch."""
 
 import os
 import shutil

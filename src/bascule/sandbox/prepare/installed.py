@@ -1,7 +1,5 @@
-"""Which program of a fetched package is run, found as npx and uvx find it.
-
-What lies in a layer was written by strangers. Nothing is read here through a link that leads out of it.
-"""
+"""Program of a fetched package, found as npx and uvx find it. Layers are untrusted: no link that leads out of one is
+followed."""
 
 import json
 from pathlib import Path

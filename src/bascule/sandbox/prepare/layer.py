@@ -1,6 +1,5 @@
-"""A layer: a fetched package, to be read only. Every box whose command would fetch it starts from it.
-
-What a layer is known by: all that decides what is in it."""
+"""Package layer: a fetched package, read-only, from which every sandbox with the same command starts. With its record,
+integrity check, and the cache key of all inputs that decide its content."""
 
 import hashlib
 import json

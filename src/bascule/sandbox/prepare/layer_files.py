@@ -1,4 +1,4 @@
-"""The files of a layer: sealed against changes, summed up, looked over, removed. No link in them is ever followed."""
+"""Files of a package layer: seal against changes, digests, size and removal. No symbolic link is followed."""
 
 import hashlib
 import os

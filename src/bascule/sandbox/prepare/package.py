@@ -1,6 +1,5 @@
-"""A package that a command fetches before it runs, as data; or why such a command is run as it is.
-
-What names a package: as npm and pip understand it, and as far as it can be fetched by somebody with no rights."""
+"""Package that a command fetches before it runs, parsed from npm and pip specifiers; or the reason to run the command
+unchanged."""
 
 import re
 from dataclasses import dataclass

@@ -1,8 +1,5 @@
-"""Where packages come from, as this machine is set up for it: addresses, certificates and proxies.
-
-Nobody's credentials are among them. Whatever a package runs while it is installed would see them, so a setting that has
-some is left out and told.
-"""
+"""Package registries as the host is configured: addresses, certificates and proxies. A setting with credentials is left
+out and reported, because install scripts could read it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

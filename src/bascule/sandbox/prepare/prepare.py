@@ -1,4 +1,5 @@
-"""Packages are fetched once, by whoever needs one first, and kept. Everybody else starts from what is there."""
+"""Preparation of packages: the first command that needs a package fetches it, all others start from the cached
+layer."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""Boxes start from layers: what a command would fetch is fetched before its box is made, whichever lane that is for."""
+"""Package provision of sandboxes: before one is created, on any lane, the package that its command would fetch is
+fetched."""
 
 import asyncio
 from collections.abc import Hashable

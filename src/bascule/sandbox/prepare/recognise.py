@@ -1,10 +1,5 @@
-"""Which commands fetch a package before they run it, and what they ask for.
-
-Only what is understood whole is prepared: an option we do not know may change what is run. Such a command is run as it
-is written, which needs a network.
-
-
-What the options of fetching commands mean to who fetches in their stead."""
+"""Recognition of commands that fetch a package (npx, uvx, pipx), with the tables of their options. A command with an
+unknown option is run unchanged: the option may change the program, and the fetch then needs a network."""
 
 import re
 from collections.abc import Mapping, Sequence

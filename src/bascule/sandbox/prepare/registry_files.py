@@ -1,8 +1,4 @@
-"""Which files of this machine say where packages come from.
-
-npm's registries, read from its configuration files and variables.
-
-The indexes of uv and of pip, read from their configuration files and variables."""
+"""Configuration files and variables of package registries: npm, uv and pip."""
 
 import os
 import tomllib
@@ -22,7 +18,7 @@ _PREFIX = "npm_config_"
 
 
 def npm_registries(texts: Iterable[str], environ: Mapping[str, str]) -> Registries:
-    """From the texts of its files, the one that counts least first."""
+    """npm's registries, from the texts of its files in ascending priority, and from variables."""
     gathering = Gathering(environ)
     found: dict[str, str] = {}
     for text in texts:
@@ -57,7 +53,7 @@ _PIP_WORDS = ("no-index", "trusted-host", "cert", "proxy", "timeout", "default-t
 
 
 def uv_registries(texts: Iterable[str], environ: Mapping[str, str]) -> Registries:
-    """From the texts of its files, the one that counts least first. Variables count more."""
+    """uv's indexes, from the texts of its files in ascending priority; variables have the highest."""
     gathering = Gathering(environ)
     found: dict[str, list[str]] = {}
     for text in texts:
@@ -106,7 +102,7 @@ def _tables(value: Any) -> list[Mapping[str, Any]]:
 
 
 def pip_registries(texts: Iterable[str], environ: Mapping[str, str]) -> Registries:
-    """From the texts of its files, the one that counts least first. Variables count more."""
+    """pip's indexes, from the texts of its files in ascending priority; variables have the highest."""
     gathering = Gathering(environ)
     found: dict[str, str] = {}
     for text in texts:

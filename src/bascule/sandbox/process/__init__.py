@@ -1,1 +1,1 @@
-"""Server processes: fork server, reaper, process trees, environment and stderr."""
+"""Child processes on the host: fork server, reaper, process trees, environment and stderr."""

@@ -1,4 +1,4 @@
-"""One child process: its pipes on the event loop, its end, and nothing left behind."""
+"""Child process: its pipes on the event loop, its exit code, and the end of every process that it has started."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a child process gets to see of our environment: a fixed safe base, what was configured, and nothing else."""
+"""Environment of a child process: a fixed safe base, the configured variables, and nothing else."""
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase

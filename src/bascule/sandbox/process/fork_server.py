@@ -1,5 +1,5 @@
-"""Our end of the nursery: the one process of ours that all keepers are forked from. It is started with the first server
-and ends with us; until then it is one process and one file descriptor, however many servers come and go."""
+"""Client of the fork server, the one process from which all reapers are forked. It starts with the first server and
+ends with the runtime's process."""
 
 import atexit
 import errno

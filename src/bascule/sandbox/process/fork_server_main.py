@@ -1,8 +1,5 @@
-"""The nursery's own life: a process that forks a keeper for every control socket it is handed, and ends what a keeper
-that was killed has left. Runs outside: standard library only.
-
-A fork shares its memory with what it was forked from, so that a keeper costs a fraction of a Python process.
-"""
+"""Main loop of the fork server: forks a reaper for each control socket, which costs a fraction of a new Python process,
+and ends the processes that a killed reaper has left. Runs outside the package: standard library only."""
 
 import gc
 import os

@@ -1,8 +1,6 @@
-"""The process between us and one server: it starts the server, adopts whatever that leaves behind, and ends all of it
-when the server ends, when we say so, or when we are gone. Runs outside: standard library only.
-
-What is said between us and it, `letters` tells.
-"""
+"""Reaper: the process between the runtime and one server, which starts the server, adopts its orphans (subreaper), and
+ends all of them with it, on command, or when the runtime is gone. Runs outside the package: standard library only; its
+messages are in `reaper_protocol`."""
 
 from __future__ import annotations
 

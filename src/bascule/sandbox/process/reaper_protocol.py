@@ -1,15 +1,13 @@
-"""What we and a keeper write each other: JSON, each text behind its length. Runs outside too: standard library only.
+"""Protocol between runtime and reaper: length-prefixed JSON over a control socket, which the fork server hands over.
 
-A keeper is given a control socket by its nursery, and everything else comes over that:
+    runtime  {"start": {"argv", "env", "cwd", "umask", "nice", "limits"}}, with the three pipes as file descriptors
+    reaper   {"keeper": pid, "reach": "tree" or "group"}    at once, before it has read anything
+    reaper   {"server": pid}, or {"refused": [errno, text, path]} and its end
+    runtime  {"end": "term"} to the server's group, {"end": "kill"} to all processes below the reaper
+    reaper   {"exit": code, "left": [pid, …]}, and its end
 
-    we       {"start": {"argv", "env", "cwd", "umask", "nice", "limits"}}, with the three pipes as file descriptors
-    keeper   {"keeper": pid, "reach": "tree" or "group"}    at once, before it has read a word
-    keeper   {"server": pid}, or {"refused": [errno, text, path]} and its end
-    we       {"end": "term"} to the server's group, {"end": "kill"} to everything beneath the keeper
-    keeper   {"exit": code, "left": [pid, …]}, and its end
-
-The end of the stream is a word too. From us: we are gone, end everything. From the keeper, without an `exit` before: it
-was killed, and the server with it.
+End of stream from the runtime: it is gone, end everything. From the reaper, without `exit` before: it was killed, and
+the server with it. Runs outside the package too: standard library only.
 """
 
 from collections.abc import Iterator

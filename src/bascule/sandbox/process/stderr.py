@@ -1,6 +1,5 @@
-"""What a child writes to stderr, line by line as it comes: safe to keep, and bounded however much it writes.
-
-The last of what a child wrote to stderr, bounded however much it writes."""
+"""Stderr of a child process, bounded however much it writes: the last 64 KiB, and each line as it comes. Control
+sequences and known secrets are removed."""
 
 import re
 import time

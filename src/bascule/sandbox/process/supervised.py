@@ -1,6 +1,5 @@
-"""A process under a keeper, as we see it: its pipes, its pid, its exit code, and the words that end it.
-
-What a process has from whoever starts it. Servers are started by keepers, and shall have it from us."""
+"""Process under a reaper, from the runtime's side: pipes, pid, exit code, and the messages that end it. The server's
+umask, niceness and limits are the runtime's, although a reaper starts it."""
 
 import asyncio
 import json
@@ -17,6 +16,10 @@ from bascule.core.errors import SandboxError
 from bascule.sandbox.process.fork_server import Nursery, greeted, never_greeted, nursery
 from bascule.sandbox.process.reaper_protocol import KILL, TERM, Letterbox, carried, letter
 
+_log = logging.getLogger("bascule.sandbox")
+
+AnyValue = TypeVar("AnyValue")
+
 LASTING = ("Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp")
 """Lines of a process's status that say what it may do."""
 
@@ -27,7 +30,8 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 
 
 class Inheritance(NamedTuple):
-    """What we are at one moment."""
+    """Attributes that a process inherits from its parent, as they are in the runtime now. Servers are started by
+    reapers, and still get the runtime's."""
 
     standing: tuple[Any, ...]
     """Who we are, what we may do, and in which part of the system we live. A nursery has this from the moment in which
@@ -81,10 +85,6 @@ KILLING = 5.0
 
 PAUSE = 0.001
 """Seconds between two attempts to hand a nursery more than it has come to yet."""
-
-AnyValue = TypeVar("AnyValue")
-
-_log = logging.getLogger("bascule.sandbox")
 
 
 class _KeeperGone(Exception):

@@ -1,4 +1,5 @@
-"""The processes beneath one of ours: adopting, finding and ending them. Runs outside too: standard library only."""
+"""Process trees: subreaper, search for descendants, signals and reaping. Runs outside the package too: standard library
+only."""
 
 import os
 import signal

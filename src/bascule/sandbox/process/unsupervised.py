@@ -1,5 +1,5 @@
-"""A process without a keeper, where none can be had: a child of ours, in a process group of its own. What leaves the
-group escapes, and what runs when we are killed goes on."""
+"""Process without a reaper, where none can be started: a child in its own process group. A process that leaves the
+group escapes, and all go on if the runtime is killed."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""What a process outside waits for: words from us, the end of a child, our own end. Standard library only."""
+"""Wait loop of fork server and reaper: messages, SIGCHLD, and the end of the runtime by its pidfd. Runs outside the
+package: standard library only."""
 
 import os
 import select

@@ -1,1 +1,1 @@
-"""Specification of a sandbox: order, limits, seccomp filter and the command that runs inside."""
+"""Specification of a sandbox, the same for every engine: launch request, resource limits, seccomp, entry command."""

@@ -1,4 +1,5 @@
-"""A box as data: what runs in it, what it sees, what it may use up. Every engine is told from the same description."""
+"""Sandbox as data: command, environment, mounts, links and resource limits. Every engine works from this
+description."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

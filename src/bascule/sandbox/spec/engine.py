@@ -1,6 +1,4 @@
-"""What every engine does with boxes, however it does it.
-
-What is to run in a container, as data: for who makes containers, and for who speaks to what runs in them."""
+"""Interface of sandbox engines, and the exec that a server needs in a container, as data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

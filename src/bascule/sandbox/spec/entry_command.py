@@ -1,4 +1,4 @@
-"""How the first program in a box is started, and what it is told. Every engine starts it in the same way."""
+"""Command line of the entry program in a sandbox, the same for every engine."""
 
 import json
 from collections.abc import Mapping

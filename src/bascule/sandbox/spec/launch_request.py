@@ -1,4 +1,4 @@
-"""What a box is ordered with: which server, by which lane, on whose behalf, and what the operator said of it."""
+"""Launch request of a sandbox: server, lane, principal, command, and the operator's settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A command that is run to its end: nothing is said to it, and the end of what it says is kept."""
+"""Command that is run to its end, with empty stdin; the last 64 KiB of its output are kept."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,8 +1,5 @@
-"""The refused system calls as engines want to be told of them: as a program that the kernel runs at every call, and as
-a profile in Docker's words.
-
-The system calls that no server in a box may make, and what they are called by number. Everything else is open: a
-server in Python or Node must not notice."""
+"""Seccomp filter of a sandbox: the refused system calls, as a BPF program for the kernel and as a Docker profile. All
+other calls stay open: a server in Python or Node must not notice."""
 
 import errno
 import socket

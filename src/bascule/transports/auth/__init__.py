@@ -1,1 +1,1 @@
-"""Credentials of HTTP servers: OAuth, header commands and tokens for the kit."""
+"""Credentials that are sent to servers: OAuth logins, header commands, and tokens for servers of the kit."""

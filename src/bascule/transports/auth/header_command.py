@@ -1,8 +1,5 @@
-"""Headers that a program of the operator's prints, for each principal its own: tokens from a vault, say.
-
-Above: the endpoint, which asks for them with every request. Below: the sandbox, which runs the program. What it prints
-is kept in memory alone, and hidden wherever something is shown.
-"""
+"""Header command: a program of the operator that prints HTTP headers for one principal, such as a token from a vault.
+The headers stay in memory, and are masked wherever text is shown."""
 
 import asyncio
 import os

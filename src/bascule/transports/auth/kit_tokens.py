@@ -1,4 +1,4 @@
-"""Tells servers of our kit on whose behalf they are asked: by tokens that live for minutes, each for one server."""
+"""Tokens for servers of the kit: name the principal, live for minutes, and are valid at one server each."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -1,10 +1,6 @@
-"""One user's login at one server, while the program runs: the header that says who we are, and its renewal.
-
-Above: the endpoint, which asks for the header with every request. Below: the vault, and the login server. What most
-requests need is in memory; the disk, the locks and the SDK are for when a token was refused or is spent.
-
-
-All logins of one runtime: who is logged in where, found by server and user."""
+"""OAuth credentials of one user at one server: the `Authorization` header, its refresh and the login; and the registry
+of all logins of a runtime. Most requests need only memory; disk, locks and SDK are for a token that was rejected or has
+expired."""
 
 import asyncio
 import hashlib

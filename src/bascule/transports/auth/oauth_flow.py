@@ -1,8 +1,5 @@
-"""A login, from the server's demand to tokens. The official SDK knows the way; every request it wants is sent by us.
-
-Above: credentials. Below: `Fetch`. The SDK's flow is an `httpx2.Auth` generator, driven here by hand: it yields
-requests, is given answers, and never touches the network itself. Importing this module imports the SDK.
-"""
+"""OAuth login flow, from the server's challenge to tokens: the SDK's `httpx2.Auth` generator, driven by hand, with
+every request sent by `Fetch`. Importing this module imports the SDK."""
 
 import logging
 import warnings

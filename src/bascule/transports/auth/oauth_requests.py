@@ -1,4 +1,5 @@
-"""The requests of a login: few, small, and to addresses that a server named, so each is looked at before it is sent."""
+"""HTTP requests of an OAuth login, with an SSRF guard: the server names their addresses, so each is checked before
+use."""
 
 import asyncio
 import socket

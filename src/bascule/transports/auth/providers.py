@@ -1,5 +1,5 @@
-"""Who we are to each server: a user's login, a token of ours, what a program prints; or just the principal, for an
-object in this process."""
+"""Credential providers: OAuth login, kit token or header command of a principal for each server; or the principal
+itself, for an object in this process."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,1 +1,1 @@
-"""Streamable HTTP and legacy SSE: exchanges, streams, connections and errors."""
+"""Streamable HTTP and legacy HTTP+SSE: POSTs, responses, the GET stream, connections and errors."""

@@ -1,4 +1,4 @@
-"""Where an HTTP server is: which URLs and headers we accept, how they are shown, and where a redirect may lead."""
+"""Address of an HTTP server: accepted URLs and headers, display without secrets, and allowed redirects."""
 
 import re
 from collections.abc import Mapping

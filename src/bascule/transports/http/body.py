@@ -1,4 +1,4 @@
-"""The body of a POST, which asks for leave in the step in which its bytes are handed to the loop's transport."""
+"""Body of a POST: checks the permit in the same step in which bytes are handed to the socket's transport."""
 
 from aiohttp import ClientConnectionResetError
 from aiohttp.abc import AbstractStreamWriter

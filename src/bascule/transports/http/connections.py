@@ -1,7 +1,5 @@
-"""The connections to one host: of one link, or of several that nothing tells apart but the path they ask for.
-
-Above: endpoints, whose requests take one each. Below: aiohttp's connectors, which make them.
-"""
+"""Keep-alive connections to one host, for one link or for several that differ only in their path; each request takes
+one."""
 
 import asyncio
 from collections import deque

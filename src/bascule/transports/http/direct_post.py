@@ -1,9 +1,5 @@
-"""A POST put straight on one of aiohttp's connections.
-
-aiohttp's client makes a request and a response of forty attributes each, copies the headers five times and starts a
-task to write the body. Every call takes this way, so a message that fits one write leaves in one: the bytes of its head
-are kept, and aiohttp is asked for what it is best at, its connections and its parser.
-"""
+"""POST that is written straight to a connection of aiohttp, head and body in one write. aiohttp's client copies the
+headers five times and starts a task per body; only its connections and its parser are used."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,8 +1,5 @@
-"""A server behind a URL, spoken to over streamable HTTP in either era.
-
-Above: links. Below: aiohttp. A request is one POST, read in the caller's own task; the reply is JSON, or a stream that
-carries it among other things.
-"""
+"""Streamable HTTP dispatcher, for both eras. A request is one POST, read in the caller's own task; the response is JSON
+or an SSE stream."""
 
 import asyncio
 import itertools

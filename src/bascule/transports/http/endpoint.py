@@ -1,4 +1,5 @@
-"""The HTTP side of one link: its aiohttp session, the headers of its era, and redirects kept to one server."""
+"""HTTP endpoint of one link: its aiohttp session, the headers of its era, credentials, and redirects within one
+server."""
 
 import asyncio
 import re

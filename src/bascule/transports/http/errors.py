@@ -1,6 +1,4 @@
-"""What aiohttp raises, as our errors: whether the request may have left us is what matters most.
-
-Why no encrypted connection could be made: what is wrong with a certificate, or that nobody speaks TLS there."""
+"""Mapping of aiohttp and TLS exceptions to errors of Bascule. Each one states if the request may have left."""
 
 import ssl
 from pathlib import Path
@@ -49,7 +47,7 @@ _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILU
 
 
 def tls_reason(error: ClientSSLError) -> tuple[str, str]:
-    """The cause, and what to do about it."""
+    """Cause of a failed TLS connection, such as a wrong certificate or a server without TLS, and its fix."""
     reason = flaw_of(error)
     if isinstance(reason, ssl.SSLCertVerificationError):
         return certificate_flaw(reason)

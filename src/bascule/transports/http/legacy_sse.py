@@ -1,10 +1,5 @@
-"""A server behind a URL that speaks HTTP+SSE, as all remote ones did before streamable HTTP.
-
-Above: links. Below: aiohttp. One event stream carries all that the server says, and names the address to which our
-messages are posted. What breaks cannot be resumed.
-
-
-How messages leave over HTTP+SSE: each by a POST of its own, whose reply comes by another way."""
+"""Dispatcher for legacy HTTP+SSE: one SSE stream carries all messages from the server, and each message to it is a
+POST. A broken stream cannot be resumed."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping

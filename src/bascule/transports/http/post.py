@@ -1,4 +1,4 @@
-"""One POST, from asking for leave to reading what came of it, with whatever goes wrong told in our errors."""
+"""One POST: asks for its permit, sends, reads the response, and maps each failure to an error."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""One POST in flight: its deadline, its leave to write, and whether anything has left us."""
+"""State of one POST in flight: its deadline, its permit, and if any byte has left."""
 
 import asyncio
 from collections.abc import Callable

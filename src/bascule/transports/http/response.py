@@ -1,6 +1,5 @@
-"""Responses: of aiohttp's client, and of requests that were put on its connections without it.
-
-Responses that were read but have not ended: kept for a moment, so that their connections can be used again."""
+"""HTTP responses, of aiohttp's client or of a direct POST. A response whose body was read but has not ended lingers for
+1 s, so that its connection can be reused."""
 
 import asyncio
 from collections.abc import Callable, Mapping

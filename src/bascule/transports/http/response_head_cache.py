@@ -1,9 +1,5 @@
-"""Replies whose head came before on the same link. A server says the same with each, but for the date and how long it
-is: to see that takes less than to read it.
-
-Above: connections, which leave all for which this has no answer to aiohttp's parser. What that made of a head the first
-time is what is known of it.
-"""
+"""Response head cache of one link: recognises a head that came before, except for date and length, without parsing it.
+All other responses go to aiohttp's parser, and the cache learns from its result."""
 
 import re
 

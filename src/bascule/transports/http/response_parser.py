@@ -1,4 +1,5 @@
-"""What an HTTP response says: a reply, a stream, or one of the ways to be refused. Nothing is read beyond its cap."""
+"""Response parser: JSON, an SSE stream, or an error status of an HTTP response; nothing is read beyond its size
+limit."""
 
 from collections.abc import Mapping
 from typing import Literal

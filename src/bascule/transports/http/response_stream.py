@@ -1,4 +1,4 @@
-"""The event stream that answers one request. In the old era it may be spread over several connections."""
+"""SSE stream in the response to one POST. In the old era it may be resumed over several connections."""
 
 import asyncio
 from collections.abc import Callable

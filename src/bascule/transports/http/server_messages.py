@@ -1,4 +1,4 @@
-"""What a server sends without being asked for it: notifications, progress, requests of its own, replies to nobody."""
+"""Messages of a server outside of a response: notifications, progress, server requests, and responses to no request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,5 @@
-"""The old era's streams that outlive a connection: coming back after a break, and the server's own stream.
-
-What arrives on an event stream, in chunks small enough that the loop turns between them."""
+"""GET stream of an old-era server for its own messages, kept open with reconnects and backoff. Its chunked reading and
+its resumption rules serve the SSE streams of responses too."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

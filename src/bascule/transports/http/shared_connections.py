@@ -1,9 +1,5 @@
-"""Which links have their connections in common. Many servers may be at one address, told apart by a path: a connection
-for each of them would be a hundred where one does.
-
-Above: the runtime, which has one for all its links. Nothing is imported here that a runtime without remote servers
-would not need.
-"""
+"""Registry of keep-alive connections that several links share, if their servers differ only in the path. Imports
+nothing that a runtime without remote servers does not need."""
 
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,7 +1,5 @@
-"""The sockets of one link over HTTP: none is made or written to without leave, and all of them can be cut in one step.
-
-Above: endpoints, hosts, WebSockets, the requests of a login. Below: aiohttp's connectors.
-"""
+"""Sockets of one link over HTTP: opened and written only while the link has leave (its permit), and closed in one
+step."""
 
 import asyncio
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Why a server does not let us in: no token was sent, or a wrong one, or one whose time is over."""
+"""Cause of a 401 or 403 response: no token was sent, a wrong one, or an expired one."""
 
 import base64
 import time

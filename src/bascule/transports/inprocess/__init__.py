@@ -1,1 +1,1 @@
-"""Servers in the same process: functions, server objects and worker threads."""
+"""Servers in the same process: Python functions as tools, FastMCP and SDK server objects, worker threads."""

@@ -1,4 +1,5 @@
-"""A server object in this process, spoken to in the same bytes as any other: nothing about it is trusted more."""
+"""In-memory dispatcher: an SDK or FastMCP server object in this process, with the same bytes and the same limits as any
+other server."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""What a native tool gives back, as the reply of a server: its result, or what should become of its failure."""
+"""Tool result of a Python function: its return value as content, or its exception as a failure."""
 
 import base64
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
-"""What a Python function takes and gives, as JSON Schema, read from its signature.
-
-Pydantic is known by its methods alone: whoever uses its models has imported it.
-"""
+"""JSON Schema of a Python function's parameters and return type, from its signature. Pydantic models are recognised by
+their methods, without importing Pydantic."""
 
 import dataclasses
 import inspect

@@ -1,4 +1,4 @@
-"""A Python function as a tool: what is told of it, and how it is run."""
+"""Python function as a tool: name, description, permissions and schema, and its call."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""Functions of this program, spoken to as any server is: asked for permits, timed, cut off and counted alike."""
+"""Dispatcher for Python functions of this program as a server, with the permits, deadlines and limits of any other."""
 
 import asyncio
 from collections.abc import Iterable

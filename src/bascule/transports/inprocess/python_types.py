@@ -1,6 +1,5 @@
-"""How a native tool tells how far it has come.
-
-What a native tool gives back that is no text."""
+"""Types for Python tools: `Progress`, through which a function reports progress, and `Media`, for bytes that it
+returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

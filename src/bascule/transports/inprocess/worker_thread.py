@@ -1,4 +1,4 @@
-"""Work of a program's own that may block, in a thread of its own."""
+"""Worker thread for code of a program that may block: one thread for each call."""
 
 import asyncio
 import concurrent.futures

@@ -1,1 +1,1 @@
-"""Servers as processes: stdio, and exec into a Docker container."""
+"""Servers as processes: stdio on the host, and exec into a Docker container."""

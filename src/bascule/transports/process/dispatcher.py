@@ -1,4 +1,4 @@
-"""What all servers that are processes have in common, wherever they run: something to say on stderr, and one ending."""
+"""Dispatcher base class for servers that are processes: stderr, the limits of a sandbox, and shutdown."""
 
 import asyncio
 from collections.abc import Callable, Iterable

@@ -1,6 +1,5 @@
-"""A server in a container that already runs: a process more in there, spoken to over its stdin and stdout.
-
-The connection on which an engine carries a process's three streams: asked for by HTTP, then raw in both ways."""
+"""Dispatcher for a server in a running container, over Docker exec. The engine's connection starts as HTTP and then
+carries stdin, stdout and stderr as raw streams."""
 
 import asyncio
 from collections.abc import Mapping
@@ -53,7 +52,7 @@ class Listener(Protocol):
 
 
 class Attachment(asyncio.Protocol):
-    """The connection to one process."""
+    """Connection to one process: starts as an HTTP request, and is then raw in both directions."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener

@@ -1,8 +1,5 @@
-"""The end of a server in a container, and of all that it has started there.
-
-An engine can start a process in a container and cannot end one. So each server carries a mark in its environment, which
-what it starts inherits, and a second process in the container ends whatever carries it.
-"""
+"""Kill of a server in a container, and of its child processes. An engine can start a process and cannot end one: the
+server's environment has a mark that children inherit, and a second exec kills every process with it."""
 
 import asyncio
 import os

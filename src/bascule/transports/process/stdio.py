@@ -1,4 +1,4 @@
-"""A server as a child process, spoken to over its stdin and stdout."""
+"""Stdio dispatcher: a server as a child process, over its stdin and stdout."""
 
 import asyncio
 

@@ -1,6 +1,5 @@
-"""Messages on a byte stream, as lines or behind their length: a child's pipes, or a server object in this process.
-
-How a peer on a byte stream frames its messages: found in its first bytes, once, and kept to."""
+"""Dispatcher base class for byte streams: pipes, or a server object in this process. The framing (lines or a length
+prefix) is detected once, in the first bytes of the peer."""
 
 from collections.abc import Callable
 
@@ -11,7 +10,8 @@ from bascule.wire.jsonrpc import Message, normal_id, read_message
 
 
 class Dialect:
-    """The framing of one stream, both ways. `awaited` tells whether a message answers one of ours."""
+    """Framing of one stream in both directions, detected once, in the first bytes. `awaited` returns if a message
+    answers one of ours."""
 
     __slots__ = ("_awaited", "_max_message", "_start", "cut", "frame", "framer")
 

@@ -1,8 +1,5 @@
-"""A server behind a WebSocket: each message a text frame, each way.
-
-Above: links. Below: aiohttp, which opens the connection and takes apart what comes. What goes is framed here and handed
-to the transport in the step in which its permit was asked.
-"""
+"""WebSocket dispatcher: one text frame per message, in each direction. aiohttp opens the connection and parses frames;
+outgoing frames are written here, in the step that checks the permit."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Opening a WebSocket: the request that asks for it, everything a server can answer instead, and what is then open."""
+"""WebSocket handshake: the upgrade request, each response that a server can give to it, and the open connection."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""HTTP and OpenAPI connectors, with an SSRF guard."""
+"""HTTP and OpenAPI connectors to web services that the server's author declares, with an SSRF guard."""

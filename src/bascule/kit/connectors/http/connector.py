@@ -1,4 +1,4 @@
-"""Web services that can be asked: only those that the server's author names, and by the methods named there."""
+"""HTTP connector: requests to web services that the server's author declares, with the methods declared there."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""One request and its reply, with the very address that was looked at, in bounded time and size."""
+"""One HTTP request and its response, pinned to the address that the SSRF guard has checked, with limits on time and
+size."""
 
 import http.client
 import socket

@@ -1,4 +1,4 @@
-"""Web services that describe themselves: their operations, called by id with parameters that fit."""
+"""OpenAPI connector: calls the operations of a web service by id, with checked parameters."""
 
 import re
 from collections.abc import Mapping

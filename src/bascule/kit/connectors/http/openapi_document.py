@@ -1,4 +1,4 @@
-"""The description of a web service, read for what it says of its operations. Nothing it names is fetched."""
+"""OpenAPI document parser: operations and their parameters. References to other documents are never fetched."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A web service that may be asked: where it is, what may be asked of it, and how private its answers are."""
+"""HTTP source: a web service that tools may use, with base URL, hosts, methods and sensitivity of its data."""
 
 import re
 from collections.abc import Mapping

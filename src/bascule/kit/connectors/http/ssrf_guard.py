@@ -1,4 +1,4 @@
-"""Which addresses may be connected to: those of the internet, and not those of this machine or its network."""
+"""SSRF guard: resolves a host once, and accepts only addresses of the public internet."""
 
 import socket
 import threading

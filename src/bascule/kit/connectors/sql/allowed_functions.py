@@ -1,5 +1,5 @@
-"""Which words of SQL a query may use. What is not here is refused: there are too many functions that do more than
-compute, and new ones come with every version of a database."""
+"""Allowlist of SQL functions, types and syntax. All else is rejected: many functions do more than compute, and every
+database version adds new ones."""
 
 import re
 

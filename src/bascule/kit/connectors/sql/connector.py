@@ -1,4 +1,4 @@
-"""Databases that can be asked, and not changed: SQLite and PostgreSQL."""
+"""SQL connector: read-only queries on SQLite and PostgreSQL databases."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
-"""PostgreSQL, asked in a transaction that can only read and is never kept, by a role that can do nothing else.
-
-A query runs as a part of ours: PostgreSQL itself refuses in that place whatever is no query, or changes something.
-"""
+"""PostgreSQL reader: a read-only transaction that is always rolled back, by a role with no other rights. The query runs
+as a subquery, where PostgreSQL itself rejects all that is no query or that changes data."""
 
 import json
 from collections.abc import Generator, Iterator

@@ -1,8 +1,5 @@
-"""Whether a query only reads, and only what it may, told from its syntax tree. Nothing is asked of any database here.
-
-What runs is not the text that was given, but what is written anew from the tree that was looked at: a comment, an odd
-quote or an escape on which parser and database disagree is gone by then.
-"""
+"""SQL query check on the syntax tree: one query that only reads, and only allowed tables and functions; no database is
+used. The SQL that runs is generated from the checked tree, so nothing on which parser and database disagree is left."""
 
 import re
 from collections.abc import Iterator

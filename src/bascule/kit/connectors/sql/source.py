@@ -1,6 +1,4 @@
-"""A database that may be asked: which one, how private, and how much of it.
-
-The rows that a query gave, held to how much of them may be shown."""
+"""SQL source: database, sensitivity, tables and limits; and the result rows of a query within these limits."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,5 @@
-"""SQLite, opened so that it can only be read, and only what may be read of it.
-
-A database of the workspace is read into memory through the workspace, so that no name can come to mean another file
-while it is open, and no journal that somebody has put beside it is played into it.
-"""
+"""SQLite reader: opened read-only, with an authorizer for the allowed tables. A database of the workspace is read into
+memory, so that no rename can swap the file, and no journal beside it is applied."""
 
 import sqlite3
 import time
