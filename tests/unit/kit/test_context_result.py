@@ -1,6 +1,4 @@
-"""The decorator, on plain functions and on tools of a FastMCP server.
-
-Content blocks, and replies made of them."""
+"""`@context_result` on plain functions and FastMCP tools, and content blocks as results."""
 
 import inspect
 import json

@@ -5,22 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastmcp.exceptions import ToolError
+from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import InputRequiredResult
 from pydantic import TypeAdapter
 
-from bascule.core.errors import PathRefused, UsageError
+from bascule.core.errors import NotIdentified, PathRefused, Refused, UsageError
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit import PrivateData, ToolFatalError, ToolRetryError, get_user_id
 from bascule.kit.admission import Admission
-from bascule.kit.governed_tool import RETRY_KEY, GovernedTool
+from bascule.kit.governed_tool import RETRY_KEY, GovernedTool, failed, fatal, refused, retryable
 from bascule.kit.levels.files import KeptLevels
 from bascule.kit.permission import PERMISSIONS_KEY
 from bascule.kit.request_context import Home
 from bascule.sensitivity.private_data import LABELS_KEY
-from bascule.wire.tool_result import FATAL_KEY
+from bascule.wire.tool_result import FATAL_KEY, PREFIX
 from support.kit import ALICE, CONNECT, READ, labels_of, text_of
 
 PRIVATE = "Jane Roe, 1961-04-02"
@@ -204,3 +204,44 @@ async def test_data_of_another_shape_is_no_mistake_of_the_client(home: Home) -> 
         await governed(home, Reading(name="tool", parameters={"type": "object"}))._run({})
     assert PRIVATE not in str(caught.value)
     assert PRIVATE in str(caught.value.__cause__)
+
+
+def shown(result: Any) -> tuple[str, Any, Any]:
+    assert result.is_error
+    return result.content[0].text, result.structured_content, result.meta
+
+
+@pytest.mark.parametrize(("code", "more"), [(None, {}), ("E7", {"code": "E7"}), (0, {"code": 0})])
+def test_an_error_to_retry_says_so_in_words_for_a_program_and_in_meta(code: Any, more: dict[str, Any]) -> None:
+    said = {"message": "no such city", "retriable": True, **more}
+
+    assert shown(retryable("no such city", code)) == ("no such city", said, {RETRY_KEY: True})
+
+
+def test_a_fatal_error_says_so_in_its_first_word_and_in_meta() -> None:
+    words, structured, meta = shown(fatal("the licence has ended", 402))
+
+    assert words == f"{PREFIX}the licence has ended"
+    assert structured == {"message": words, "code": 402}
+    assert meta == {FATAL_KEY: True}
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (Refused("not now", rule="r", fix="wait"), "not now; wait"),
+        (Refused("not now", rule="r"), "not now"),
+        (NotIdentified("who?", rule="r", fix="log in"), "who?; log in"),
+    ],
+)
+def test_a_refusal_is_not_to_be_retried(error: Refused, words: str) -> None:
+    assert shown(refused(error)) == (words, {"message": words, "code": error.code, "retriable": False}, None)
+
+
+def test_an_error_in_the_arguments_is_one_to_retry() -> None:
+    assert shown(failed(ValidationError("city is missing")))[1] == {"message": "city is missing", "retriable": True}
+
+
+@pytest.mark.parametrize("error", [ToolError("the author's words"), NotFoundError("no such thing")])
+def test_what_an_author_says_in_fastmcps_own_way_is_said_as_it_is(error: Any) -> None:
+    assert shown(failed(error)) == (str(error), None, None)

@@ -1,8 +1,4 @@
-"""
-
-Blanks around the value of a header are nobody's.
-
-A server says what changes in it, whichever way it changes."""
+"""Kit server over HTTP and stdio: authentication, header whitespace, and change notifications."""
 
 import asyncio
 import os

@@ -1,6 +1,4 @@
-"""What a call's event and its failure have to tell, wherever it ended.
-
-Time is counted towards the step that was named."""
+"""State of a request: its event and failure, and the time of each step."""
 
 import asyncio
 

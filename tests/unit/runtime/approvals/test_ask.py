@@ -1,6 +1,4 @@
-"""A call that waits for a person: only their True lets it go on.
-
-Calls that wait at a desk."""
+"""Pending approvals: only a person's True lets a call go on."""
 
 import asyncio
 from typing import Any

@@ -1,6 +1,4 @@
-"""The socket through which a box raises: one level, upwards, and nothing else, whoever is at the other end.
-
-Which boxes are given a socket to raise levels through, and whose."""
+"""Level socket of a sandbox: raises one level, upwards, and does nothing else; and the provision of it."""
 
 import asyncio
 import json

@@ -1,10 +1,4 @@
-"""What each server has listed, for whom.
-
-One toolbox for all who see the same.
-
-The operator's word on each tool.
-
-Who waits for approval, told when it changes."""
+"""Tool listings per principal: shared toolboxes, judgement by exposure and lock, and quarantine events."""
 
 from pathlib import Path
 from typing import Any

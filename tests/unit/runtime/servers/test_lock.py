@@ -1,6 +1,4 @@
-"""The lock as a file.
-
-Which lock holds."""
+"""Lock file, approval of tools, and the lock in force."""
 
 import asyncio
 import json
@@ -13,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from bascule.catalog.approval import Proposal
 from bascule.catalog.pinning.lock import Lock, LockedServers, read_lock, write_lock
 from bascule.catalog.server_listing import catalog_listing
 from bascule.config.model.runtime_config import Locking as Mode
 from bascule.core.errors import ConfigError
-from bascule.core.tool import ToolStatus
+from bascule.core.tool import ToolKey, ToolStatus
 from bascule.runtime.servers import lock
-from bascule.runtime.servers import lock as lock__locking
-from bascule.runtime.servers.lock import Locking, change_lock, lock_path, look_at_lock
-from support.locks import RICH, approved, lock_in
+from bascule.runtime.servers.lock import Locking, approve, change_lock, lock_path, look_at_lock
+from support.locks import RICH, approved, lock_in, locked_tools
 from support.runtime import a_tool, running, stand_in
 from support.waiting import fail_after
 
@@ -251,7 +249,7 @@ async def test_a_file_that_goes_away_opens_nothing(tmp_path: Path, mode: Mode):
 async def test_the_file_is_looked_at_on_nobodys_behalf_until_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(lock__locking, "EVERY", 0.01)
+    monkeypatch.setattr(lock, "EVERY", 0.01)
     held, twice, looks = a_locking(tmp_path), asyncio.Event(), 0
 
     async def follow() -> None:
@@ -300,3 +298,24 @@ async def test_a_lock_that_comes_while_a_long_listing_is_read_counts_for_it(
         go.set()
         assert (await settling).tools == len(tools) - 1
         assert session.entries("work")["act0"].spec.status is ToolStatus.QUARANTINED
+
+
+OLD, NEW, THIRD = (a_tool("act", description=text) for text in ("old", "new", "other"))
+
+
+def proposal() -> Proposal:
+    return Proposal(ToolKey("work", "act"), approved(OLD)["act"], approved(NEW)["act"])
+
+
+def test_what_is_approved_takes_its_place(tmp_path: Path):
+    path = lock_in(tmp_path, work=(OLD,))
+    approve(path, ["work", "fresh"], [proposal()])
+    assert locked_tools(tmp_path) == {"act": NEW}
+    assert locked_tools(tmp_path, "fresh") == {}, "locked from now on, with nothing approved"
+
+
+def test_a_lock_that_says_something_else_by_now_stays(tmp_path: Path):
+    path = lock_in(tmp_path, work=(THIRD,))
+    with pytest.raises(ConfigError, match="changed meanwhile, and says something else of work/act than you were shown"):
+        approve(path, ["work"], [proposal()])
+    assert locked_tools(tmp_path)["act"]["description"] == "other"

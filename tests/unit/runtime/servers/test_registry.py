@@ -1,6 +1,4 @@
-"""The configured servers: what each has listed for whom, and how each stands.
-
-What an edit has put an end to."""
+"""Server registry: listings and status per principal, and edits of the config."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""One box that is a container: its life, and every way in which it can end."""
+"""One sandbox that is a container: its life, and every way in which it can end."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from bascule.sandbox.docker import box as module
 from bascule.sandbox.docker import remove
 from bascule.sandbox.docker.api import Engine, started
 from bascule.sandbox.docker.attach import listening_to
-from bascule.sandbox.docker.box import processes_of
+from bascule.sandbox.docker.box import processes_of, strike
 from bascule.sandbox.docker.engine import DockerEngine
 from support import docker
 from support.docker_boxes import an_order, python, said
@@ -258,3 +258,32 @@ async def test_a_stream_out_of_an_open_box_ends_with_its_network_and_the_tighter
             tight = boxes.box(an_order(Lane.SEALED, "true"))
             assert (await tight.open()).container != run.container
             assert host.heard.stat().st_size == heard
+
+
+@pytest.mark.long
+async def test_all_that_runs_in_a_container_is_killed_and_nothing_in_another(daemon: docker.DockerEngine):
+    with daemon.container() as struck, daemon.container() as spared:
+        ids = [daemon.run("inspect", "--format={{.Id}}", each.name) for each in (struck, spared)]
+        daemon.run("exec", "--detach", struck.name, "sleep", "600")
+        assert len(processes_of(ids[0])) >= 2
+
+        assert strike(ids[0])
+
+        assert processes_of(ids[0]) == []
+        assert processes_of(ids[1])
+        await until(lambda: struck.name not in daemon.run("ps", "--format={{.Names}}").split())
+        assert spared.name in daemon.run("ps", "--format={{.Names}}").split()
+
+
+def test_a_process_that_cannot_be_killed_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A process that is seen and is not there: it cannot be killed, and does not go."""
+    (tmp_path / "4194999").mkdir()
+    (tmp_path / "4194999" / "cgroup").write_text("0::/docker/abc\n")
+    (tmp_path / "4194999" / "stat").write_text("4194999 (server) S 1")
+    monkeypatch.setattr(module, "PROCESSES", tmp_path)
+    monkeypatch.setattr(module, "STRUCK_WITHIN", 0.05)
+
+    assert processes_of("abc") == [4194999]
+    assert not strike("abc")
+    (tmp_path / "4194999" / "stat").write_text("4194999 (server) Z 1")
+    assert strike("abc")

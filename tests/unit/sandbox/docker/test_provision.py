@@ -1,8 +1,4 @@
-"""What becomes of a box when it is made a container.
-
-Files that are given to somebody.
-
-What is mounted below what a box shows."""
+"""Containers completed for sandboxes: mounts below other mounts, and the owner of workspace files."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What dead runtimes have left on an engine."""
+"""Removal of containers: one by one, and those of dead runtimes."""
 
 import asyncio
 import os
@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import ConnectFailed
+from bascule.core.errors import ConnectFailed, SandboxError
 from bascule.core.sensitivity import Lane
+from bascule.sandbox.docker import remove as removal
 from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.docker.labels import OWNER, SERVER, STATE, state_name
-from bascule.sandbox.docker.remove import boxes_of, is_dead, reap, remove
+from bascule.sandbox.docker.remove import boxes_of, is_dead, reap, remove, remove_container
 from bascule.sandbox.owner import Owner
 from support import docker
 from support.docker_boxes import an_order
+from support.fake_engine import answer, fake_engine
 
 DYING = """
 import asyncio, os, sys
@@ -132,3 +134,44 @@ async def test_an_engine_that_cannot_be_asked_is_told(tmp_path: Path):
     away = Engine(str(tmp_path / "none"))
     with pytest.raises(ConnectFailed):
         await reap(away, tmp_path)
+
+
+@pytest.mark.long
+async def test_a_container_is_killed_and_gone_at_once_and_its_volume_stays(real: Engine, daemon: docker.DockerEngine):
+    daemon.run("volume", "create", "kept")
+    with daemon.container() as container:
+        daemon.run("volume", "inspect", "kept")
+        await remove_container(real, container.name)
+        assert container.name not in daemon.run("ps", "--all")
+    daemon.run("volume", "rm", "kept")
+
+
+async def test_a_container_may_be_removed_by_many_at_once_and_once_more(real: Engine, daemon: docker.DockerEngine):
+    with daemon.container() as container:
+        await asyncio.gather(*(remove_container(real, container.name) for _ in range(5)))
+        await remove_container(real, container.name)
+
+
+async def test_anonymous_storage_of_a_container_is_never_removed_with_it(real: Engine, daemon: docker.DockerEngine):
+    before = set(daemon.run("volume", "ls", "--quiet").split())
+    made = daemon.run("create", "--volume=/data", "empty", "/none")
+    await remove_container(real, made)
+    (left,) = set(daemon.run("volume", "ls", "--quiet").split()) - before
+    daemon.run("volume", "rm", left)
+
+
+@pytest.mark.parametrize("said", [answer(500, {"message": "device busy"}), b""])
+async def test_a_container_that_may_still_be_there_is_reported(said: bytes):
+    async with fake_engine() as fake:
+        fake.instead["v=false"] = said
+        with pytest.raises(SandboxError, match="could not be removed") as caught:
+            await remove_container(Engine(fake.socket), "box")
+    assert "docker rm --force box" in caught.value.fix
+
+
+async def test_a_removal_by_somebody_else_is_not_awaited_for_ever(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(removal, "GONE_WITHIN", 0.1)
+    async with fake_engine() as fake:
+        fake.instead["v=false"] = answer(409, {"message": "removal of container is already in progress"})
+        with pytest.raises(SandboxError, match="could not be removed"):
+            await remove_container(Engine(fake.socket), "box")

@@ -1,6 +1,4 @@
-"""The proxy as Envoy is told it, and whether Envoy takes it.
-
-What the proxy answers itself. That Envoy takes it so is tried in test_envoy.py and tests/hostile."""
+"""Envoy configuration of the egress proxy, and JSON responses; tests/hostile runs a real Envoy on it."""
 
 import json
 import subprocess

@@ -1,11 +1,4 @@
-"""The proxy that runs: a real Envoy. Nothing is allowed here, so nothing is looked up or connected to; what is let
-through, and what is not, is tried in tests/hostile/test_egress.py.
-
-Where Envoy is, and what is said where it is not.
-
-The addresses of this machine.
-
-Which addresses are never connected to."""
+"""Egress proxy with a real Envoy that allows no host; tests/hostile/test_egress.py tests which requests pass."""
 
 import asyncio
 import os

@@ -1,6 +1,4 @@
-"""Boxes as they are laid out for an order.
-
-What the words of a command name."""
+"""Layouts of sandboxes, and paths in command lines."""
 
 import os
 import sys

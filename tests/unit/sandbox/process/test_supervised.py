@@ -1,6 +1,4 @@
-"""A process under a keeper, as we see it.
-
-What a server has from us, though another process starts it."""
+"""Processes under a reaper, and the attributes that they inherit from the runtime."""
 
 import asyncio
 import errno

@@ -1,6 +1,4 @@
-"""What every engine does with boxes.
-
-What is to run in a container."""
+"""Exec in a container, and its result, as data."""
 
 from bascule.sandbox.spec.engine import Ended, Run
 

@@ -1,6 +1,4 @@
-"""The filter, run by a small machine of the same kind as the kernel's.
-
-The list of refused calls."""
+"""Seccomp filter, run by a small BPF interpreter that works as the kernel's."""
 
 import errno
 import json

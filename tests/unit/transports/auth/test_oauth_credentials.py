@@ -1,6 +1,4 @@
-"""One user's login at one server: what is sent, when it is renewed, and who else it is never sent to.
-
-All logins of one runtime."""
+"""OAuth credentials of one user at one server, and all logins of a runtime."""
 
 import asyncio
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""How a function tells how far it has come.
-
-Bytes that a tool gives back."""
+"""Progress and media of Python tools."""
 
 from typing import Any
 

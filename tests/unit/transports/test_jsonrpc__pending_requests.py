@@ -1,4 +1,4 @@
-"""A request from the moment it is queued to its reply."""
+"""Pending requests, from the queue to the response."""
 
 import asyncio
 from typing import Any

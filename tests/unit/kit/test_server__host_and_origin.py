@@ -1,4 +1,4 @@
-"""Each row of the table is sent to a real server, byte by byte."""
+"""Host, Origin and Content-Type checks: each row of the table is sent to a real server, byte by byte."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""When an edit counts as complete."""
+"""Watch of the config file: an edit counts when it is complete."""
 
 import asyncio
 import os
