@@ -1,1 +1,1 @@
-"""What a runtime does, as counts and spans that others collect."""
+"""Telemetry of a runtime: metrics and trace spans, exported by OTLP and Prometheus."""

@@ -1,5 +1,5 @@
-"""What has happened since the start, in plain numbers. Every call pays for this, so nothing is made that can wait until
-somebody asks."""
+"""Metric counters since the start, as plain numbers. Every call pays for them, so all further work waits for the
+export."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

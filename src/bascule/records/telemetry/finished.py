@@ -1,5 +1,5 @@
-"""What is kept of an operation that has ended until its span is made: names, codes and times, and nothing of what was
-said. A result may be large, and is nobody's business."""
+"""Finished operation, held until its span is made: names, codes and times, and no content. A result may be large, and
+private."""
 
 from collections.abc import Mapping
 from typing import Literal

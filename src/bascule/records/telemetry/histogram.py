@@ -1,4 +1,4 @@
-"""How long things took, counted into buckets."""
+"""Duration histograms with fixed buckets."""
 
 from bisect import bisect_left
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""By what calls are told apart in metrics: names that the config, a listing or the protocol bounds; never who asked."""
+"""Metric labels: names that the config, a listing or the protocol bounds, and never the principal."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

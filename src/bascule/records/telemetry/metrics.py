@@ -1,4 +1,4 @@
-"""Every metric as data: what it is called, by what its numbers are told apart, and where they come from."""
+"""Metric definitions as data: name, type, unit, labels, and the source of the numbers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal

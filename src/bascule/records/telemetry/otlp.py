@@ -1,8 +1,5 @@
-"""Sends spans and metrics to a collector, from a thread of its own. No call waits for it, whatever that does.
-
-Counts as OpenTelemetry sends them.
-
-Operations that have ended, as spans of OpenTelemetry. Made where they are sent, not where calls wait."""
+"""OTLP exporter: sends metrics and spans to an OpenTelemetry collector from a thread of its own. No call waits for it:
+spans are made in that thread."""
 
 import logging
 import threading
@@ -34,7 +31,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState, get_current_span
 
 from bascule.config.urls import shown_url
 from bascule.core.trace_context import TraceContext
@@ -53,7 +50,8 @@ _UNTOLD = cast("float", None)
 def metrics_data(
     families: Iterable[Family], counts: Counts, resource: Resource, scope: InstrumentationScope, times: tuple[int, int]
 ) -> MetricsData:
-    """All of it; `times` are when counting began and what time it is, in nanoseconds since the epoch."""
+    """All metrics as OpenTelemetry sends them. `times` are the start of counting and the current time, in nanoseconds
+    since the epoch."""
     metrics = [metric for family in families if (metric := _metric(family, counts, times)) is not None]
     return MetricsData([ResourceMetrics(resource, [ScopeMetrics(scope, metrics, "")], "")])
 
@@ -133,6 +131,15 @@ def _context(trace: TraceContext, *, remote: bool) -> SpanContext:
     flags = TraceFlags(TraceFlags.SAMPLED if trace.sampled else TraceFlags.DEFAULT)
     state = TraceState.from_header([trace.state]) if trace.state else None
     return SpanContext(trace.trace_id, trace.span_id, is_remote=remote, trace_flags=flags, trace_state=state)
+
+
+def ambient() -> TraceContext | None:
+    """Trace context of the current OpenTelemetry span of the host program, if it has one."""
+    found = get_current_span().get_span_context()
+    if not found.is_valid:
+        return None
+    state = found.trace_state.to_header() if found.trace_state else ""
+    return TraceContext(found.trace_id, found.span_id, found.trace_flags.sampled, state)
 
 
 MOST_WAITING = 4096

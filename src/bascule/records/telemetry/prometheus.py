@@ -1,6 +1,5 @@
-"""Counts as Prometheus reads them.
-
-A page for Prometheus at an address of its own. It answers nothing else, and keeps nobody waiting."""
+"""Prometheus exposition of the metrics, and the page `/metrics` at an address of its own, which answers nothing
+else."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +24,7 @@ def prometheus_name(name: str) -> str:
 
 
 def exposition(counts: Counts, more: Iterable[Family] = ()) -> bytes:
-    """All of it, as text."""
+    """All metrics, in the text format of Prometheus."""
     return generate_latest(_Counted(counts, (*FAMILIES, *more)))
 
 

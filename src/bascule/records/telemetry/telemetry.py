@@ -1,4 +1,4 @@
-"""The telemetry of one runtime: what it counts, the spans it makes, and where both go."""
+"""Telemetry of one runtime: its metric counters, its spans, and their export."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,8 +51,7 @@ class Telemetry:
     async def _open(self) -> None:
         settings = self._settings
         if settings.otlp is not None:
-            from bascule.records.telemetry.current_span import ambient  # noqa: PLC0415 -- an extra
-            from bascule.records.telemetry.otlp import Exporting  # noqa: PLC0415 -- the same, and half a second
+            from bascule.records.telemetry.otlp import Exporting, ambient  # noqa: PLC0415 -- an extra, and half a second
 
             self._ambient = ambient
             self._exporting = Exporting(settings.otlp, self.counts, self._version)

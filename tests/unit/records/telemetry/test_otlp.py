@@ -1,4 +1,4 @@
-""" """
+"""OTLP export of spans and metrics."""
 
 import asyncio
 import logging
@@ -9,14 +9,15 @@ from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metr
 from opentelemetry.sdk.metrics.export import Gauge, Histogram, Sum
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags, TraceState, use_span
 
+from bascule.core.trace_context import TraceContext
 from bascule.records.telemetry import otlp as module
 from bascule.records.telemetry.counters import Counts
 from bascule.records.telemetry.finished import Finished, finished_call
 from bascule.records.telemetry.histogram import BOUNDS
 from bascule.records.telemetry.metrics import FAMILIES
-from bascule.records.telemetry.otlp import ATTRIBUTES, MOST_WAITING, STEP, Exporting, metrics_data, span_of
+from bascule.records.telemetry.otlp import ATTRIBUTES, MOST_WAITING, STEP, Exporting, ambient, metrics_data, span_of
 from support.collector import collecting
 from support.telling import OWN, PARENT, asked, called, failure, span
 from support.waiting import until
@@ -210,3 +211,15 @@ def test_the_first_of_a_trace_has_no_parent():
 
 def test_no_attribute_names_anybody():
     assert not [name for name in ATTRIBUTES if "user" in name or "session" in name]
+
+
+def test_a_program_that_traces_itself_is_the_parent():
+    context = SpanContext(7, 8, is_remote=False, trace_flags=TraceFlags(1), trace_state=TraceState([("a", "1")]))
+    with use_span(NonRecordingSpan(context)):
+        assert ambient() == TraceContext(7, 8, sampled=True, state="a=1")
+    with use_span(NonRecordingSpan(SpanContext(7, 8, is_remote=False))):
+        assert ambient() == TraceContext(7, 8, sampled=False)
+
+
+def test_a_program_that_does_not_is_none():
+    assert ambient() is None
