@@ -1,6 +1,4 @@
-"""Digests of tools and listings.
-
-Canonical JSON."""
+"""Digests of tools and listings, and canonical JSON."""
 
 import json
 import random

@@ -1,6 +1,4 @@
-"""Exposed names.
-
-Names that look like a mistaken one."""
+"""Exposed names, and the nearest names to a mistaken one."""
 
 import re
 from collections.abc import Iterator

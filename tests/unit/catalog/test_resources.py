@@ -1,6 +1,4 @@
-"""Which server a URI is of, and which prompt a name means.
-
-What one server offers beside tools: every entry on its own."""
+"""Offers of one server, and the library that finds the server of a URI and the prompt of a name."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""A server's tools as catalogued, and what changed.
-
-Names of tools that are no longer there."""
+"""Catalogued tools of one server, their changes, and the names of removed tools."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""Where state is kept.
-
-The variables that a server finds in a box are those that its author is told of."""
+"""State folder, and the documented environment variables of a kit server."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Variables are put in once, everywhere, and told by name where they are not set.
-
-The `.env` file beside a configuration."""
+"""Variables in config texts, and the `.env` file beside a config."""
 
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,4 @@
-"""How much there was of something within the last minute.
-
-Bytes, counted by a clock that is given."""
+"""Sliding-window counters."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""Tools as agents and servers know them.
-
-What a request that is no tool call is about."""
+"""Tools, and the subjects of other requests."""
 
 import dataclasses
 

@@ -1,6 +1,4 @@
-"""What tools and other requests may do.
-
-What may be sent again although it may have been carried out."""
+"""Permissions of tools and other requests, and requests that may be repeated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-""" """
+"""Event recorder, and the set of failing servers."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""JSON, short and long."""
+"""Previews of JSON, and outlines of values."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from bascule.config.model.result_presets import Preset
 from bascule.result_limits.budget import Parts
-from bascule.result_limits.json_preview import SHORT, json_parts, value_parts
+from bascule.result_limits.json_preview import SHORT, head_and_tail, is_rows, json_parts, outline, value_parts
 from bascule.result_limits.source_bytes import Whole
 
 FEW = Preset(head_rows=2, tail_rows=1, head_items=2, tail_items=1, keys=2)
@@ -71,3 +71,47 @@ def test_a_long_text_that_is_no_json_is_none(middle: str):
 def test_a_long_text_under_one_name_shows_what_can_be_shown():
     parts = json_parts(Whole.of_text(json.dumps({"a": 1, "text": "x" * 900_000})), FEW)
     assert shown(parts) == ['"a": 1']
+
+
+FEW_ITEMS = Preset(head_items=2, tail_items=1, head_rows=1, tail_rows=1, keys=2)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([1, 2, 3], "[1, 2, 3]"),
+        ([1, 2, 3, 4, 5], "[1, 2, … 2 more …, 5]"),
+        ([{"a": 1}, {"a": 2}, {"a": 3}], '[{"a": 1}, … 1 more …, {"a": 3}]'),
+        ({"a": 1, "b": 2, "c": 3}, '{"a": 1, "b": 2, … 1 more key}'),
+        ({}, "{}"),
+        ([], "[]"),
+        ("é", '"é"'),
+    ],
+)
+def test_what_is_left_out_is_told(value: Any, expected: str):
+    assert outline(value, FEW_ITEMS, 100) == expected
+
+
+@pytest.mark.parametrize("room", [1, 2, 10, 50])
+def test_it_never_takes_more_than_its_room(room: int):
+    assert len(outline([{"a": "x" * 500}] * 50, FEW_ITEMS, room)) <= room
+
+
+def test_one_long_text_leaves_room_for_others():
+    text = outline({"a": "x" * 500, "b": 7}, FEW_ITEMS, 200)
+    assert text.endswith('"b": 7}')
+
+
+def test_depth_ends():
+    value: Any = 1
+    for _ in range(500):
+        value = [value]
+    assert outline(value, FEW_ITEMS, 5000).startswith("[[[[[[[[[[[[[… 1 item]")
+
+
+def test_rows_are_told_from_items():
+    assert is_rows([{}, 1, {}])
+    assert not is_rows([{}, 1])
+    assert not is_rows([])
+    assert head_and_tail([1, 2], FEW_ITEMS) == (2, 0)
+    assert head_and_tail([{}] * 9, FEW_ITEMS) == (1, 1)

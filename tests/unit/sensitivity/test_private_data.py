@@ -1,8 +1,4 @@
-"""
-
-What a private dataset may be called.
-
-"""
+"""Names of private datasets, raises by a tool's code, and labels in results."""
 
 from typing import Any
 

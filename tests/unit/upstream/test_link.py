@@ -1,6 +1,4 @@
-"""
-
-Every change of a link's state becomes an event."""
+"""Links: opening, closing, state changes and their events."""
 
 import asyncio
 import os

@@ -1,6 +1,4 @@
-"""What a link hears of changes at its server, in either era, and what a server can make it do.
-
-What a link hears of its server's resources, and of what it remarks."""
+"""Notifications on a link in either era: list changes, resource updates and log messages."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,6 +1,4 @@
-"""
-
-Lines, of which some are too long."""
+"""Message framing, and lines over the limit."""
 
 import tracemalloc
 from itertools import pairwise

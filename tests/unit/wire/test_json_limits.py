@@ -1,6 +1,4 @@
-"""How many values a JSON text holds for its length.
-
-A JSON text in pieces, without its escapes."""
+"""Limits for JSON texts: number of values, and nesting depth."""
 
 import json
 from typing import Any
@@ -11,7 +9,14 @@ from hypothesis import strategies as st
 
 from bascule.core.errors import ProtocolViolation
 from bascule.wire import json_limits
-from bascule.wire.json_limits import MANY_CONTAINERS, MANY_VALUES, PIECE, refuse_dense, unescaped_pieces
+from bascule.wire.json_limits import (
+    MANY_CONTAINERS,
+    MANY_VALUES,
+    PIECE,
+    nests_deeper_than,
+    refuse_dense,
+    unescaped_pieces,
+)
 from bascule.wire.jsonrpc import read_message
 
 values: st.SearchStrategy[Any] = st.recursive(
@@ -91,3 +96,54 @@ def test_an_escape_is_never_cut_in_two(before: int, escaped: bytes):
 
 def test_no_piece_is_much_longer_than_another():
     assert max(map(len, unescaped_pieces(b"x" * (3 * PIECE + 7)))) == PIECE
+
+
+def depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(depth, value.values()), default=0)
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+@given(values, st.integers(0, 12))
+def test_it_agrees_with_counting_levels_of_the_parsed_value(value: Any, limit: int):
+    assert nests_deeper_than(json.dumps(value).encode(), limit) is (depth(value) > limit)
+
+
+@pytest.mark.parametrize("levels", [1, 7, 8, 9, 200, 100_000])
+def test_the_limit_itself_is_allowed_and_one_more_is_not(levels: int):
+    text = b"[" * levels + b"]" * levels
+
+    assert not nests_deeper_than(text, levels)
+    assert nests_deeper_than(text, levels - 1)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 7])
+def test_many_shallow_values_are_not_deep(limit: int):
+    assert nests_deeper_than(b"[" + b"[]," * 50 + b"[]]", 1)
+    assert not nests_deeper_than(b"[" + b"1," * 50 + b"[]]", max(limit, 2))
+
+
+def test_objects_count_like_arrays():
+    assert nests_deeper_than(b'{"a":[{"b":[1]}]}', 3)
+    assert not nests_deeper_than(b'{"a":[{"b":[1]}]}', 4)
+
+
+@pytest.mark.parametrize("text", [rb'["[[[[[[[["]', rb'["\"[[[[[[[["]', rb'["\\","[[[[[[[["]', rb'["\\\"[[[[[[[["]'])
+def test_brackets_inside_strings_do_not_count(text: bytes):
+    json.loads(text)
+
+    assert not nests_deeper_than(text, 1)
+
+
+@pytest.mark.parametrize("offset", range(4))
+def test_an_escape_is_understood_wherever_it_stands_in_a_long_text(offset: int):
+    inside = "x" * offset + '\\"[' * 100_000
+    text = json.dumps([inside]).encode()
+
+    assert not nests_deeper_than(text, 1)
+    assert nests_deeper_than(text[:-1] + b",[]]", 1)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_every_kind_of_bytes_will_do(kind: Any):
+    assert nests_deeper_than(kind(b"[[[]]]"), 2)

@@ -1,6 +1,4 @@
-"""Results of tools/call read as outcomes.
-
-An error that ends the run, as a result says it."""
+"""Results of `tools/call` read as outcomes, fatal errors included."""
 
 from typing import Any
 

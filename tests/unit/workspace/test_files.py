@@ -1,6 +1,4 @@
-"""What can be done with the files of one agent session.
-
-One file or folder, as an agent sees it."""
+"""File operations of one agent session, and items of a listing."""
 
 import os
 import shutil

@@ -1,6 +1,4 @@
-"""Two ways to open what lies below a folder, and nothing else.
-
-Two calls of the Linux kernel."""
+"""Confined opening below a folder, by the kernel or folder by folder."""
 
 import errno
 import os

@@ -1,6 +1,4 @@
-"""References inside a flat schema.
-
-References beside a base URI, by the examples of RFC 3986."""
+"""References inside a flat schema, and beside a base URI (examples of RFC 3986)."""
 
 from typing import Any
 from urllib.parse import urljoin

@@ -1,8 +1,4 @@
-"""Sloppy schemas put right.
-
-Places of a schema.
-
-Habits of older drafts and of OpenAPI."""
+"""Repair of sloppy JSON Schemas, older drafts and OpenAPI included."""
 
 import copy
 from typing import Any

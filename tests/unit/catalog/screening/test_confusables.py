@@ -1,6 +1,4 @@
-"""Texts as they are read.
-
-Names that pass for another tool's."""
+"""Folding of confusable letters, and names that imitate another tool's name."""
 
 import unicodedata
 

@@ -1,6 +1,4 @@
-"""Screening.
-
-The texts of a value."""
+"""Screening of the texts of a definition."""
 
 import sys
 from typing import Any

@@ -1,6 +1,4 @@
-"""Entries sorted by the table of keys.
-
-Whose file it is."""
+"""Entries sorted by the key table, and the layouts of a file."""
 
 from typing import Any
 

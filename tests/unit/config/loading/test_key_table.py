@@ -1,6 +1,4 @@
-"""The table of keys: whole, and in agreement with the model.
-
-Every key of this version has its sentence, and no other has."""
+"""Key table: complete, described, and in agreement with the model."""
 
 from dataclasses import fields
 from pathlib import Path

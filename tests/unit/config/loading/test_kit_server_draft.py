@@ -1,4 +1,4 @@
-"""An entry with `type: server` on its way from a file to the model."""
+"""Draft of a kit server, and its token verification keys."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from bascule.config.loading.entries import sort_keys
 from bascule.config.loading.key_table import SERVER_KEYS
-from bascule.config.loading.kit_server_draft import is_kit_draft, make_kit_server
+from bascule.config.loading.kit_server_draft import is_kit_draft, make_kit_server, token_key
 from bascule.config.loading.server_draft import Draft
 from bascule.config.model.auth import SET_ALGORITHMS, AuthSettings, Claims, KeySet, PublicKey, SharedSecret
 from bascule.config.model.kit_server import KitServer
@@ -160,3 +160,26 @@ def test_a_file_of_another_program_describes_none():
 
     assert server is None
     assert told.startswith("a.type: a server of our own stands in a file of our own")
+
+
+def test_every_kind_of_key_is_read(tmp_path: Path):
+    (tmp_path / "id.pem").write_text(pem(ec_key()))
+    entries: list[dict[str, Any]] = [
+        {"algorithm": "HS256", "secret": SECRET, "kid": "a"},
+        {"algorithm": "ES256", "public_key": pem(ec_key())},
+        {"algorithm": "ES256", "public_key": "id.pem"},
+        {"jwks": "https://id.example/keys"},
+    ]
+    keys = [token_key(entry, tmp_path) for entry in entries]
+    assert [flaw for _, flaw in keys] == [None] * 4
+    assert [type(key) for key, _ in keys] == [SharedSecret, PublicKey, PublicKey, KeySet]
+    assert keys[1] == keys[2]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff", b"not a key"])
+def test_a_file_that_holds_no_key_is_told(tmp_path: Path, content: bytes | None):
+    if content is not None:
+        (tmp_path / "id.pem").write_bytes(content)
+    key, flaw = token_key({"algorithm": "ES256", "public_key": "id.pem"}, tmp_path)
+    assert key is None
+    assert flaw

@@ -1,4 +1,4 @@
-"""Whole files, as people have them, to one configuration."""
+"""Loading of whole config files."""
 
 import json
 import subprocess
@@ -7,12 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from bascule.config import RuntimeConfig, ServerConfig, SseTransport, StdioTransport, StreamableHttpTransport, load_file
+from bascule.config import (
+    RuntimeConfig,
+    ServerConfig,
+    SharedSecret,
+    SseTransport,
+    StdioTransport,
+    StreamableHttpTransport,
+    load_file,
+)
 from bascule.config.model.transport import NoTransport
 from bascule.config.names import NAME_RULE
 from bascule.config.secret import reveal_all
 from bascule.core.errors import ConfigError
+from support.tokens import SECRET
 
 OURS = """\
 mcp_servers:
@@ -394,3 +404,55 @@ def test_loading_json_imports_no_yaml(tmp_path: Path):
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
 
     assert ended.stdout.strip() == "set()"
+
+
+TOKEN_KEY = {"algorithm": "HS256", "secret": "${KEY}"}
+
+
+def load_gateway(folder: Path, gateway: dict[str, Any]) -> RuntimeConfig:
+    path = folder / "bascule.yaml"
+    path.write_text(yaml.safe_dump({"mcp_servers": {}, "gateway": gateway}))
+    return load_file(path, {"KEY": SECRET})
+
+
+def test_a_gateway_is_read_whole(tmp_path: Path):
+    auth = {
+        "keys": [TOKEN_KEY],
+        "issuer": "https://id",
+        "audience": "tools",
+        "claims": {"user": "email", "session": "sid"},
+    }
+    settings = load_gateway(tmp_path, {"host": "10.0.0.5", "port": 9000, "auth": auth, "workers": 3}).gateway
+    assert (settings.host, settings.port, settings.workers) == ("10.0.0.5", 9000, 3)
+    assert settings.auth.keys == (SharedSecret("HS256", SECRET),)
+    assert (settings.auth.issuer, settings.auth.audience) == ("https://id", "tools")
+    assert (settings.auth.claims.user, settings.auth.claims.session) == ("email", "sid")
+
+
+def test_a_gateway_without_keys_accepts_no_token(tmp_path: Path):
+    assert load_gateway(tmp_path, {}).gateway.auth.keys == ()
+
+
+@pytest.mark.parametrize(
+    ("gateway", "told"),
+    [
+        ({"port": 0}, "gateway.port: must be"),
+        ({"host": "a b"}, "gateway.host: must be"),
+        ({"auth": {"keys": [{"secret": "short", "algorithm": "HS256"}]}}, "gateway.auth.keys[0].secret"),
+        (
+            {"auth": {"keys": [{"public_key": "gone.pem", "algorithm": "ES256"}], "issuer": "a", "audience": "b"}},
+            "cannot be read",
+        ),
+        ({"auth": {"keys": [TOKEN_KEY]}}, "gateway.auth.issuer"),
+        (
+            {"auth": {"keys": [TOKEN_KEY], "issuer": "a", "audience": "b", "claims": {"user": ""}}},
+            "gateway.auth.claims.user",
+        ),
+        ({"hots": "a"}, "hots"),
+        ({"workers": 1000}, "workers: must be a whole number from 1 to 256"),
+    ],
+)
+def test_what_is_wrong_with_a_gateway_is_told_with_its_place(tmp_path: Path, gateway: dict[str, Any], told: str):
+    with pytest.raises(ConfigError) as caught:
+        load_gateway(tmp_path, gateway)
+    assert told in "\n".join(caught.value.problems)

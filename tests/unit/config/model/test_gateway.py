@@ -1,6 +1,4 @@
-"""
-
-Whether there is a dashboard, and by which token it opens."""
+"""Settings of the gateway and the dashboard."""
 
 from pathlib import Path
 from typing import Any

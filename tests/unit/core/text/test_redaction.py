@@ -1,6 +1,4 @@
-"""Secrets do not show, wherever a server repeats them.
-
-Secrets are found again by what is kept of them, however many there are."""
+"""Redaction of secrets, and their fingerprints."""
 
 import pytest
 

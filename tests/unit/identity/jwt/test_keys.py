@@ -1,6 +1,4 @@
-"""The keys that tokens are verified with.
-
-The keys an identity provider lists."""
+"""Token verification keys, and the keys of a JWKS document."""
 
 import json
 from typing import Any

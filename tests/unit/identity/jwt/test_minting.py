@@ -1,6 +1,4 @@
-"""Tokens of our own.
-
-The public half of a mint's key: it tells our tokens from others, and nobody makes one with it."""
+"""Minted tokens, and the public half of the key that verifies them."""
 
 import base64
 import secrets

@@ -1,6 +1,4 @@
-"""Keys at an address: when they are fetched, how long they are kept.
-
-Fetching a set of keys, from a server on this machine."""
+"""Remote JWKS: fetched on demand from a server on this machine, and cached."""
 
 import asyncio
 import json

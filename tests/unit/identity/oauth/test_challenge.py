@@ -1,6 +1,4 @@
-"""What a server asks for when it lets nobody in.
-
-What a server of ours tells whoever it does not let in."""
+"""`WWW-Authenticate` challenges and protected resource metadata."""
 
 import json
 

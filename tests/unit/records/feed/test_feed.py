@@ -1,6 +1,4 @@
-"""A feed that is told everything, and never grows beyond its bounds.
-
-Many things happen, and whoever waits is woken once."""
+"""Dashboard feed and its watchers."""
 
 import asyncio
 from typing import Any

@@ -1,6 +1,4 @@
-"""The file of a log: whose it is, and how large it gets.
-
-One line of a log, written and read."""
+"""Log file of one server, and its lines."""
 
 import fcntl
 import multiprocessing

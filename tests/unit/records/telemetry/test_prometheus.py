@@ -1,4 +1,4 @@
-""" """
+"""Prometheus exposition, and its HTTP page."""
 
 import asyncio
 import socket

@@ -1,8 +1,4 @@
-"""The key of the audit log.
-
-The key under which levels are stated.
-
-The key of our own tokens."""
+"""Signing keys: audit log, sensitivity levels, minted tokens."""
 
 from pathlib import Path
 

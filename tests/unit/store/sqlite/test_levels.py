@@ -1,6 +1,4 @@
-"""What is SQLite's own in keeping levels. What every engine does is in the contracts.
-
-Rows and lines: what is read of both, and in which order they are written."""
+"""Sensitivity levels and their witnesses in SQLite; the contracts test the behaviour that all engines share."""
 
 import asyncio
 import sqlite3

@@ -1,6 +1,4 @@
-"""The SQLite engine of the store. What it does with listings, as every engine does, is in the contracts.
-
-Anchors in SQLite: what the contract does not see."""
+"""SQLite store and its anchors; the contracts test the behaviour that all engines share."""
 
 import sqlite3
 from contextlib import closing

@@ -1,6 +1,4 @@
-"""Where files lie that are about to come into the workspace, and originals that may have to come back.
-
-The whole content of one open file into another."""
+"""Backups of a workspace's files, and copies of whole files."""
 
 import errno
 import fcntl

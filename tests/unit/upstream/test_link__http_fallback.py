@@ -1,4 +1,4 @@
-"""A link that is turned away by streamable HTTP tries HTTP+SSE, and only then."""
+"""Fallback of a link from streamable HTTP to HTTP+SSE."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
