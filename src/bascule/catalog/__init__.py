@@ -1,1 +1,1 @@
-"""What tools there are: listings read, named, digested, bounded in cost, and calls checked against them. No I/O."""
+"""Catalog of tools without I/O: listings, names, digests, JSON Schema, screening, pinning, search, typed stubs."""

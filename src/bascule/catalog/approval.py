@@ -1,4 +1,4 @@
-"""What there is to approve of a server: its tools against what the lock says of them."""
+"""Approval of a server's tools: new, changed and removed ones compared with the lock, as proposals."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""Holding a call against its tool: the arguments before they are sent, the result before it is believed."""
+"""Validation of a call against its tool's schemas: the arguments before they are sent, the result before it is
+accepted."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,5 @@
-"""Digests of a tool and of a whole listing as they were when we looked; and a cheaper print to see nothing changed.
-
-Canonical JSON (RFC 8785): one text for one value, whatever the order of its keys."""
+"""Digests of tools and listings (SHA-256 over canonical JSON, RFC 8785), and a cheaper fingerprint that detects an
+unchanged definition."""
 
 import hashlib
 import re

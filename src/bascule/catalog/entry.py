@@ -1,4 +1,4 @@
-"""One catalogued tool: what agents see of it, and what its calls are checked against."""
+"""Catalog entry of one tool: its specification for agents, and the validators of its calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

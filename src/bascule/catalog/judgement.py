@@ -1,4 +1,4 @@
-"""What the operator's word makes of one tool, as the catalog is told it."""
+"""Judgement of one tool, from the operator's config and the lock: exposure, permissions, and need for approval."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
-"""What the model APIs refuse in the definition of a tool, although JSON Schema allows it.
+"""Limits of the model APIs on tool definitions, beyond JSON Schema.
 
-One tool that is refused fails the whole request, so that an agent loses all of them.
-"""
+One tool that an API refuses fails the whole request, so that an agent loses all of them."""
 
 import re
 from collections.abc import Iterator, Mapping

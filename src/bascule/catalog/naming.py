@@ -1,6 +1,5 @@
-"""The name an agent sees for a tool: its server's prefix and its own name, in the characters every model API takes.
-
-Names that look like a mistaken one."""
+"""Exposed names of tools (prefix and own name, in characters that every model API takes), and the nearest names to a
+mistaken one."""
 
 import hashlib
 import re

@@ -1,5 +1,5 @@
-"""A server's list of tools, or of what else it offers, collected page by page. One bad entry is set aside; a list that
-does not end is refused."""
+"""Paginated listing of a server's tools, resources or prompts. One bad entry is set aside; an endless list is
+refused."""
 
 from typing import Any
 

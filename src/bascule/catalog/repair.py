@@ -1,5 +1,5 @@
-"""A tool's definition as it was meant. Old and hasty servers write definitions that are not quite what the protocol
-wants; each is put right on its own, with a note, or is unusable on its own, with the reason."""
+"""Repair of tool definitions that deviate from the protocol: each is corrected with a note, or unusable with the
+reason."""
 
 from collections.abc import Callable
 from typing import Any

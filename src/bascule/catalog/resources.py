@@ -1,6 +1,5 @@
-"""All resources and prompts of all servers: which server a URI is of, and which prompt a name means.
-
-What one server offers beside tools, as catalogued: resources, templates that stand for many, and prompts."""
+"""Resources, resource templates and prompts: the catalogued offers of one server, and the library of all servers, which
+finds the server of a URI and the prompt of a name."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

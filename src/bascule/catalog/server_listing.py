@@ -1,6 +1,5 @@
-"""One server's tools as catalogued, and what changed since they were last listed.
-
-Names of tools that are no longer there, so that a call of one is told from a call of what never was."""
+"""Catalogued tools of one server, their difference from the previous listing, and the names of removed tools, so that a
+call of one gets a better answer than that of an unknown tool."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

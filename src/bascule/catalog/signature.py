@@ -1,4 +1,4 @@
-"""A tool's parameters on one line, for people and models that got them wrong."""
+"""Signature of a tool: its parameters on one line, for error messages to people and models."""
 
 from collections.abc import Mapping
 from typing import Any

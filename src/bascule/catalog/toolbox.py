@@ -1,4 +1,4 @@
-"""All tools of all servers under their exposed names. Calls are routed by this table, never by taking a name apart."""
+"""Toolbox: all tools of all servers by exposed name. This table routes calls; a name is never taken apart."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

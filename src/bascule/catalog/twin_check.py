@@ -1,4 +1,4 @@
-"""Whether a twin is the same server: the same tools, taking and giving the same, with the same effects."""
+"""Comparison of an isolated twin with its server: same tools, same schemas, same effects. Pure."""
 
 from collections.abc import Iterator
 

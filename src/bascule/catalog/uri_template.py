@@ -1,4 +1,4 @@
-"""Whether a URI can have come from a template of RFC 6570. Linear in the URI, whatever the template says."""
+"""URI template matching (RFC 6570), in time linear in the URI for every template."""
 
 import re
 from collections.abc import Mapping

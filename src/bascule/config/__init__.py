@@ -1,4 +1,4 @@
-"""What was asked: the model of a server, the loaders that produce it, variables, and secrets that never print."""
+"""Configuration: model, loading, editing and import of config files, variables, and secrets that never print."""
 
 from bascule.config.find_server import client_server_named, kit_server_named
 from bascule.config.loading.agent_env import load_agent_mcp_configs

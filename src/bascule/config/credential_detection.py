@@ -1,4 +1,4 @@
-"""Telling a credential from an ordinary argument. What stands in argv, every user of the machine can read."""
+"""Detection of credentials in command-line arguments, which every user of the machine can read."""
 
 import re
 from collections.abc import Iterator, Sequence

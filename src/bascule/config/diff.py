@@ -1,4 +1,4 @@
-"""What an edit of a config asks for: which servers come, go, begin anew or are only told something else."""
+"""Diff of two configs: servers that are added, removed, restarted, or changed without a restart."""
 
 import re
 from dataclasses import dataclass, fields

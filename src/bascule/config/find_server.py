@@ -1,4 +1,5 @@
-"""Servers by name. There are those that are connected to and those that are started here, and one is not the other."""
+"""Lookup of a server by name: upstream servers, which the runtime connects to, and kit servers, which are started
+here."""
 
 from collections.abc import Iterable
 

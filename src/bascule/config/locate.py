@@ -1,4 +1,5 @@
-"""Which configuration a command uses: the one it is told, or the first of a few names in the working folder."""
+"""Location of the config file: `--config`, the variable `BASCULE_CONFIG`, or the first known name in the working
+folder."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Server names: what ours look like, and how other programs' names become ours."""
+"""Server names: their syntax, and conversion of the names that other programs use."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Everything found wrong with one file, gathered so that one error can tell all of it."""
+"""Problems of one config file, collected so that one `ConfigError` reports all of them."""
 
 import difflib
 import json

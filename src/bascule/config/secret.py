@@ -1,4 +1,4 @@
-"""A text that never prints. Whoever needs it says so by calling `reveal`."""
+"""Secret text that stays out of repr, logs and pickles; only `reveal()` returns it."""
 
 import hmac
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whether a secret that tokens are signed with can be guessed: too short, made of little, or copied from an example."""
+"""Strength check for token signing secrets: length, distinct characters, and copies of published examples."""
 
 import re
 from itertools import pairwise

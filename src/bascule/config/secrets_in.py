@@ -1,4 +1,4 @@
-"""Every secret of a config, for whoever has to look for them."""
+"""All secret values of a config, for redaction of log lines and errors."""
 
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit

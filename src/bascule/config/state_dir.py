@@ -1,6 +1,5 @@
-"""Where state is kept: levels, keys, records. Outside of every workspace, so that no tool can reach it.
-
-What a server finds in its environment that runs in a box: all that it can know of where it is."""
+"""State folder (keys, levels, records), outside of every workspace so that no tool can reach it, and the `BASCULE_*`
+environment variables that servers get."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,7 +8,17 @@ from bascule.core.errors import ConfigError
 
 HOME_VARIABLE = "BASCULE_HOME"
 WORKSPACES_VARIABLE = "BASCULE_WORKSPACES"
-"""Where a runtime tells a server of our kit which folder holds the workspaces, if the config names one."""
+"""Folder that holds the workspaces, for kit servers; set if the config names one."""
+
+LANE_VARIABLE = "BASCULE_LANE"
+"""Network lane of a server in a sandbox."""
+
+RAISE_SOCKET_VARIABLE = "BASCULE_RAISE_SOCKET"
+"""Path of the raise socket, over which a kit server reads and raises the sensitivity level of its agent session. Where
+it is set, the level is kept nowhere else."""
+
+WORKSPACE_VARIABLE = "BASCULE_WORKSPACE"
+"""Folder with the files of the one agent session that a server in a sandbox serves."""
 
 
 def surroundings(folder: Path, workspaces: str | None) -> dict[str, str]:
@@ -37,14 +46,3 @@ def _user_home(environ: Mapping[str, str], home: Callable[[], Path]) -> Path:
         raise ConfigError(
             "there is no home folder to keep state in", fix="set BASCULE_HOME to a folder only you can read"
         ) from None
-
-
-LANE_VARIABLE = "BASCULE_LANE"
-"""What it can reach."""
-
-RAISE_SOCKET_VARIABLE = "BASCULE_RAISE_SOCKET"
-"""The socket over which a server of our kit asks how private its agent session is, and raises that. Where it is named,
-levels are kept nowhere else."""
-
-WORKSPACE_VARIABLE = "BASCULE_WORKSPACE"
-"""The folder with the files of the one agent session that it serves."""

@@ -1,4 +1,4 @@
-"""Addresses of remote servers: which we can reach, and how one is shown without what is secret in it."""
+"""URL checks for remote servers and databases, and their display without secrets."""
 
 import re
 from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit

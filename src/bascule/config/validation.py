@@ -1,4 +1,4 @@
-"""What is wrong with values of the right type: the rules that hold for a server however it was described."""
+"""Validation rules for values of the right type, from files and from code alike; each rule yields flaws."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,10 +1,8 @@
-"""`${VAR}` in the texts of a file: put in once, from the environment, and told by name where one is not set.
+"""Variables in config texts, substituted once: `${VAR}`, `${VAR:-default}` (also when VAR is empty), `${env:VAR}`, and
+`$$` for a dollar sign. Values come from the environment and the `.env` file beside the config.
 
-The forms are `${VAR}`, `${VAR:-default}` (also when VAR is empty) and `${env:VAR}`; `$$` stands for one dollar sign.
-What is put in is never looked at again, so a variable's value cannot name another variable.
-
-
-The `.env` file beside a configuration: values for variables the environment lacks, never a child's environment."""
+A substituted value is never expanded again, so it cannot name another variable. `.env` values do not reach the
+environment of child processes."""
 
 import re
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Values and errors: what every other room speaks in. Frozen, without I/O, importing nothing of ours."""
+"""Values and errors that all other packages use: frozen, without I/O, and without imports from the rest of Bascule."""

@@ -1,4 +1,4 @@
-"""A request as it comes through any door."""
+"""Tool call, and any other request, as a caller makes it: bridge, gateway, command line or program."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""What is asked in the middle of a request, and how it is answered: by a program's callbacks, as plain values."""
+"""Client features of MCP (elicitation, sampling, roots) and approvals, as plain values and the types of the callbacks
+that answer them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal

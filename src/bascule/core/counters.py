@@ -1,6 +1,4 @@
-"""How much there was of something within the last minute.
-
-Bytes that went and came, counted where they are known."""
+"""Sliding-window counters for rate limits: amounts of the last 60 s, and the bytes of one principal at one server."""
 
 from collections import deque
 from collections.abc import Callable

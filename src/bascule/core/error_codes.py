@@ -1,8 +1,7 @@
-"""Every code that an error can have, with its title, by what it is about.
+"""Error codes with their titles, by area.
 
-A code belongs to the class or constant that bears it; here it is only named. A test holds the two lists together, and
-each code to its page in `docs/errors`, which `bascule explain` shows.
-"""
+A code belongs to the class or constant that carries it and is only listed here. A test compares the two lists, and each
+code with its page in `docs/errors`, which `bascule explain` prints."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -1,19 +1,20 @@
-"""The error tree, drawn by whose fault it is. What somebody can meet has its code, and carries what they need to act.
+"""Error hierarchy, ordered by the party at fault. An error that a caller can meet has a code, and carries its evidence,
+cause and fix.
 
-BasculeError               BSC-000  nobody foresaw it
-├── ConfigError            BSC-100  the operator's: the config is wrong
-├── UsageError             BSC-200  the caller's
+BasculeError               BSC-000  unexpected error
+├── ConfigError            BSC-100  operator: the config is wrong
+├── UsageError             BSC-200  caller
 │   ├── UnknownTool        BSC-201
 │   ├── InvalidArguments   BSC-202
 │   ├── UnknownResource    BSC-203
 │   └── UnknownPrompt      BSC-204
-├── Refused                BSC-300  the rules said no
+├── Refused                BSC-300  policy: a rule refused the request
 │   ├── LimitReached       BSC-301
 │   ├── TwinDiffers        BSC-302
 │   ├── OutcomeWithheld    BSC-303
 │   ├── NotWrittenDown     BSC-304
 │   └── NotIdentified      BSC-305
-├── PeerError              a family: the server's fault, or that of the way to it
+├── PeerError              family without a code: the server, or the connection to it
 │   ├── ConnectFailed      BSC-401
 │   │   ├── LoginNeeded    BSC-406
 │   │   │   └── LoginFailed  BSC-407
@@ -24,16 +25,15 @@ BasculeError               BSC-000  nobody foresaw it
 │   ├── ProtocolViolation  BSC-404
 │   ├── PeerRefused        BSC-405
 │   └── InputWanted        BSC-409
-├── PoolTimeout            BSC-500  ours: nothing free in time
-├── SandboxError           BSC-600  ours: a child process or box could not be made
-├── WorkspaceError         BSC-610  a file of an agent session
+├── PoolTimeout            BSC-500  runtime: no link was free within the timeout
+├── SandboxError           BSC-600  host: a child process or sandbox could not be made
+├── WorkspaceError         BSC-610  workspace: a file of an agent session
 │   ├── PathRefused        BSC-611
 │   └── NoRoom             BSC-612
-├── StoreError             BSC-650  ours: what must be kept could not be read or written
-└── PermitLost             a sign between our own rooms, which never leaves the runtime: decide again
+├── StoreError             BSC-650  store: state could not be read or written
+└── PermitLost             internal signal that never leaves the runtime: decide again
 
-`RunStopped` (BSC-700), which ends the run of an agent framework, stands with the reactions.
-"""
+`RunStopped` (BSC-700), which ends the run of an agent framework, is in `core/failure_action.py`."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

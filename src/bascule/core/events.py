@@ -1,4 +1,4 @@
-"""What happened, as frozen data. A sink is any callable that takes one of these."""
+"""Events of the runtime, as frozen data. A sink is any callable that takes one."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal

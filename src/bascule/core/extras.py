@@ -1,4 +1,4 @@
-"""A package that is not installed, told in one line with the command that installs it."""
+"""Import error for an optional package, with the `pip install` command of the extra that it belongs to."""
 
 
 def missing(what: str, extra: str, error: ModuleNotFoundError) -> ModuleNotFoundError:

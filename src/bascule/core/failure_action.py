@@ -1,4 +1,4 @@
-"""What an agent's run should do about a failed call: the same in every framework."""
+"""Reaction of an agent's run to a failed call (retry, move on, stop): the same in every framework."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Something in a server's texts that a person should look at before a model reads it."""
+"""Finding of prompt-injection screening: a text of a server that a person should review before a model reads it."""
 
 from enum import StrEnum
 

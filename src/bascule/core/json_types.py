@@ -1,4 +1,4 @@
-"""Looking at parsed JSON of unknown shape: the value if it is of the wanted kind, else nothing."""
+"""Type guards for parsed JSON of unknown shape, and accessors that return an empty value for any other type."""
 
 from typing import Any, TypeGuard
 

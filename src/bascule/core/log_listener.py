@@ -1,4 +1,5 @@
-"""Who hears what servers remark in the course of one request, and how much of it they want to hear."""
+"""Listener for the log messages that servers send during one request (`notifications/message`), and their log
+levels."""
 
 from contextvars import ContextVar
 from typing import Protocol

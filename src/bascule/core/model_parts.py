@@ -1,4 +1,4 @@
-"""A result in parts, for models that can see pictures: words and pictures, in the order in which they came."""
+"""Tool result as text and image parts in their order, for models that accept images."""
 
 from typing import Any, NamedTuple
 

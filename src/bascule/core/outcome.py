@@ -1,4 +1,4 @@
-"""How a request ended: a result or a failure, always as a value."""
+"""Outcome of a request: a result or a failure, always as a value."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What a tool may do to the world."""
+"""Permission classes of tools: read, write, connect."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""On whose behalf something happens."""
+"""Principal: the user and agent session on whose behalf a request runs."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""A prompt as agents see it, and as its server knows it."""
+"""Prompt as agents see it, with its arguments, and its name at the server."""
 
 from dataclasses import dataclass
 

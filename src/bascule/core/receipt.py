@@ -1,4 +1,5 @@
-"""What is kept of each change of a level: who, when, why, from what to what, and what was done about it."""
+"""Receipt of a change of the sensitivity level: principal, time, cause, level before and after, and the actions
+taken."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,5 @@
-"""A tool's result as text for a model: structured content if there is any, else the content blocks, never both."""
+"""Rendering of a tool result as text for a model: structured content if there is any, else the content blocks, never
+both."""
 
 from functools import partial
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""One request to a server, as every transport takes it."""
+"""One request to a server in the form that every transport takes, with its timeout, permit, headers and callbacks."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol

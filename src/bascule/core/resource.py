@@ -1,4 +1,4 @@
-"""A resource as its server lists it."""
+"""Resource, or resource template, as its server lists it."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""How private what an agent session has seen is, and which lane that leaves open."""
+"""Sensitivity levels of data, and the network lane that each level leaves open."""
 
 from enum import IntEnum, StrEnum
 

@@ -1,6 +1,4 @@
-"""A tool as agents see it, and as its server knows it.
-
-What a request that is no tool call is about, as the rules look at it."""
+"""Tool as agents see it and by its name at the server, and the subject of any other request, as policy rules see it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -64,7 +62,7 @@ class ToolSpec:
 
 
 ASKING = frozenset({Permission.READ, Permission.CONNECT})
-"""What such a request counts as: it reads, and what it names travels to the server."""
+"""Permissions of a request that is no tool call: it reads, and the name of its subject travels to the server."""
 
 
 class Subject(msgspec.Struct, frozen=True):

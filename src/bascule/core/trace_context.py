@@ -1,4 +1,5 @@
-"""Where work stands in a trace: W3C trace context as it is read, written and passed on, and the span of the moment."""
+"""W3C trace context (`traceparent`, `tracestate`): parsing and formatting, and the current span as a context
+variable."""
 
 import re
 from contextvars import ContextVar

@@ -1,4 +1,5 @@
-"""What stands for an argument that was not given. It is not None: a tool may take `null` and mean something by it."""
+"""`UNSET`, the value of an argument that was not given. None cannot serve: it is JSON's `null`, which a tool may
+accept."""
 
 from enum import Enum
 from typing import Final, Literal

@@ -1,1 +1,1 @@
-"""Who is asking: principals, their tokens, and the context variables that carry them through a request."""
+"""Authentication: JSON Web Tokens, OAuth, Host and Origin checks, signed state, and the principal of a request."""

@@ -1,4 +1,5 @@
-"""On whose behalf this code runs, as far as a request has told. Never a parameter: a model could fill that in."""
+"""Current principal, as a context variable for the course of one request. Never a parameter: a model could fill that
+in."""
 
 from contextvars import ContextVar
 

@@ -1,4 +1,4 @@
-"""Whom a server of ours lets in over HTTP, as far as that can be told before it is known who asks."""
+"""Check of the Host and Origin headers and of the client's address, before authentication (DNS rebinding)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Seals what others keep for us: they can read it and give it back, and neither make nor change it."""
+"""Signed state that clients hold and return: they can read it, and can neither forge nor change it (HMAC)."""
 
 import base64
 import binascii

@@ -1,1 +1,1 @@
-"""Whether a call may happen, and by which lane: named rules over facts. Pure; it is given everything it looks at."""
+"""Policy: named rules over facts that allow, refuse or ask; permissions, exposure, limits, containment. Pure."""

@@ -1,4 +1,4 @@
-"""What a server may still be asked once private data is on board: one table, and nothing beside it."""
+"""Containment of private data: one table of the permissions that a server keeps at each sensitivity level."""
 
 from collections.abc import Mapping
 from enum import StrEnum

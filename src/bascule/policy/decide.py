@@ -1,4 +1,4 @@
-"""The decision: every rule asked in order, the first refusal stands."""
+"""Policy decision: all rules in order, the first refusal stands."""
 
 from bascule.policy.facts import Facts
 from bascule.policy.rules import RULES, Rule, tool_is_exposed

@@ -1,4 +1,4 @@
-"""Which of a server's tools agents may see: the operator's allow list less the block list."""
+"""Exposure of a server's tools to agents: the operator's allow list less the block list."""
 
 import re
 from collections.abc import Sequence

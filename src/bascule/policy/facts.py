@@ -1,4 +1,4 @@
-"""Everything a decision looks at, as one frozen value."""
+"""Facts of one policy decision, as one frozen value."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""How much one principal may have of one server: figures in, a refusal out."""
+"""Rate limits and quotas of one principal at one server. Pure: figures in, a refusal out."""
 
 from collections.abc import Iterator
 from math import ceil

@@ -1,6 +1,5 @@
-"""What a tool, or another request, may do to the world: the operator's map decides, a server can only tighten it.
-
-Whether a call that may have been carried out may be sent once more."""
+"""Permissions of tools and other requests (the operator's map decides, a server can only tighten it), and the
+idempotency check before a request is sent once more."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

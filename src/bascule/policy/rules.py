@@ -1,4 +1,4 @@
-"""The rules, each a named function over the facts. The first refusal stands, so their order counts."""
+"""Policy rules, each a named function over the facts. The first refusal stands, so their order counts."""
 
 from collections.abc import Callable
 

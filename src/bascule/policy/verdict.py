@@ -1,4 +1,4 @@
-"""What a decision can be: allow, ask, refuse. A closed set, to be read with `match`."""
+"""Verdict of the policy: allow, ask (approval), refuse. A closed set, to be read with `match`."""
 
 import msgspec
 

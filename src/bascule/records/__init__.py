@@ -1,1 +1,1 @@
-"""Write it down: events to sinks. It is given events, and knows nothing of what made them."""
+"""Observability: audit log, telemetry, dashboard feed and server logs, made from the runtime's events."""

@@ -1,4 +1,5 @@
-"""What is logged, as lines of JSON: one object a line, with the trace that it belongs to."""
+"""JSON formatter for Python logging: one object a line, with its trace. Separate from the command line, because a
+program that embeds the runtime can use it too."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What servers say in passing (`notifications/message`), given to the logger of our own process."""
+"""Log messages of servers (`notifications/message`), passed to Python's logging with a limit per minute."""
 
 import logging
 from collections.abc import Callable, Mapping

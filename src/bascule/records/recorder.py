@@ -1,6 +1,5 @@
-"""Hands events to whoever wants them, so that no listener can harm what it listens to.
-
-Servers to which the last link that ended, or was tried, failed."""
+"""Event recorder: passes events to the audit log, server logs and sinks, so that no sink can fail a call; also the set
+of servers whose last link failed."""
 
 import logging
 import time
@@ -17,9 +16,11 @@ from bascule.records.server_logs.log import ServerLog
 
 UP = frozenset({"ready", "degraded"})
 
+_log = logging.getLogger("bascule.records")
+
 
 class Failing:
-    """Kept from the events of links, of whomever they are."""
+    """Servers whose last link failed, while it was opened or later: kept from the events of all links."""
 
     __slots__ = ("servers",)
 
@@ -31,9 +32,6 @@ class Failing:
             self.servers.add(event.server)
         elif event.state in UP:
             self.servers.discard(event.server)
-
-
-_log = logging.getLogger("bascule.records")
 
 
 class Recorder:

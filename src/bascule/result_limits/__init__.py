@@ -1,4 +1,4 @@
-"""How much is shown: type-aware previews, and the limiter that puts them in place of long results."""
+"""Size limits of results: type-aware previews, and the limiter that saves a long result and shows a preview."""
 
 from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.result_limits.limiter import Limited, Saver, limited

@@ -1,4 +1,4 @@
-"""Which of the things that are to be shown fit into a preview, and how long each may be."""
+"""Character budget of a preview: selection and maximum length of its lines, rows or items."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

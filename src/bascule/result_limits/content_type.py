@@ -1,4 +1,4 @@
-"""What kind of text a result is, told from its beginning."""
+"""Content type detection for the text of a result, from its beginning: JSON, CSV, TSV, table, log or plain text."""
 
 import csv
 import re

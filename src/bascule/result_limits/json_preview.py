@@ -1,7 +1,5 @@
-"""What is shown of JSON: of a short text and of a value everything that is wanted, of a long text what stands first,
-and its very end. A long one is never built whole: its values would take many times its length.
-
-A list or an object in few characters: the beginning of everything, the end of lists, and how much is left out."""
+"""Preview of JSON: the outline of a value, or the beginning and end of a long text. A text over 256 KiB is never parsed
+whole: its values would take many times its length."""
 
 import json
 import re
@@ -29,7 +27,8 @@ class _Full(Exception):
 
 
 def outline(value: Any, preset: Preset, room: int) -> str:
-    """Reads like JSON, and is none where something is left out."""
+    """A list or object in few characters: the beginning of everything, the end of lists, and the number of parts left
+    out. Reads like JSON, and is none where something is left out."""
     return _Outline(preset, room).of(value)
 
 

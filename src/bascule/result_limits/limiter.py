@@ -1,4 +1,4 @@
-"""Keeps long results from filling a model's context: the whole is saved, and a preview takes its place."""
+"""Limiter for long results, which would fill a model's context: the whole is saved, and a preview takes its place."""
 
 import secrets
 from collections.abc import Callable, Mapping

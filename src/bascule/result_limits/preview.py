@@ -1,4 +1,4 @@
-"""A long result in few characters: what it is, how much there is of it, what is shown, and where the whole lies."""
+"""Preview of a long result: type, size, the parts that fit, and the place of the saved whole."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,7 @@
-"""A tool's whole reply within its bound: the texts of its content, and its structured content.
+"""Size limit of a tool's whole reply: the texts of its content, and its structured content.
 
-Structured content that is too long is not shortened but left out, with a preview as text in its place: a program that
-counts its rows must not count those of a preview.
-"""
+Structured content over the limit is not shortened but left out, with a preview as text in its place: a program that
+counts its rows must not count those of a preview."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

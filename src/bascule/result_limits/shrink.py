@@ -1,4 +1,4 @@
-"""A list or an object made smaller, as a value of the same type: for whoever promised one."""
+"""Shrinking of a list or object to a smaller value of the same type, for tools with an output schema."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""A whole result as bytes, looked at from both ends without ever being copied."""
+"""Whole result as bytes, sampled from both ends without a copy."""
 
 import codecs
 import re

@@ -1,6 +1,4 @@
-"""What is shown of CSV and of tab-separated values: the names of the columns, the first rows and the last.
-
-What is shown of a text: its first and its last lines, and of a log those in between that tell of errors."""
+"""Preview of lines and rows: text, logs with their error lines, CSV, TSV, and drawn tables."""
 
 import csv
 import re
@@ -61,10 +59,6 @@ def _first(records: Iterable[Span], most: int) -> list[Span]:
     return found
 
 
-def _shown(whole: Whole, spans: list[Span]) -> list[Shown]:
-    return [whole.shown(span) for span in spans]
-
-
 def _columns(whole: Whole, header: Span, kind: Kind) -> int:
     """Zero if its names are too long to be looked at, or cannot be told apart."""
     start, stop = header
@@ -99,7 +93,7 @@ _ERROR = re.compile(rb"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|Traceback|panic:|l
 
 def text_parts(whole: Whole, preset: Preset) -> Parts:
     head, tail = _ends(whole, preset.head_lines, preset.tail_lines)
-    return Parts("lines", whole.lines, _shown_lines(whole, head), _shown_lines(whole, tail))
+    return Parts("lines", whole.lines, _shown(whole, head), _shown(whole, tail))
 
 
 def log_parts(whole: Whole, preset: Preset) -> Parts:
@@ -110,9 +104,9 @@ def log_parts(whole: Whole, preset: Preset) -> Parts:
     return Parts(
         "lines",
         whole.lines,
-        _shown_lines(whole, head),
-        _shown_lines(whole, tail),
-        marked=_shown_lines(whole, found),
+        _shown(whole, head),
+        _shown(whole, tail),
+        marked=_shown(whole, found),
         marked_word="lines with errors from in between",
         marked_total=_count_errors(whole, start, stop) if len(found) == ERRORS else len(found),
     )
@@ -124,7 +118,7 @@ def table_parts(whole: Whole, preset: Preset) -> Parts:
     header = list(whole.head_lines((rule_of(drawn) or 0) + 1))
     head, tail = _ends(whole, preset.head_rows, preset.tail_rows, header[-1][1] + 1)
     rows = max(0, whole.lines - len(header))
-    return Parts("rows", rows, _shown_lines(whole, head), _shown_lines(whole, tail), header=_shown_lines(whole, header))
+    return Parts("rows", rows, _shown(whole, head), _shown(whole, tail), header=_shown(whole, header))
 
 
 def _ends(whole: Whole, head: int, tail: int, start: int = 0) -> tuple[list[Span], list[Span]]:
@@ -135,7 +129,7 @@ def _ends(whole: Whole, head: int, tail: int, start: int = 0) -> tuple[list[Span
     return first, last[::-1]
 
 
-def _shown_lines(whole: Whole, spans: Sequence[Span]) -> list[Shown]:
+def _shown(whole: Whole, spans: Sequence[Span]) -> list[Shown]:
     return [whole.shown(span) for span in spans]
 
 

@@ -1,4 +1,5 @@
-"""Any value as JSON. What JSON cannot say is told in words, however deep it lies: nothing of a result is lost."""
+"""JSON encoding of any value. Values that JSON does not have become text at any depth, so that no part of a result is
+lost."""
 
 import json
 from collections.abc import Iterator, Mapping

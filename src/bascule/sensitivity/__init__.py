@@ -1,1 +1,1 @@
-"""What was seen: levels that only rise, datasets, the fence behind a raise, and receipts."""
+"""Sensitivity level of an agent session: ratchet, private datasets, labels, permits, lease, fence of a raise."""

@@ -1,4 +1,4 @@
-"""Leave to send a request, once its record is in the audit log."""
+"""Permit to send a request, valid once its record is in the audit log."""
 
 import msgspec
 

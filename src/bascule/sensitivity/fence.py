@@ -1,9 +1,9 @@
-"""The fence behind a raise: it is over when every runtime has heard of it, or can no longer write.
+"""Fence after a raise of the sensitivity level: it ends when every runtime has acknowledged the raise, or can no longer
+write.
 
-A runtime writes to a lane with a way out only under a lease, and a lease is nothing but the freshness of what it knows:
-it has looked into the store a moment ago, and done what it saw there. So whoever has raised a level waits until every
-other runtime says that it knows, or until the last look of a silent one is too old to write by.
-"""
+A runtime writes to a lane with a way out only under a lease, which proves that its last look into the store is recent.
+The runtime that raised a level waits until every other one has acknowledged the change, or until the last look of a
+silent one is too old for a valid lease."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Leave to write where there is a way out: only while it is fresh that no level has risen unheard."""
+"""Lease to write on lanes with a way out: valid only while no raise of a sensitivity level can have gone unnoticed."""
 
 import time
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,5 @@
-"""What a tool tells of the data that it reads, before it gives any of it back.
-
-What a private dataset may be called.
-
-What a result says of itself: labels of private data that a server put into its `_meta`."""
+"""Private data as tools declare it: names of datasets, raises of the sensitivity level by a tool's code, and labels in
+the `_meta` of a result."""
 
 from contextvars import ContextVar
 from typing import Protocol
@@ -14,7 +11,8 @@ from bascule.core.sensitivity import DataSensitivity
 
 
 def check_dataset(name: str) -> None:
-    """Raises `UsageError` for what is no name: it stands in receipts, and on the screen of whoever reads them."""
+    """Raises `UsageError` for a text that is no name of a dataset: names stand in receipts, which operators read on a
+    screen."""
     if not 1 <= len(name) <= MAX_ID or not name.isprintable():
         raise UsageError(
             f"the name of a dataset is 1 to {MAX_ID} printable characters, not {name[:40]!r}",

@@ -1,4 +1,4 @@
-"""How private one agent session has become. It only ever rises; an operator alone lowers it."""
+"""Ratchet: the sensitivity level of one agent session, which only rises. Only an operator lowers it."""
 
 import msgspec
 

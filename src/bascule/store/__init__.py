@@ -1,1 +1,1 @@
-"""What outlives a process: one small interface over an embedded or a shared database."""
+"""Persistent state: one interface over SQLite and PostgreSQL, sensitivity levels, audit files, owners, secrets."""

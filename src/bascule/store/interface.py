@@ -1,4 +1,4 @@
-"""What survives a restart, whichever engine keeps it."""
+"""Store interface, the same for each engine: server listings, sensitivity levels, audit anchors and owners."""
 
 from collections.abc import Mapping
 from typing import Protocol

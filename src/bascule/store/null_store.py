@@ -1,4 +1,4 @@
-"""A store that keeps nothing, for servers that are only tried."""
+"""Null store: keeps nothing, for servers that are only tried out."""
 
 # ruff: noqa: ARG002 -- whatever is asked, the answer is the same
 

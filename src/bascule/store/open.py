@@ -1,4 +1,4 @@
-"""Which engine keeps the state: what the config names, else one SQLite file in the state folder."""
+"""Selection of the store engine: the config's `store` address, else one SQLite file in the state folder."""
 
 from pathlib import Path
 

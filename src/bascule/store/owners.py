@@ -1,8 +1,7 @@
-"""Who serves which agent session, where several gateways share one store. Whichever engine keeps it.
+"""Ownership of agent sessions among gateways that share one store: interface for membership, claims and release.
 
-A member is one process that serves. It lives for as long as it says so in time, and never again under the same id: so
-whoever has seen that its time was over may take what it had, and it cannot come back and still believe to have it.
-"""
+A member is one serving process. It is alive while it renews its membership every 3 s at the latest, and its id is never
+used again. So another member may take over the sessions of an expired one, which cannot come back and use them."""
 
 import hmac
 from collections.abc import Collection

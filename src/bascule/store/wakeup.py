@@ -1,4 +1,4 @@
-"""How runtimes on one machine wake each other up: a datagram socket each, in a folder beside the database."""
+"""Wake-up of runtimes on one machine: one datagram socket per runtime, in a folder beside the database."""
 
 import asyncio
 import hashlib

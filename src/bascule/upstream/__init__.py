@@ -1,1 +1,1 @@
-"""Hold the line: one supervised link per server, lane and principal; eras, states, endings."""
+"""Supervised connections (links) to upstream MCP servers: pool, negotiation, heartbeat, backoff, notifications."""

@@ -1,4 +1,5 @@
-"""When a link that ended is opened again, and when nobody tries any more. Pure: it is given the time and the chance."""
+"""Restart backoff of a link: exponential waits with jitter, up to a number of attempts. Pure: time and chance are
+arguments."""
 
 from collections.abc import Callable
 from math import inf

@@ -1,4 +1,4 @@
-"""How to link to each server, as data: what a pool looks up when a link is needed."""
+"""Connection plans for each server and lane, as data: the pool looks one up when it opens a link."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

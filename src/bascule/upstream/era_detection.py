@@ -1,4 +1,5 @@
-"""Which era a server speaks, found out by asking. Pure readings of its answers; `negotiation` does the asking."""
+"""Detection of a server's protocol era (stateless MCP, or the older handshake) from its answers. Pure: `negotiation`
+sends the requests."""
 
 from typing import Any
 

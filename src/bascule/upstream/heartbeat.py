@@ -1,4 +1,4 @@
-"""Keeps looking whether a link lives, and asks its server where it has been silent."""
+"""Heartbeat of a link: detects a dead one, and sends a request to a silent server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,5 @@
-"""When a silent link is asked whether it lives, and when its silence is its death. Pure: it is given the time."""
+"""Heartbeat policy: the time of the next request to a silent server, and the silence that means a dead link. Pure: the
+time is an argument."""
 
 from enum import Enum
 from math import inf

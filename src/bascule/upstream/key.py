@@ -1,4 +1,4 @@
-"""What a link is for. Another lane or another principal is another link, always."""
+"""Key of a link: server, lane and principal. Another lane or another principal is another link, always."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Which links are open, who uses them, and who waits for one. Pure: it decides, and tells what is to be done."""
+"""Ledger of the connection pool: open links, their users, and waiting requests. Pure: it decides, the pool acts."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -1,8 +1,5 @@
-"""One supervised connection to one server. A single task owns it from opening to end; everyone else holds futures.
-
-The two ways to a server behind a URL: the one in use, and the one that was usual before it.
-
-Tells of every change of a link's state, as an event."""
+"""Link: one supervised connection to one server, with the fallback from streamable HTTP to HTTP+SSE, and an event for
+every change of its state. A single task owns it from opening to end; everyone else holds futures."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -35,19 +32,6 @@ from bascule.upstream.settings import Agreement, Era, Learned, Terms
 from bascule.upstream.start_limiter import StartGate
 from bascule.upstream.state import USABLE, Condition, LinkState, failed, in_use
 from bascule.wire.request_meta import Stamp, new_stamp, old_stamp
-
-
-def neither_way(first: PeerError, older: PeerError) -> ConnectFailed:
-    """Two ways were tried, and both are told: which of them was meant is the operator's to say."""
-    told = f"streamable HTTP: {first.message} ({first.evidence})\nHTTP+SSE: {older.message}"
-    return ConnectFailed(
-        "the server speaks neither streamable HTTP nor HTTP+SSE at this URL",
-        where=older.where,
-        evidence=f"{told} ({older.evidence})" if older.evidence else told,
-        cause=older.cause or "the path of the URL is not the one at which the server speaks MCP",
-        fix="check the path of the URL: many servers listen at /mcp, older ones at /sse",
-    )
-
 
 Dial = Callable[[], Dispatcher]
 Admit = Callable[["Link"], Awaitable[str]]
@@ -416,7 +400,7 @@ class Link:
 
 
 class Announcer:
-    """Between links and whoever keeps events."""
+    """Publishes every change of a link's state as an event."""
 
     def __init__(
         self,
@@ -437,3 +421,15 @@ class Announcer:
         if self._then is not None:
             # In a step of its own: what comes of it is no part of what the link does.
             asyncio.get_running_loop().call_soon(self._then, link)
+
+
+def neither_way(first: PeerError, older: PeerError) -> ConnectFailed:
+    """Two ways were tried, and both are told: which of them was meant is the operator's to say."""
+    told = f"streamable HTTP: {first.message} ({first.evidence})\nHTTP+SSE: {older.message}"
+    return ConnectFailed(
+        "the server speaks neither streamable HTTP nor HTTP+SSE at this URL",
+        where=older.where,
+        evidence=f"{told} ({older.evidence})" if older.evidence else told,
+        cause=older.cause or "the path of the URL is not the one at which the server speaks MCP",
+        fix="check the path of the URL: many servers listen at /mcp, older ones at /sse",
+    )

@@ -1,4 +1,4 @@
-"""Asks a server for its tools, page by page, under one deadline for all of them. A link is ready only after this."""
+"""Listing of a server's tools, page by page, under one deadline for all pages. A link is ready only after this."""
 
 import asyncio
 from collections.abc import Callable, Mapping

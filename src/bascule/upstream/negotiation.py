@@ -1,4 +1,4 @@
-"""Agrees on a protocol version with a server of either era, without being told which it is."""
+"""Negotiation of the protocol version with a server of either era, without knowing which it is."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,6 +1,5 @@
-"""What a link hears of changes at its server: notices of the old era, and one long request for them in the new one.
-
-Who is told what servers say unasked, beside that their lists have changed."""
+"""Notifications of a server on one link: list changes, resource updates and log messages, passed to listeners. The old
+era sends them by itself, the new one on one long request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,5 @@
-"""All links of a runtime: lent out, opened on first need and again after a death, never too many, ended together."""
+"""Connection pool: all links of a runtime, lent out, opened at first need and after a failure, bounded in number, and
+closed together."""
 
 import asyncio
 import random

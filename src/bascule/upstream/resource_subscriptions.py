@@ -1,4 +1,5 @@
-"""Subscriptions to resources on a link of the new era: one long request for all that one agent session wants."""
+"""Resource subscriptions on a link of the new era: one long request for all resources that one agent session
+follows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,5 @@
-"""What servers may ask of us, and who answers. Without one, nothing is offered and everything is refused."""
+"""Requests that servers may send to the client (elicitation, sampling, roots): declared capabilities and the callback.
+Without a callback nothing is offered, and everything is refused."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""What a link is told about its server: how long to wait, which era to speak, who we say we are."""
+"""Settings of a server's links (timeouts, era, client info), and the facts that a link learns about its server."""
 
 from collections.abc import Mapping
 from typing import Any, Literal

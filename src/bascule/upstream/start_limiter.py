@@ -1,4 +1,4 @@
-"""Keeps many servers from being started in the same instant, without making one wait for another's slow start."""
+"""Limiter for simultaneous starts of servers. A slow start does not make others wait: a place is held for 0.1 s."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

@@ -1,4 +1,4 @@
-"""The states of a link, and why it is in the one it is in."""
+"""States of a link, each with its reason."""
 
 from enum import StrEnum
 

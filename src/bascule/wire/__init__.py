@@ -1,1 +1,1 @@
-"""Bytes and messages, pure: framing, JSON-RPC reading and writing, replies to outcomes. No I/O, no clock."""
+"""Wire formats: framing, JSON-RPC, results, server-sent events, WebSocket frames. Pure: no I/O, no clock."""

@@ -1,7 +1,5 @@
-"""Takes apart the one stream in which a container engine sends a process's two outputs, in time linear in what arrives.
-
-Each frame has a header of eight bytes: which output it is of, three zeros, and the length of what follows.
-"""
+"""Demultiplexer for Docker's combined stream of stdout and stderr, in time linear in the input. Each frame has a header
+of 8 bytes: the output, three zeros, and the length of the payload."""
 
 from typing import Literal, cast
 

@@ -1,6 +1,5 @@
-"""Cuts a stream of bytes into messages, in time linear in what arrives: lines, or blocks behind a `Content-Length`.
-
-Cuts a stream of bytes into lines, and passes over those that are too long instead of giving the stream up."""
+"""Message framing of byte streams in linear time: newline-delimited lines and `Content-Length` blocks. `LongLines`
+skips a line over the limit, where `LineFramer` ends the stream."""
 
 import re
 from typing import Literal, Protocol

@@ -1,5 +1,5 @@
-"""The head of an HTTP message without the few values that differ each time. To see that another has the same outline
-takes less than to read it."""
+"""Template of an HTTP head without its few changing values. Matching the next head against it costs less than
+parsing."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A result that is not one yet: the server first wants answers, or to be asked again."""
+"""`input_required` results: the server's questions and state, and the parameters of the next round."""
 
 from collections.abc import Mapping
 

@@ -1,8 +1,4 @@
-"""How many values a JSON text holds for its length, told from its bytes before anything is built from them.
-
-A JSON text cut into pieces that can be looked at one by one, with its escapes taken out.
-
-How deep a JSON text nests, told from its bytes before anything is built from them."""
+"""Limits for JSON texts before parsing: nesting depth and number of values, counted in the bytes in linear time."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""JSON-RPC 2.0: one message of bytes to one value, and back. The only place that parses what a peer sent."""
+"""JSON-RPC 2.0 codec: one message of bytes to one value, and back. The only module that parses MCP messages of a
+peer."""
 
 import gc
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""What is said over a raise socket: one line of a server's, one line back. A server can ask, and raise; that is all."""
+"""Protocol of the raise socket, over which a kit server reads and raises the sensitivity level of its agent session:
+one line of JSON per request, one line back."""
 
 from typing import Any
 

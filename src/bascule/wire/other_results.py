@@ -1,4 +1,4 @@
-"""The results of requests that are no tool calls, read as outcomes."""
+"""Results of resource, prompt, completion and listing requests, read as outcomes. Pure: no I/O, no clock."""
 
 from collections.abc import Mapping
 from typing import Any

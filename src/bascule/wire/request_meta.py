@@ -1,8 +1,7 @@
-"""What goes into a request beside its own parameters: the new era's envelope and headers, and the trace context.
+"""Request metadata: `_meta` envelope and HTTP headers of stateless MCP, trace context, and protocol versions.
 
-The keys and the header codec are those of the official SDK, written out so that a call need not import it (that takes a
-second); a test holds the two together.
-"""
+The keys and the header codec are copied from the official SDK, because its import takes a second; a test compares
+both."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes in any slicing to whole events, in linear time and bounded memory."""
+"""Server-sent events (SSE) parser: chunks of any size to whole events, in linear time and bounded memory."""
 
 import re
 

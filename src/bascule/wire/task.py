@@ -1,4 +1,4 @@
-"""A result that is not one yet: the server works on it, and is asked for it later. The tasks extension's shapes."""
+"""Tasks extension of MCP: shapes of a result that arrives later and is polled by its task id."""
 
 from bascule.core.client_features import TASKS
 from bascule.core.errors import ProtocolViolation

@@ -1,6 +1,5 @@
-"""The result of a tools/call read as an outcome: what the tool gave back, or why it could not, in its own words.
-
-An error with which a tool wants the whole run to end: how a result says so."""
+"""Results of `tools/call` read as outcomes: content, a tool's own error with its code, or a fatal error that ends the
+agent's run."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,5 @@
-"""The frames that a WebSocket client writes (RFC 6455): always whole messages, always masked, never compressed."""
+"""WebSocket client frames (RFC 6455): whole messages, always masked, never compressed. Pure: the mask is an
+argument."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What may be touched: one confined root per agent session, seen by agents as `/workspace`."""
+"""Workspace of an agent session: files below one confined root, seen as `/workspace`, with quota and undo."""
 
 from bascule.workspace.files import Entry
 from bascule.workspace.host_paths import current_workspace, host_to_workspace_path, workspace_to_host_path

@@ -1,7 +1,6 @@
-"""A folder out of which no path leads. Everything here goes by keys such as `a/b`, from one open descriptor.
+"""Confined root: a folder that no path or symbolic link escapes, used by keys such as `a/b` from one open descriptor.
 
-What fails is an OSError, which names nothing of the host, or a refusal in our own words.
-"""
+A failure is an OSError that names nothing of the host, or a `PathRefused`."""
 
 import errno
 import os

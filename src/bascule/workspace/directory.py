@@ -1,4 +1,4 @@
-"""The folder of one agent session: whose it is shows only in a hash, and nobody else may look into it."""
+"""Folder of one agent session: named by a hash of its principal, and closed to other users of the machine."""
 
 import hashlib
 import os

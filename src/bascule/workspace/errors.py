@@ -1,4 +1,4 @@
-"""What the system says went wrong with a file, told as an agent may hear it: never with a path of the host."""
+"""Translation of OS errors into messages for agents, never with a path of the host."""
 
 import errno
 

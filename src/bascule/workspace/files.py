@@ -1,6 +1,5 @@
-"""What can be done with the files of one agent session, by keys. What the system says comes through as it is.
-
-One file or folder, as an agent sees it in a listing."""
+"""File operations of one agent session, by keys, and `Entry`, one item of a listing. OS errors pass through
+unchanged."""
 
 import errno
 import io

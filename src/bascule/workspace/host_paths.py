@@ -1,7 +1,6 @@
-"""Between paths as agents see them and paths of this machine, for showing and for mounting only.
+"""Conversion between agents' paths and paths of the host, for display and mounts only.
 
-Whoever opens a file goes through a `Workspace`: what these give is a name, and a name can come to mean another file.
-"""
+To open a file, use a `Workspace`: a path is a name, and a name can come to mean another file."""
 
 from collections.abc import Callable
 from contextvars import ContextVar

@@ -1,4 +1,4 @@
-"""An open file of a workspace that may be written, and whose writes are counted."""
+"""Writable open file of a workspace; its writes count against the quota."""
 
 import io
 import os

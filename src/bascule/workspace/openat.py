@@ -1,10 +1,8 @@
-"""Two ways to open what lies below a folder, and nothing else: by the kernel's own confinement, or step by step.
+"""Confined opening below a folder: Linux's `openat2` by ctypes, or a walk folder by folder. Also `renameat2`, for
+exchanges.
 
-Neither follows a symbolic link anywhere on the path. Whoever wants links followed reads them and asks again, so that
-the path of what is opened is always known, and a link that is put in place meanwhile is an error and not a way out.
-
-
-Two calls of the Linux kernel that Python does not have: `openat2` and `renameat2`."""
+Neither way follows a symbolic link. A caller that wants links followed reads them and opens again, so the path of an
+open file is always known, and a link that is put in place in between is an error and no way out."""
 
 import ctypes
 import errno

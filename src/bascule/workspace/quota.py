@@ -1,4 +1,5 @@
-"""How much one agent session may keep. Counted by what lies in its workspace, whoever put it there."""
+"""Quota for the files of one agent session, counted by all that lies in its workspace, whichever program put it
+there."""
 
 import os
 import stat

@@ -1,4 +1,5 @@
-"""How agents name files: `/workspace/…`, or relative to that. Nothing is looked up here."""
+"""Virtual paths, by which agents name files: `/workspace/…`, or relative to it. Checked as text, without file
+access."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The files of one agent session, as an agent names them: `/workspace/…`, or relative to that."""
+"""Workspace: the files of one agent session by virtual paths, `/workspace/…` or relative to it."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""The workspaces of all agent sessions of one runtime."""
+"""Workspaces of all agent sessions of one runtime."""
 
 from pathlib import Path
 from threading import Lock

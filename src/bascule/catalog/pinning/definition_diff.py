@@ -1,4 +1,4 @@
-"""How two definitions of a tool differ, told for a person: bounded in size, and nothing hides in it."""
+"""Diff of two definitions of a tool, for review by a person: bounded in size, with hidden characters escaped."""
 
 import difflib
 import re

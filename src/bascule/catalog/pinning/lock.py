@@ -1,4 +1,4 @@
-"""The lock: which tools of which servers somebody has looked at and approved, each as it was then."""
+"""Lock file of tool pinning (`bascule.lock`): the approved tools of each server, each with its definition."""
 
 import json
 from collections.abc import Iterable, Mapping

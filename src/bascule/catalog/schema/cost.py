@@ -1,13 +1,12 @@
-"""How long checking a value against a schema can take, told from the schema alone before anything is compiled.
+"""Upper bound for the time of a JSON Schema validation, computed from the schema alone before it is compiled.
 
-The validator holds the interpreter while it works, so its time must be bounded beforehand. A value is walked once, and
-at each of its parts the validator visits those places of the schema that apply there: places joined by `$ref`, `anyOf`
-and the like pile up at one part, places below `properties` or `items` go to parts of their own. `visits` bounds the
-pile. References to where we already are (a tree of nodes) are answered from the validator's memory, once for each part,
-so they do not multiply with depth; how often they are asked is counted as `arrivals`.
+The validator holds the interpreter while it works, so its time must be bounded in advance. It walks a value once, and
+at each part of the value it visits the places of the schema that apply there: places joined by `$ref`, `anyOf` and the
+like pile up at one part, places below `properties` or `items` go to parts of their own. `visits` bounds the pile. A
+reference back to a place on the way (a tree of nodes) is answered from the validator's memory, once for each part, so
+these references do not multiply with depth; `arrivals` counts them.
 
-Schemas come here flat: what is counted are the very references that the validator will follow.
-"""
+Schemas come here flat: the references that are counted are those that the validator follows."""
 
 from collections.abc import Iterable, Iterator
 from math import prod

@@ -1,9 +1,8 @@
-"""A schema with all its references as pointers into itself: what it means, said in the plainest way.
+"""Dereferencing: makes a JSON Schema flat, with all its references as pointers into itself.
 
-Parts with an `$id` of their own, `$anchor`, `$dynamicRef` and references to the documents of a draft are so many ways
-to say which part of a schema applies where. They are understood here, once, before anything is counted or compiled. So
-what is counted is what is checked, and none of it depends on two readers taking one reference alike.
-"""
+An `$id` below the top, `$anchor`, `$dynamicRef` and references to the documents of a draft all determine which part of
+a schema applies where. They are resolved here, once, before anything is counted or compiled. So the schema that is
+counted is the one that is checked, and no reference can be read in two ways."""
 
 import re
 from collections import deque

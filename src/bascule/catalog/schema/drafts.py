@@ -1,4 +1,4 @@
-"""The drafts of JSON Schema that we read: how each is named, and the documents that define it."""
+"""Drafts of JSON Schema that are supported: their names, vocabularies, and the documents that define them."""
 
 from functools import cache
 

@@ -1,8 +1,7 @@
-"""Why a value does not fit a schema, in a few short sentences.
+"""Explanation of a failed JSON Schema validation, in a few short sentences.
 
-The library can tell too, but for unions inside unions its explanation grows exponentially where its yes or no does not.
-So we ask it yes or no about ever smaller parts of the value.
-"""
+The library's own explanation grows exponentially for unions inside unions, its yes or no does not. So ever smaller
+parts of the value are validated here."""
 
 from collections.abc import Iterator
 from itertools import chain, islice

@@ -1,7 +1,5 @@
-"""Where the references inside one flat schema lead: pointers into the schema itself, and nothing else.
-
-What a reference means beside the URI of the document it stands in (RFC 3986, section 5). Texts only: nothing is
-asked of any network, and no two spellings are taken for one."""
+"""References in JSON Schema: resolution of pointers inside one flat schema, and of URI references (RFC 3986, section
+5). Pure: nothing is fetched, and URIs are compared as written."""
 
 import re
 from collections.abc import Iterator
@@ -9,6 +7,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from bascule.core.json_types import JsonObject, is_array, is_object
+
+_NOT_FLAT = frozenset({"$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef"})
 
 
 class SchemaRefused(Exception):
@@ -60,8 +60,6 @@ def step_into(place: Any, step: str) -> Any:
         return place[int(step[:6])]
     raise SchemaRefused(f"it refers to a part {step[:60]!r}, which it does not have")
 
-
-_NOT_FLAT = frozenset({"$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef"})
 
 _PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _ALLOWED = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*")

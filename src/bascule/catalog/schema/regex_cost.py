@@ -1,9 +1,8 @@
-"""How much work a regular expression can make, told from its text. Nothing is compiled or matched here.
+"""Cost estimate of a regular expression, from its text. Nothing is compiled or matched here.
 
 The validator's engine is linear: each character of a text costs at most one step per state of the expression. Only
-look-around and back-references make it go back, and then it gives up after a fixed number of tries. So the number of
-states bounds the time, and counted repeats such as `{1,1000}` are what makes states.
-"""
+look-around and back-references make it backtrack, and then it gives up after a fixed number of tries. So the number of
+states bounds the time, and counted repeats such as `{1,1000}` make most of the states."""
 
 import re
 from typing import NamedTuple

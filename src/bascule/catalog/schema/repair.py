@@ -1,12 +1,8 @@
-"""Puts right what is sloppy in a JSON Schema. A word that cannot be read as it was meant makes the schema unusable.
+"""Repair of sloppy JSON Schemas, with the habits of older drafts and of OpenAPI. A keyword whose meaning is unclear
+makes the schema unusable.
 
-Every word that JSON Schema knows has a rule that gives its value back, or what was meant by it with a note. Words it
-does not know stay as they are. Nothing is changed in place: the digest is over the schema as it came.
-
-
-One place of a schema while it is put right, and what is told of it.
-
-Habits of older drafts and of OpenAPI that take several words of a schema to understand."""
+Every keyword of JSON Schema has a rule that returns its value, or the intended one with a note. Unknown keywords stay.
+Nothing is changed in place: the digest is over the schema as the server sent it."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,7 @@
-"""The chapters of a schema: its parts with URIs of their own, the names in them, and what references in them mean.
+"""Schema resources, called chapters here: parts with a URI of their own, their anchors, and the targets of references.
 
-A part with an `$id` changes what references below it are relative to. Only what is inside of the document counts, and
-the documents that define its draft, which the validator brings along: nothing is ever fetched.
-"""
+A part with an `$id` changes the base of references below it. Only the document itself counts, and the documents of its
+draft, which ship with the validator: nothing is ever fetched."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,5 +1,5 @@
-"""Where inside a schema other schemas stand. What stands elsewhere, as in `enum` or under a word that nobody knows, is
-a value and says nothing."""
+"""Subschemas: the places in a JSON Schema that hold other schemas. Anything else, as in `enum` or under an unknown
+keyword, is a plain value."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

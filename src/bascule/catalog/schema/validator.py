@@ -1,4 +1,4 @@
-"""Checking values against a schema, in bounded time. The schema is compiled when it is first needed."""
+"""JSON Schema validation in bounded time. A schema is compiled at its first use."""
 
 from collections.abc import Callable
 from hashlib import blake2b

@@ -1,6 +1,5 @@
-"""A text as it is read, whatever characters it is made of: lookalikes become the plain letters they pass for.
-
-Tools whose names pass for another tool's."""
+"""Confusable letters (homoglyphs): folding of lookalikes to plain letters, and tools whose names imitate another
+tool's."""
 
 import re
 import unicodedata
@@ -35,6 +34,8 @@ DISGUISED = re.compile(f"[A-Za-z][{''.join(_LOOKALIKES)}]|[{''.join(_LOOKALIKES)
 """A lookalike among Latin letters, or a Latin letter in another dress."""
 
 _BORROWED = re.compile(f"[{''.join(_LOOKALIKES)}]+")
+
+_DIGITS = str.maketrans("01|", "oll")
 
 
 class _Folding(dict[int, str]):
@@ -79,11 +80,8 @@ def skeleton(name: str) -> str:
     return plain.translate(_DIGITS).replace("rn", "m").replace("vv", "w")
 
 
-_DIGITS = str.maketrans("01|", "oll")
-
-
 def lookalikes(specs: Iterable[ToolSpec]) -> dict[ToolKey, Finding]:
-    """The tools with such a name, each with what it is like. Of two, it is the one in disguise."""
+    """Tools whose names pass for another tool's, each with its finding. Of two names, the disguised one is found."""
     seen = [spec for spec in specs if spec.status is not ToolStatus.HIDDEN]
     found = _alike({spec.key: spec.name for spec in seen})
     # An exposed name is ASCII. What a disguise is made of shows in the server's own.

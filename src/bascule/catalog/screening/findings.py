@@ -1,9 +1,5 @@
-"""Looks through a server's texts for what a person does not see, or what speaks to the model instead of describing.
-
-It finds tricks that are known; it does not prove a text harmless.
-
-
-Every text of a JSON value, the names of its members too, each with its place."""
+"""Prompt-injection screening of a server's texts: hidden characters, disguised names, instructions to the model,
+encoded data. It finds known tricks; it does not prove a text harmless."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,7 +21,8 @@ NAME_OF = "the name of "
 
 
 def texts_of(value: Any, where: str = "") -> Iterator[Text]:
-    """In the order in which they stand. Takes no stack however deep the value, and no copy however long."""
+    """Every text of a JSON value with its place, names of members included, in document order. Takes no stack however
+    deep the value, and no copy however long."""
     within = [iter([(where, value)])]
     while within:
         found = next(within[-1], None)

@@ -1,8 +1,7 @@
-"""Words that speak to the model instead of telling what a tool does. Precise rather than complete.
+"""Phrases of prompt injection, which instruct the model instead of describing a tool. Precise rather than complete.
 
-Phrases are looked for in folded text, from the words that begin them. Their gaps are bounded, and so is the number of
-beginnings that are followed up: a text made of nothing else is told as such.
-"""
+Phrases are searched in folded text, from their first words. Their gaps are bounded, and so is the number of beginnings
+that are followed up; a text with too many of them is reported as such."""
 
 import re
 from dataclasses import dataclass

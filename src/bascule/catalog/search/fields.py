@@ -1,4 +1,4 @@
-"""What a tool is found by: its texts, and what a word counts for in each of them."""
+"""Searchable fields of a tool, and the weight of a word in each."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

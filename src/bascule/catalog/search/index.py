@@ -1,8 +1,6 @@
-"""Finds tools by words: in their names, titles, descriptions, arguments, and the names of their servers.
+"""Search index of tools: ranked by words in names, titles, descriptions, arguments and server names.
 
-All in memory, and only among tools that agents may see: what is hidden counts for nothing here, so that no place in the
-order tells of it.
-"""
+All in memory, and over exposed tools only: a hidden tool does not influence the ranking, which would reveal it."""
 
 from bisect import bisect_left
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The two tools that stand for all where there are too many to show: one finds tools, one calls what was found."""
+"""Meta-tools `search_tools` and `call_tool`: a model gets these two instead of a list that is too long."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""What an agent is shown of the tools that were found: enough to call them, and never enough to fill a context."""
+"""Search results for a model: enough of each tool to call it, within 16,000 characters."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

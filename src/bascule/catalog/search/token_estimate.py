@@ -1,4 +1,5 @@
-"""What tools cost in a model's context, estimated: no model's own tokenizer is asked, and no two of them agree."""
+"""Token estimate for tool definitions in a model's context, without a model's tokenizer. Pure: counted from the
+text."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Texts taken apart into the terms by which tools are found: words folded to a common stem, and words that are kin."""
+"""Search tokenizer: splits texts into terms, folded to a common stem, with synonyms."""
 
 import re
 import unicodedata

@@ -1,1 +1,1 @@
-"""Tools as Python types: their schemas as dataclasses, and values going in and out of those."""
+"""Typed tools: dataclasses made from their JSON Schemas, conversion of values, and the generated stub module."""

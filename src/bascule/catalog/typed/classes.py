@@ -1,4 +1,4 @@
-"""From shapes to types: a frozen, slotted dataclass for each struct, and an annotation for everything else."""
+"""Dataclasses and annotations made from shapes: a frozen, slotted dataclass for each struct."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, make_dataclass

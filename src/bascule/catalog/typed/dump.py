@@ -1,4 +1,4 @@
-"""From dataclasses back to JSON: names as the server has them, and nothing that was not given."""
+"""Serialisation of dataclasses to JSON: names as the server has them, and no field that was not given."""
 
 from collections.abc import Mapping
 from dataclasses import Field, fields, is_dataclass

@@ -1,8 +1,7 @@
-"""From a schema to its shape, and what of the schema the shape does not say.
+"""Reading of a JSON Schema into a shape, with the reasons for everything that the shape cannot express.
 
-A schema is many conditions at once, of which a type can say but one or two. The rest widens the shape, is told as a
-reason, and stays with the schema, against which every value is checked.
-"""
+A schema is many conditions at once, of which a type can express one or two. The rest widens the shape, is reported as a
+reason, and stays with the schema, which validates every value."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

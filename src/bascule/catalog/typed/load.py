@@ -1,4 +1,5 @@
-"""From JSON to dataclasses, by the types of their fields alone. Whether a value is allowed, its schema says before."""
+"""Deserialisation of JSON into dataclasses, by the types of their fields alone; the schema validates the value
+before."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass

@@ -1,4 +1,4 @@
-"""Names that Python takes, for what others have named: `class`, `1st` or `a-b` as a field, a tool's name as a class."""
+"""Python identifiers for the names of others: `class`, `1st` or `a-b` as a field, a tool's name as a class."""
 
 import keyword
 import re

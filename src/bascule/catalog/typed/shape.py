@@ -1,4 +1,5 @@
-"""What a schema takes, as far as Python's types can say it. A shape is never narrower than its schema."""
+"""Shape: the values that a JSON Schema allows, as far as Python's types can express them. Never narrower than its
+schema."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

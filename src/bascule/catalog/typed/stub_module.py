@@ -1,8 +1,7 @@
-"""Tools as the text of a Python module: a function for each, and the dataclasses that it needs.
+"""Generated Python stub module: a function for each tool, and the dataclasses that it needs.
 
-What servers say goes into it as data alone: names are made of letters, digits and underscores, everything else stands
-in literals and docstrings, escaped.
-"""
+Texts of servers enter it as data alone: names are made of letters, digits and underscores, everything else is escaped
+inside literals and docstrings."""
 
 import re
 from collections.abc import Iterable, Iterator

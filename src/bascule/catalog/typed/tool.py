@@ -1,4 +1,4 @@
-"""A tool with its parameters and its result as Python types."""
+"""Typed tool: a tool with its parameters and its result as Python types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

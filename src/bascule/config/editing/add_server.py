@@ -1,4 +1,4 @@
-"""Adds a server to a config file. The rest of it stays as it is, character by character, or nothing is written."""
+"""Insertion of a server into a config file. All other characters stay as they are, or nothing is written."""
 
 import os
 import re

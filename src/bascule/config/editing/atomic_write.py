@@ -1,4 +1,4 @@
-"""A text file replaced in one step: whoever reads it meanwhile finds the old or the new one."""
+"""Atomic replacement of a text file: a reader sees the old text or the new one, never a part."""
 
 import os
 import secrets

@@ -1,4 +1,5 @@
-"""Credentials put into the `.env` file beside a config. What it sets already stays."""
+"""Credentials added to the `.env` file beside a config; variables that are set there stay. Separate from `bascule
+import`: the quoting must match the reader in `config/variables.py`."""
 
 from collections.abc import Mapping
 from pathlib import Path

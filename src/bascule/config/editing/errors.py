@@ -1,4 +1,4 @@
-"""Why a server cannot be put into a file as it is written."""
+"""Error for a config file that cannot be edited without changing more than was asked for."""
 
 
 class Unsafe(Exception):

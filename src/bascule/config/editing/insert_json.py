@@ -1,4 +1,4 @@
-"""A server put into a JSON file's text, with every other character where it was: comments and trailing commas too."""
+"""Insertion of a server into JSON text. Every other character stays, comments and trailing commas included."""
 
 import json
 import re

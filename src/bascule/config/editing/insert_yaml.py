@@ -1,4 +1,4 @@
-"""A server put into a YAML file's text, with every other character where it was: above all the comments."""
+"""Insertion of a server into YAML text. Every other character stays, above all the comments."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Changes of files that can be taken back: what each said before is kept, and put back if nobody changed it since."""
+"""Undo of config edits: the text before each edit is stored, and restored unless the file has changed since."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Credentials of an entry taken out of it: a reference to a variable stands in their place, as in every shared file."""
+"""Replacement of credentials in an imported entry by references to variables (`${NAME}`), as in every shared file."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Entries as single programs write them, told as all of them would. What has no meaning with us is named."""
+"""Config dialects of other MCP clients, normalised to one common form. Keys without an equivalent here are listed."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Servers of several programs brought together: which are taken, under which names, and which are there already."""
+"""Merge of servers imported from several programs: selection, names, and duplicates of servers in the config."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Other programs that keep MCP servers, and where each keeps them on this kind of machine. Only names files."""
+"""Config file locations of other MCP clients on this platform. Lists paths and opens no file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

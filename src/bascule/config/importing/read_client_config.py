@@ -1,4 +1,5 @@
-"""The servers of another program's file, each told in our keys. A file that cannot be read is told, never guessed."""
+"""Reader for another MCP client's config file: each server in Bascule's keys. An unreadable file is reported, never
+guessed at."""
 
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -1,1 +1,1 @@
-"""From the text of a config file to the model: YAML and JSON readers, key tables, drafts, environment."""
+"""Loading of config files and environment variables: YAML and JSON readers, key table, drafts, and the final model."""

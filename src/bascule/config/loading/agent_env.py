@@ -1,7 +1,6 @@
-"""Servers of one agent, described in environment variables: `AGENT_<Name>_MCP_<N>_CMD` and its siblings.
+"""Servers of one agent from environment variables: `AGENT_<Name>_MCP_<N>_CMD` and its siblings.
 
-What is not allowed by name is not exposed: without `ALLOW`, an agent sees none of the server's tools.
-"""
+Tools must be allowed by name: without `ALLOW`, an agent sees none of the server's tools."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Entries of other programs' files, told in our keys. What we do not know is a note; nothing is ever written back."""
+"""Translation of an entry from another MCP client's file into Bascule's keys. Unknown keys become notes."""
 
 from collections.abc import Iterator
 from typing import Any

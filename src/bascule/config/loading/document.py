@@ -1,6 +1,5 @@
-"""A configuration file read into plain values, whichever of its formats it is written in.
-
-JSON to plain values, with comments and trailing commas forgiven, as editors do, and doubled keys not."""
+"""Config file read into plain values, from YAML or from JSON with comments and trailing commas. A duplicate key is a
+problem."""
 
 import json
 import re

@@ -1,6 +1,5 @@
-"""What stands in a file, sorted by our keys: each with its value and its place, unknown and unavailable ones told.
-
-Where a file keeps its servers, and so whose file it is."""
+"""Entries of a config file, sorted by key, each with its value and place; unknown and unavailable keys are reported.
+Also the layouts of a file: the key that holds the servers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,7 +86,7 @@ _REACH = {"command", "url", "httpUrl", "serverUrl"}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One layout. `key` holds the servers; without one they stand at the root."""
+    """One layout of a config file. `key` holds the servers; without one they stand at the root."""
 
     key: str | None
     foreign: bool

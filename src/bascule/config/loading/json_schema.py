@@ -1,4 +1,4 @@
-"""The JSON Schema of `bascule.yaml`, made from the table of its keys: by it editors complete what is typed."""
+"""JSON Schema of `bascule.yaml`, generated from the key table, for completion in editors."""
 
 import json
 from collections.abc import Mapping

@@ -1,6 +1,4 @@
-"""Every key of a configuration file as data: its type, its default, and whether this version has it.
-
-What each key means, in one sentence: for people who write a config with an editor that knows it."""
+"""Key table of the config file: type, default, availability and a one-sentence description of every key."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -244,6 +242,7 @@ SERVER_WORDS = {
     "auth.claims.user": "The claim that names the user.",
     "auth.claims.session": "The claim that names the agent session.",
 }
+"""Description of each key of `SERVER_KEYS` in one sentence, for completion in editors."""
 
 TOP_WORDS = {
     "egress.allow": "Hosts that may receive confidential data: exact names, or *.example.com.",
@@ -273,3 +272,4 @@ TOP_WORDS = {
     "dashboard.enabled": "Whether `bascule serve` and `bascule up` have a dashboard.",
     "dashboard.token": "What opens it; `auto` is made once, and kept in the state folder.",
 }
+"""Description of each key of `TOP_KEYS`, for the same purpose."""

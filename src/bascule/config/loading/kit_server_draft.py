@@ -1,6 +1,5 @@
-"""An entry with `type: server` on its way from a file to the model: variables put in, values checked, keys read.
-
-From what stands in a file under `auth.keys` to keys, those in files of their own among them."""
+"""Draft of a kit server (`type: server`): fills variables, validates values, and reads the token verification keys
+under `auth.keys`, also from files of their own."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""One file to one `RuntimeConfig`. All that is wrong with the file is told at once; the file is only ever read.
-
-From what stands in a file under `gateway` to its settings."""
+"""Loader: one config file to one `RuntimeConfig`, with its `gateway` section. All problems of a file come in one error,
+and the file is only read."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -35,7 +34,7 @@ from bascule.core.json_types import JsonObject, is_object
 
 
 def read_gateway(values: Mapping[str, Any], entry: Entry, path: KeyPath, problems: Problems) -> GatewaySettings:
-    """What the file says. What is wrong with it is added to the problems; then what is returned means nothing."""
+    """Settings of the `gateway` section. Its flaws become problems; then the returned settings mean nothing."""
     # Each begins with the name of its key below `gateway`.
     places = place_flaws(values["gateway.host"], values["gateway.port"])
     flaws = [*places, *worker_flaws(values["gateway.workers"]), *auth_table_flaws(values, "gateway.")]

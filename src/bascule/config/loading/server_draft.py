@@ -1,4 +1,4 @@
-"""One server on its way from a file to the model: its variables put in, its values checked, its way found."""
+"""Draft of an upstream server, between file and model: fills variables, validates values, and chooses the transport."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The servers a file lists, each as a draft, and what is worth telling of the rest of the file."""
+"""Servers of a config file, each as a draft, with notes on the keys that are ignored."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Reading one value as the type its key wants. A value that does not fit is reported, never shown."""
+"""Parsers for config values, one per key type. A value that does not fit is reported, never shown."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""YAML to plain values, with the line of each. A small, safe part of YAML: no tags, one document, bounded aliases."""
+"""YAML reader: plain values with their line numbers, from a small, safe subset (no tags, one document, bounded
+aliases)."""
 
 import re
 from collections.abc import Iterator

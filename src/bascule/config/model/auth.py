@@ -1,4 +1,4 @@
-"""Whose tokens a server of ours believes: the keys they are signed with, who issues them, and whom they are for."""
+"""Token verification settings of a kit server or the gateway: keys, issuer, audience and claims."""
 
 import re
 from collections.abc import Iterator, Mapping

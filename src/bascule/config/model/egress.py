@@ -1,4 +1,4 @@
-"""Which hosts may receive CONFIDENTIAL data."""
+"""Egress allowlist: hosts and ports that may receive CONFIDENTIAL data."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""Where the gateway listens, and whose tokens it believes.
-
-Whether there is a dashboard, and what opens it."""
+"""Gateway settings (address, token verification, workers) and dashboard settings (enabled, token)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""A server of our own kit, as a config describes it: started here by its name, and never connected to by it."""
+"""Kit server in a config (`type: server`): Bascule starts it by its name, and never connects to it because of this
+entry."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

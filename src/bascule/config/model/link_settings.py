@@ -1,4 +1,4 @@
-"""How a link is kept up: how long it lives, how it is watched, how it comes back, how much may go through it."""
+"""Settings of links: lifetime, heartbeat, restart backoff, and the rate limits of one principal."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

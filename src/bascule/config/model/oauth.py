@@ -1,4 +1,4 @@
-"""How we log in at a remote server: as which client, asking for what. Files name the first three, code all of it."""
+"""OAuth client settings for a remote server. A file sets client id, secret and scopes; code can set all of them."""
 
 import re
 from collections.abc import Iterator

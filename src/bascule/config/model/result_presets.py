@@ -1,4 +1,4 @@
-"""How much of a long result is shown: the presets there are, and those that an operator adds."""
+"""Presets for the preview of a long result: the built-in ones, and those of the operator."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields

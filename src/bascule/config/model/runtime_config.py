@@ -1,4 +1,5 @@
-"""The one validated model of a server and of a configuration. Loaders produce it, and people build it by hand."""
+"""Validated model of one server (`ServerConfig`) and of a whole configuration (`RuntimeConfig`), from a file or from
+code."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields

@@ -1,4 +1,4 @@
-"""Where a server that is a process runs: the box it is put into, and what that box may use up."""
+"""Sandbox settings of a server process: engine, image, mounts and resource limits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where counts and spans go."""
+"""Telemetry settings: address of the OTLP collector, and listen address for Prometheus."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

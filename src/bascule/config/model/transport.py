@@ -1,4 +1,4 @@
-"""The ways to reach a server, as plain values. What carries the messages is built from these elsewhere."""
+"""Transport settings of a server, as plain values; `bascule.transports` opens the connections."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A server behind an address: which way to it the address and the word for the transport choose together."""
+"""Choice of the transport for a URL, by its scheme and the `transport` key."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""The operator's word on a server: what its tools may do and bring to light, and what the server itself is believed."""
+"""Operator's trust in a server: permissions of its tools, levels that its calls raise, and its accepted statements."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast

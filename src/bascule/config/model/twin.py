@@ -1,4 +1,4 @@
-"""A declared twin: where the same server is found without a way out."""
+"""Declared isolated twin of a server: the address or command of the same server without network access."""
 
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Characters that a reader does not see and a model does, or that make a text look other than it is."""
+"""Detection and escaping of invisible, bidirectional and control characters: a model reads them, a person does not."""
 
 import re
 

@@ -1,6 +1,5 @@
-"""Keeps known secrets out of what is shown: a server may repeat in an error what it was given to log in with.
-
-Knows secrets again in a text without keeping them, so that very many can be known for very long."""
+"""Redaction of secrets from texts, values and errors: a server may repeat its own credentials in an error message.
+Secrets learned at run time are held as fingerprints (8 characters and a hash), at least the last 65,536 of them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,8 +1,7 @@
-"""What stood somewhere before each of several calls changed it, so that any of them can be undone without the others.
+"""Undo stack for several calls at once: each call's changes can be undone without those of the others.
 
-Of one place there is a pile of layers, the last change on top. Each belongs to a call that has not ended, and keeps
-what its change replaced.
-"""
+Each place has a pile of layers, the last change on top. A layer belongs to a call that has not ended, and holds the
+state that its change replaced."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar

@@ -1,8 +1,7 @@
-"""What one call has changed on our side, and can still be undone.
+"""Transaction of one call: its local changes, which are committed or rolled back when the call ends.
 
-Whoever keeps something that a failed call must not leave behind takes part: the state of an agent session, its
-workspace, and whatever a program registers. Most calls change nothing here, so a part begins with the first change.
-"""
+Participants are the state of the agent session, its workspace, and objects that a program registers. Most calls change
+nothing here, so a participant joins with its first change."""
 
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar

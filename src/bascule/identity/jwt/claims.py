@@ -1,6 +1,4 @@
-"""What a verified token says, looked at claim by claim before anything is made of it.
-
-Whom a token of ours is for."""
+"""Claims of a verified token, checked one by one and read as an identity, and the audiences of minted tokens."""
 
 import re
 from math import isfinite

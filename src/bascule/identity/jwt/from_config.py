@@ -1,4 +1,4 @@
-"""From what a config says of tokens to what believes them."""
+"""Token verifiers made from the `auth` settings of a config."""
 
 from functools import partial
 

@@ -1,6 +1,5 @@
-"""The keys that tokens are verified with. Each has one algorithm from the start, and no token has a say in that.
-
-The keys an identity provider lists, read. What is unfit to verify with is left out, never guessed at."""
+"""Token verification keys, from secrets, PEM and JWKS documents. Each key has one fixed algorithm, which no token can
+change; unfit keys of a JWKS are left out."""
 
 import hashlib
 from collections.abc import Iterator

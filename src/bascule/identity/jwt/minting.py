@@ -1,6 +1,5 @@
-"""Tokens of our own: the runtime tells servers of our kit on whose behalf it asks, for minutes, and for one server.
-
-The public half of the key that our own tokens are signed with: who has it can verify one, and make none."""
+"""Minted tokens: the runtime signs a JWT that names the principal, valid for at most 300 s and for one kit server.
+`MintMark` is the public half of the key: it verifies such tokens and cannot make any."""
 
 import base64
 import binascii

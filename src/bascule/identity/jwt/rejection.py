@@ -1,4 +1,4 @@
-"""How a token that is not believed is told. Neither the token nor a key is ever repeated."""
+"""Error for a rejected token; it repeats neither the token nor a key."""
 
 from bascule.core.errors import NotIdentified
 

@@ -1,6 +1,4 @@
-"""Keys that an identity provider lists at an address: fetched when needed, kept for a while, never in a rush.
-
-Fetching the keys that an identity provider lists, from the one address that the operator named."""
+"""Remote JWKS of an identity provider: fetched on demand from the one configured address, cached, and rate limited."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Who shows a token, decided: its form, its key, its signature, then what it says. In that order, and never further."""
+"""Token verifier: form, key, signature, then claims. The first check that fails rejects the token."""
 
 import time
 from collections.abc import Callable, Iterable

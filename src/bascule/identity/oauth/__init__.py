@@ -1,1 +1,1 @@
-"""OAuth: login flow, challenges, redirect and token endpoint, SSRF guard."""
+"""OAuth without I/O: stored logins, challenges, redirects, token endpoint messages, and the SSRF guard."""

@@ -1,6 +1,5 @@
-"""What a server asks for when it lets nobody in: its `WWW-Authenticate` header, read and written.
-
-Where a server of ours says who issues the tokens that it believes, for whoever it does not let in."""
+"""`WWW-Authenticate` challenges, read and written, and the protected resource metadata (RFC 9728) of kit servers and
+the gateway."""
 
 import re
 from urllib.parse import urlsplit, urlunsplit

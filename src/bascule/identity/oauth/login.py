@@ -1,4 +1,4 @@
-"""What is kept of a login: the tokens, the client they were given to, and the one server they may be sent to."""
+"""Stored OAuth login: the tokens, the client that they were issued to, and the one server that may receive them."""
 
 from math import inf
 from typing import Literal, Self

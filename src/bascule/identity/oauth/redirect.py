@@ -1,4 +1,4 @@
-"""How a browser comes back from a login: the address it was sent to, read and checked."""
+"""OAuth redirect: the URL at which the browser returns from a login, parsed and checked."""
 
 import hmac
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Where a login may lead. Servers name addresses to us, and none may make us knock at doors inside our own network."""
+"""SSRF guard for OAuth: a server names URLs, and none of them may lead to hosts inside the own network."""
 
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address

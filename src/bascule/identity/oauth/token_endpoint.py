@@ -1,4 +1,4 @@
-"""The conversation with a token endpoint, as pure readings and writings: what is sent, and what an answer means."""
+"""Token endpoint messages of OAuth: request forms, and parsing of the responses. Pure."""
 
 import base64
 from urllib.parse import quote, urlencode

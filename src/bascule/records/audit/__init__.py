@@ -1,1 +1,1 @@
-"""Audit log: tamper-evident records, verification, maintenance and repair."""
+"""Audit log, tamper-evident: writes and verifies the records. `store/audit` stores the chain files and anchors."""

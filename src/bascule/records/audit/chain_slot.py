@@ -1,6 +1,5 @@
-"""A slot of the audit log: one chain, held by one runtime at a time, and continued by the next.
-
-The end of a chain as it lies on disk, read without reading the rest."""
+"""Slot of the audit log: one chain, held by one runtime at a time and continued by the next. Only the tail of the
+chain's files is read."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is wrong with an audit log, and how far it is proven to be in order."""
+"""Damage found in an audit log, and the last anchor up to which the log is proven intact."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Events as the audit log tells them: counts, names and codes, and nobody's words."""
+"""Audit records made from events: counts, names and codes, and no free text of servers or callers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

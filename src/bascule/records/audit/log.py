@@ -1,6 +1,5 @@
-"""The audit log of one runtime: what is done is written down, and what could do harm is written down first.
-
-Has what was written to the audit log on disk: in a thread, one at a time, many records together."""
+"""Audit log of one runtime: records every request, and one that could do harm before it is sent. Its file is synced in
+a thread, one sync at a time, for many records together."""
 
 import asyncio
 import errno
@@ -43,7 +42,7 @@ from bascule.store.secrets.keys import audit_key
 
 
 class AuditSync:
-    """One file's way to the disk."""
+    """Syncs one audit file to disk, in a thread, one sync at a time."""
 
     def __init__(self, file: AuditFile) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""What is done for the audit log in the background: it goes to disk in groups, and is anchored every now and then."""
+"""Background maintenance of the audit log: syncs to disk in groups, and anchors at intervals."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What stands in the audit log for a text that must not be in it: a keyed hash, the same for the same text."""
+"""Pseudonyms for texts that must not be in the audit log: a keyed hash, the same for the same text."""
 
 import hmac
 import re

@@ -1,4 +1,4 @@
-"""The records of an audit log as they are read: while runtimes write to it, and of all chains in order of time."""
+"""Reader of an audit log: the records of all chains in order of time, also while runtimes write."""
 
 import heapq
 import os

@@ -1,4 +1,5 @@
-"""The records of the audit log. They hold no argument values, no words of servers, and no secrets, unless asked for."""
+"""Record types of the audit log. They hold no argument values, no texts of servers, and no secrets, unless
+configured."""
 
 from collections.abc import Mapping
 from typing import Any

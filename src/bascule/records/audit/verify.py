@@ -1,4 +1,4 @@
-"""Verifies an audit log: every chain from its first record to its last, and each against its anchors."""
+"""Verification of an audit log: every chain from its first record to its last, and against its anchors."""
 
 import asyncio
 from collections import defaultdict

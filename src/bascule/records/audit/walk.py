@@ -1,4 +1,5 @@
-"""A walk along one chain, record by record. It finds every place that was changed, and says what was done there."""
+"""Walk along one audit chain, record by record, for verification: finds every altered place and names the
+alteration."""
 
 from collections import deque
 from typing import Literal

@@ -1,1 +1,1 @@
-"""What happens in a runtime, kept for a while so that somebody can look at it as it happens."""
+"""Live feed of the dashboard: last calls, and statistics of tools, agent sessions and servers, all bounded."""

@@ -1,4 +1,4 @@
-"""What is kept of one request that has ended: who, what, when, and how it went. No value and nobody's words."""
+"""Feed entry of one request that has ended: principal, tool, time and outcome. No value and no free text."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
-"""The dashboard's feed: the last calls, what was seen of each tool, agent session and server, and who wants to hear of
-it. A runtime tells it everything as one of its sinks; it never grows beyond its bounds.
-
-Whoever waits for something to happen. However much does, they are woken a few times a second."""
+"""Dashboard feed, an event sink: the last calls, statistics of tools, agent sessions and servers, and watchers that are
+woken at most every 0.25 s. It never grows beyond its bounds."""
 
 import asyncio
 import secrets
@@ -36,11 +34,11 @@ from bascule.records.feed.servers import ServerNotes
 from bascule.records.feed.stats import Tally
 
 PAUSE = 0.25
-"""Seconds for which changes are gathered before anybody is told."""
+"""Seconds for which changes are gathered before the watchers are woken."""
 
 
 class Watchers:
-    """Those that wait. Costs nothing while there are none."""
+    """Watchers of the feed: woken together, after a pause. Costs nothing while there are none."""
 
     def __init__(self, pause: float = PAUSE) -> None:
         self._pause = pause

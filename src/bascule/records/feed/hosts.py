@@ -1,5 +1,5 @@
-"""Hosts that boxed servers asked the egress proxy for. Of one that was refused only the end is kept: the rest of a name
-can carry anything."""
+"""Hosts that sandboxed servers requested from the egress proxy. Of a refused host only the end is kept: the rest of a
+name can carry any data."""
 
 import ipaddress
 import re

@@ -1,4 +1,4 @@
-"""What was seen of each server's links: how often one was opened again, and why the last one failed."""
+"""Link history of each server: restarts, and the last failure."""
 
 from collections.abc import Iterable
 

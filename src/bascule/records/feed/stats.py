@@ -1,4 +1,4 @@
-"""How often a tool was called, how that went, and how long it took: in a space that does not grow."""
+"""Call statistics of one tool: number, outcomes and duration percentiles, in fixed space."""
 
 from bisect import bisect_left
 from math import inf

@@ -1,6 +1,5 @@
-"""The file of one server's log: appended to by any number of processes, bounded, and its owner's alone.
-
-One line of a server's log, as it is kept: JSON, so that nothing a server says can pass for another line."""
+"""Log file of one server: lines of JSON, appended by several processes, rotated at 1 MiB, readable by its owner
+only."""
 
 import fcntl
 import hashlib

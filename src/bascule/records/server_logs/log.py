@@ -1,4 +1,4 @@
-"""What servers say on stderr, and how their links fare, kept in a file for each. Nothing waits for the disk."""
+"""Log of each server's stderr and link states, one file per server. No call waits for the disk."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The end of a server's log, and what is added to it while one looks."""
+"""Tail of a server's log: its last lines, and lines that are added later (follow)."""
 
 import os
 from pathlib import Path

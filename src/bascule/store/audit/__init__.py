@@ -1,1 +1,1 @@
-"""Storage of the audit log: hash chain, files, folder, writer and anchors."""
+"""Storage of the audit log: chain files, and anchors in the database. `records/audit` writes and verifies."""

@@ -1,7 +1,6 @@
-"""Anchors: how far each chain of the audit log had come, kept where the log is not. Whichever engine keeps them.
+"""Anchors of the audit log: the sealed end of each chain, stored in the database, apart from the log.
 
-A log can be cut off at its end by anyone who can write its file, and nothing in it would tell. An anchor does.
-"""
+The owner of a log file can cut off its end, and the rest still verifies. An anchor reveals that."""
 
 import hmac
 from collections.abc import Mapping

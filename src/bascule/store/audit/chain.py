@@ -1,4 +1,4 @@
-"""The chain of an audit log: every record carries a MAC over itself and the MAC before it. Pure."""
+"""Hash chain of the audit log: every record carries a MAC over itself and the MAC before it. Pure."""
 
 from binascii import hexlify
 from hashlib import blake2b

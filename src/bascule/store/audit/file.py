@@ -1,4 +1,4 @@
-"""The newest file of one chain, open to be added to. It never keeps a part of a record."""
+"""Append-only file of one audit chain, its newest. A partial record is cut off, never kept."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The folder of the audit log: whose it is, and which files make up each chain."""
+"""Folder of the audit log: its id, its slots, and the files of each chain."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""Adds records to a chain and its file. What the file cannot take now is kept, in order, and written first."""
+"""Writer of audit records to one chain and its file. Records that the file cannot take now are queued, and written
+first."""
 
 import msgspec
 

@@ -1,1 +1,1 @@
-"""Storage of session levels: interface, changes, signed statements and journal."""
+"""Storage of sensitivity levels: interface, changes, and two signed witnesses (database and journal)."""

@@ -1,4 +1,4 @@
-"""What a change of a level writes, decided from what both witnesses say. Touches nothing."""
+"""Change of a sensitivity level: the statement to write, decided from both witnesses. Pure."""
 
 from functools import cached_property
 

@@ -1,4 +1,5 @@
-"""How private each agent session has become, as it is kept, whichever engine keeps it."""
+"""Interface for stored sensitivity levels, the same for each engine: session records, receipts, and registered
+runtimes."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol

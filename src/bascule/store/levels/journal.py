@@ -1,4 +1,4 @@
-"""The second witness of every level: a file to which each change adds a line, before the database hears of it."""
+"""Journal of sensitivity levels, the second witness: an append-only file, written before the database."""
 
 import os
 import secrets

@@ -1,4 +1,5 @@
-"""What a witness states of one agent session, under a MAC, and what two witnesses are worth together."""
+"""Signed statement (MAC) of a witness on the sensitivity level of one agent session, and evaluation of two
+witnesses."""
 
 import hmac
 from collections.abc import Iterable

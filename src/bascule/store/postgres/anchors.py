@@ -1,4 +1,4 @@
-"""The anchors of the audit log in PostgreSQL: of all machines that use the database."""
+"""Anchors of the audit log in PostgreSQL, of all machines that use the database."""
 
 from bascule.store.audit.anchors import Anchor
 from bascule.store.postgres.connection import PostgresConnection, rows

@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL, used in turn, bounded in time, and made anew when it broke."""
+"""PostgreSQL connection for one operation at a time, with a deadline, and reconnected after a failure."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,10 +1,9 @@
-"""Levels in PostgreSQL, for several runtimes on several machines.
+"""Sensitivity levels in PostgreSQL, for several runtimes on several machines.
 
-The two witnesses are the row of an agent session and the last of its lines in `raises`, to which lines are only added.
-Both are written in one transaction, under a lock of the agent session. The numbers of receipts are given out under a
-lock of the whole database that is held until the commit: so a change becomes visible before any change of a higher
-number does, and who looks for what came after a number misses nothing.
-"""
+The two witnesses are the row of an agent session and its last line in `raises`, an append-only table. Both are written
+in one transaction, under a lock of the agent session. Receipts are numbered under a lock of the whole database that is
+held until the commit: a change becomes visible before any change with a higher number, so a runtime that asks for the
+changes after a number misses none."""
 
 import asyncio
 from collections import defaultdict

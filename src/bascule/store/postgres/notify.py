@@ -1,4 +1,5 @@
-"""How runtimes on several machines wake each other up: PostgreSQL carries a word that says nothing but *look now*."""
+"""Wake-up of runtimes on several machines, by PostgreSQL's LISTEN and NOTIFY. A notification carries no data: it means
+*look now*."""
 
 import asyncio
 import secrets

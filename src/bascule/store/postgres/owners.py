@@ -1,4 +1,5 @@
-"""Members and what they own in PostgreSQL. Time is the server's: the clocks of the machines need not agree."""
+"""Membership and ownership of agent sessions in PostgreSQL. Time is the server's: the machines' clocks need not
+agree."""
 
 from collections.abc import Callable, Collection
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL, and who may use them: a runtime of this version or a newer one, with the right key."""
+"""PostgreSQL tables and their migrations; only a runtime of this version or newer, with the right key, may use them."""
 
 import asyncio
 import hmac

@@ -1,4 +1,4 @@
-"""The store in PostgreSQL, for several runtimes on several machines."""
+"""Store in PostgreSQL, for several runtimes on several machines."""
 
 import asyncio
 from hashlib import sha256

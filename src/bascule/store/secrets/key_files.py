@@ -1,4 +1,4 @@
-"""Secrets as files that only their owner can read. One that others can read is not used: who knows who has seen it."""
+"""Secrets in files of mode 0600. A file that other users can read is rejected: its secret may have leaked."""
 
 import os
 import secrets

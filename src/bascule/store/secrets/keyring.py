@@ -1,4 +1,4 @@
-"""Secrets in the system's keyring, where the package `keyring` is installed and finds a real one."""
+"""Secrets in the system's keyring, if the package `keyring` is installed and finds a real backend."""
 
 import base64
 from typing import TYPE_CHECKING, Any

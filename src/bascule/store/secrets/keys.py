@@ -1,8 +1,5 @@
-"""The key under which the audit log is chained. It is neither in the log nor in the database.
-
-The key under which witnesses state levels. It is not in the database: who can write there can forge no level.
-
-The key under which our own tokens are signed. Who can read it can speak as anybody to every server of our kit."""
+"""Signing keys of a state folder: for the audit log, for sensitivity levels, and for minted tokens. They are in key
+files, never in the database or the log that they protect."""
 
 import secrets
 
@@ -10,13 +7,14 @@ from bascule.core.errors import StoreError
 from bascule.store.secrets.key_files import KeyFiles
 
 AUDIT_KEY = "audit.key"
+"""Key of the hash chain. Without it, a program that can write the log cannot forge a record."""
 
 LENGTH = 32
 """Bytes: as long as the hash that it is used with."""
 
 
 def audit_key(files: KeyFiles, *, make: bool) -> bytes:
-    """The key of this state folder. `make` says whether one may be made where there is none: not beside a log, which
+    """The key of the audit log. `make` says whether one may be made where there is none: not beside a log, which
     could never be verified any more."""
     key = files.read(AUDIT_KEY)
     if key is None:
@@ -37,11 +35,12 @@ def audit_key(files: KeyFiles, *, make: bool) -> bytes:
 
 
 LEVEL_KEY = "levels.key"
+"""Key of the witnesses' statements. Without it, a program that can write the database cannot forge a level."""
 
 
 def level_key(files: KeyFiles) -> bytes:
-    """The key of this state folder; made if there is none. What was stated under a lost key is unreadable from then on,
-    and so SECRET."""
+    """The key of sensitivity levels; made if there is none. A statement under a lost key is unreadable, and its level
+    counts as SECRET."""
     key = files.read(LEVEL_KEY)
     if key is None:
         key = files.create(LEVEL_KEY, secrets.token_bytes(LENGTH))
@@ -55,10 +54,11 @@ def level_key(files: KeyFiles) -> bytes:
 
 
 MINTING_KEY = "minting.key"
+"""Key of minted tokens. A program that can read it can impersonate every user to every kit server."""
 
 
 def minting_key(files: KeyFiles) -> bytes:
-    """The key of this state folder; made if there is none. Tokens live for minutes, so a lost one costs nothing."""
+    """The key of minted tokens; made if there is none. Tokens live for minutes, so a lost one costs nothing."""
     key = files.read(MINTING_KEY)
     if key is None:
         key = files.create(MINTING_KEY, secrets.token_bytes(LENGTH))

@@ -1,4 +1,4 @@
-"""A lock between processes: whoever spends a token that can be spent once holds it."""
+"""File lock between processes, held for instance while a refresh token is spent that is valid only once."""
 
 import asyncio
 import fcntl

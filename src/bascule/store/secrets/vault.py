@@ -1,4 +1,5 @@
-"""Where secrets that outlive a run are kept: the system's keyring if there is one, else files only we can read."""
+"""Vault for secrets that outlive a run: the system's keyring if there is one, else files that only their owner can
+read."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager

@@ -1,1 +1,1 @@
-"""Store in SQLite, on one machine."""
+"""Store in one SQLite file, shared by the processes of one machine."""

@@ -1,6 +1,5 @@
-"""Levels and their fence in SQLite. A raise is one transaction; the journal's line is on disk before it commits.
-
-Both witnesses of every level where the database is SQLite: its rows, and the journal beside it."""
+"""Sensitivity levels in SQLite, with both witnesses (rows, and the journal beside the file) and the runtimes of the
+fence. A raise is one transaction, and its journal line is on disk before the commit."""
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
@@ -42,8 +41,8 @@ CREATE TABLE datasets (
 
 
 class SqliteWitnesses:
-    """The rows are always read before the journal and written after it. So a row that is ahead of its line is never
-    somebody's change under way, but a loss."""
+    """Both witnesses of sensitivity levels: rows, and the journal. The rows are always read before the journal and
+    written after it. So a row that is ahead of its line is never a change under way, but a loss."""
 
     def __init__(self, database: Path, keys: KeyFiles) -> None:
         self._path = database.with_name(f"{database.name}-raises")

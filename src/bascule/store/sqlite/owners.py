@@ -1,4 +1,5 @@
-"""Members and what they own in SQLite: several processes on one machine, by the clock of that machine."""
+"""Membership and ownership of agent sessions in SQLite: several processes on one machine, by the clock of that
+machine."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""The receipts of all changes of levels, in SQLite."""
+"""Receipts of all changes of sensitivity levels, in SQLite."""
 
 import sqlite3
 from collections.abc import Mapping

@@ -1,6 +1,5 @@
-"""The store in one SQLite file. Everything it does happens in a thread, so that a slow disk stops nobody.
-
-The anchors of the audit log in SQLite."""
+"""Store in one SQLite file, with the audit anchors and the listings. All work runs in threads, so that a slow disk does
+not block the event loop."""
 
 import asyncio
 import sqlite3
@@ -18,7 +17,9 @@ from bascule.store.sqlite import levels, owners
 from bascule.store.sqlite.levels import SqliteLevels, Turns
 from bascule.store.sqlite.owners import SqliteOwners
 
-SCHEMA = """
+T = TypeVar("T")
+
+_ANCHORS = """
 CREATE TABLE anchors (writer TEXT PRIMARY KEY, sequence INTEGER NOT NULL, sealed BLOB NOT NULL) WITHOUT ROWID;
 """
 
@@ -44,8 +45,6 @@ class SqliteAnchors:
         return await self._turn(lambda db: dict(db.execute("SELECT writer, sealed FROM anchors").fetchall()))
 
 
-T = TypeVar("T")
-
 _LISTINGS = """
 CREATE TABLE listings (
     home TEXT NOT NULL, sandbox TEXT NOT NULL, server TEXT NOT NULL, digest TEXT NOT NULL,
@@ -57,7 +56,7 @@ CREATE TABLE tool_digests (
 ) WITHOUT ROWID;
 """
 
-_MIGRATIONS = (_LISTINGS, levels.SCHEMA, SCHEMA, owners.SCHEMA)
+_MIGRATIONS = (_LISTINGS, levels.SCHEMA, _ANCHORS, owners.SCHEMA)
 """Each leads from the version that is its place to the next."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)
@@ -65,7 +64,6 @@ SCHEMA_VERSION = len(_MIGRATIONS)
 BUSY = 30.0
 """Seconds to wait for other processes that write. In a crowd SQLite is not fair: of fifty that raise levels as fast as
 they can, on a busy machine, some wait for seven. To give up would make an agent session SECRET."""
-
 
 ATTEMPTS, PAUSE = 20, 0.1
 """How often, and after how many seconds, opening is tried again."""

@@ -1,13 +1,9 @@
-"""Where files lie that are about to come into the workspace, and originals that may have to come back.
+"""Backups (the attic) of a workspace: originals that may have to come back, and new files before they are moved in.
 
-It is beside the files of the agent session, so that they can be moved without being copied, and no path of an agent
-leads there; in a box, which shows the files alone, it is a folder among them. Each process has a folder of its own in
-it, with numbered slots. One that was killed leaves its folder behind. What the calls it had under way had changed stays
-changed, since nobody knows what became of them elsewhere; their originals stay in that folder, with an index of what
-they were, until three more have come to lie there.
-
-
-The whole content of one open file into another, shared between the two where the file system can."""
+The attic lies beside the files of the agent session, so that files move without a copy, and no path of an agent leads
+there; in a sandbox, which shows the files alone, it is a folder among them. Each process has a folder of its own in it,
+with numbered slots. A process that was killed leaves its folder behind. The changes of its calls stay, since their
+effects elsewhere are unknown; the originals stay in that folder, with an index, until three more such folders exist."""
 
 import errno
 import fcntl
@@ -27,7 +23,8 @@ _CANNOT = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPER
 
 
 def copy(source: int, target: int) -> None:
-    """From the first byte to the last, wherever the two stand; the source stays where it stands."""
+    """Copies all bytes of one open file to another, from offset 0; the position of the source does not move. Blocks are
+    shared where the file system can."""
     at = _by_kernel(source, target)
     while chunk := os.pread(source, _CHUNK, at):
         at += write_all(target, chunk, at)

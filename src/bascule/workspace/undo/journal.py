@@ -1,7 +1,6 @@
-"""Changes of a workspace, each made so that the call in whose course it is made can undo it.
+"""Journal of changes to a workspace: each change is made so that the call that makes it can undo it.
 
-A change outside of any call is for good. Nothing here asks the quota for room: what is added was taken before.
-"""
+A change outside of any call is permanent. The quota is not checked here: its room was taken before."""
 
 import errno
 import os

@@ -1,7 +1,5 @@
-"""Who has changed which path, what was there before, and where that lies now: the bookkeeping of undoing.
-
-Nothing is touched here.
-"""
+"""Bookkeeping for undo: per path the calls that changed it, the states before, and the places of the originals. Pure:
+it touches no file."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""Putting back what a call has changed, on all paths where it was the last to do so."""
+"""Rollback of one call: restores all paths on which the call made the last change."""
 
 import errno
 import os
