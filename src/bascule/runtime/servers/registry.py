@@ -15,8 +15,8 @@ from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.records.recorder import Recorder
 from bascule.runtime.servers.close_open_links import Tightening
-from bascule.runtime.servers.connection_plan import mask_of, plan_of
 from bascule.runtime.servers.lane_links import lane_of, taken_over, ways_of
+from bascule.runtime.servers.link_plan import mask_of, plan_of
 from bascule.runtime.servers.listing_history import ListingMemory, OfferKind
 from bascule.runtime.servers.listings import Listings
 from bascule.runtime.servers.notifications import News

@@ -9,7 +9,7 @@ from typing import Any, cast
 import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from bascule.transports.http import response as response__http_linger
+from bascule.transports.http import response as response_module
 from bascule.transports.http.response import MOST, DirectResponse, Linger
 from support.http_links import LONG, new_link
 from support.http_links import ask as asking
@@ -146,4 +146,4 @@ async def test_calls_answered_by_streams_share_a_connection():
 
 
 def test_a_stream_is_kept_for_a_moment_only():
-    assert response__http_linger.MOMENT <= 1.0
+    assert response_module.MOMENT <= 1.0

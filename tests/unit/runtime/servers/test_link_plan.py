@@ -13,7 +13,7 @@ from bascule.config.model.transport import NoTransport, Transport
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.core.text.redaction import Mask
-from bascule.runtime.servers.connection_plan import mask_of, plan_of
+from bascule.runtime.servers.link_plan import mask_of, plan_of
 from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.oauth_credentials import Logins
 from bascule.transports.auth.providers import Introducing

@@ -1,4 +1,4 @@
-"""Connection plan of a configured server: timeouts, credentials, sandbox and callbacks for its links."""
+"""Link plan of a configured server: its connection plan with timeouts, credentials, sandbox and callbacks."""
 
 import os
 from collections.abc import Callable, Mapping
