@@ -1,8 +1,15 @@
 """What an import drags in. Each is tried in a fresh process, since this one has loaded everything already."""
 
 import json
+import pkgutil
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
+
+import bascule
+import bascule.kit
 
 LATE = {"mcp", "mcp_types", "aiohttp", "pydantic", "yaml", "rich", "jsonschema_rs"}
 """Slow to import, so only where they are needed."""
@@ -37,6 +44,15 @@ def test_the_command_loads_nothing_third_party_before_it_knows_what_to_do():
 
 def test_the_workspace_loads_nothing_slow():
     assert third_party_after("bascule.workspace") & LATE == set()
+
+
+def test_the_kit_loads_nothing_third_party_before_a_name_of_it_is_used():
+    assert third_party_after("bascule.kit") == set()
+
+
+@pytest.mark.parametrize("package", [bascule, bascule.kit])
+def test_no_submodule_hides_a_public_name_that_is_loaded_at_its_first_use(package: ModuleType):
+    assert {module.name for module in pkgutil.iter_modules(package.__path__)} & {*package.__all__} == set()
 
 
 def test_the_connectors_load_no_package_but_msgspec_and_what_it_needs():

@@ -2,18 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.principal import Principal
-from bascule.core.sensitivity import DataSensitivity
-from bascule.identity.current import get_session_id, get_user_id
-from bascule.kit.connectors.connector import Connector
-from bascule.kit.context_result import context_result
-from bascule.kit.errors import ToolFatalError, ToolRetryError
-from bascule.kit.permission import ToolPermission, tool_permission
-from bascule.sensitivity.private_data import PrivateData
-
 if TYPE_CHECKING:
+    from bascule.core.principal import Principal
+    from bascule.core.sensitivity import DataSensitivity
+    from bascule.identity.current import get_session_id, get_user_id
     from bascule.kit.auth.middleware import AuthSessionMiddleware
+    from bascule.kit.connectors.connector import Connector
+    from bascule.kit.errors import ToolFatalError, ToolRetryError
+    from bascule.kit.permission import ToolPermission, tool_permission
+    from bascule.kit.result_preview import context_result
     from bascule.kit.server import GovernedServer, create_mcp_server
+    from bascule.sensitivity.private_data import PrivateData
 
 __all__ = [
     "AuthSessionMiddleware",
@@ -34,13 +33,26 @@ __all__ = [
 
 _HOMES = {
     "AuthSessionMiddleware": "bascule.kit.auth.middleware",
+    "Connector": "bascule.kit.connectors.connector",
+    "DataSensitivity": "bascule.core.sensitivity",
     "GovernedServer": "bascule.kit.server",
+    "Principal": "bascule.core.principal",
+    "PrivateData": "bascule.sensitivity.private_data",
+    "ToolFatalError": "bascule.kit.errors",
+    "ToolPermission": "bascule.kit.permission",
+    "ToolRetryError": "bascule.kit.errors",
+    "context_result": "bascule.kit.result_preview",
     "create_mcp_server": "bascule.kit.server",
+    "get_session_id": "bascule.identity.current",
+    "get_user_id": "bascule.identity.current",
+    "tool_permission": "bascule.kit.permission",
 }
+"""Module of each public name. No submodule may have one of these names: its import would set that attribute of the
+package, and `__getattr__` would never be called for it."""
 
 
 def __getattr__(name: str) -> Any:
-    """What needs FastMCP, loaded when first used: that takes a second, and connectors do without it."""
+    """Loads a public name at its first use: FastMCP takes 1 s to import, and many users of the kit do without it."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'bascule.kit' has no attribute {name!r}")

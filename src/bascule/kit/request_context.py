@@ -16,9 +16,9 @@ from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.current import CURRENT as WHO
-from bascule.kit.context_result import CURRENT as SHOWN
 from bascule.kit.levels.files import KeptLevels, Levels
 from bascule.kit.levels.socket_client import SocketLevels
+from bascule.kit.result_preview import CURRENT as SHOWN
 from bascule.sensitivity.private_data import CURRENT as SEEN
 from bascule.workspace.host_paths import CURRENT as WORKSPACE
 from bascule.workspace.host_paths import workspace_of_call

@@ -16,8 +16,8 @@ from mcp_types import CallToolResult, EmbeddedResource, ImageContent, ResourceLi
 from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
-from bascule.kit.context_result import CURRENT, context_result, is_content, is_reply, shortened_content, shortened_reply
 from bascule.kit.request_context import Home
+from bascule.kit.result_preview import CURRENT, context_result, is_content, is_reply, shortened_content, shortened_reply
 from bascule.result_limits.limiter import META
 from bascule.result_limits.shrink import NOTICE
 from bascule.workspace import Workspace
