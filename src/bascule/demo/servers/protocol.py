@@ -68,7 +68,8 @@ def serve(name: str, tools: tuple[Tool, ...], others: Answers | None = None) -> 
         request = json.loads(line)
         if "id" in request:
             reply = {"jsonrpc": "2.0", "id": request["id"], **answer(server, request)}
-            print(json.dumps(reply), flush=True)
+            sys.stdout.write(f"{json.dumps(reply)}\n")
+            sys.stdout.flush()
 
 
 def answer(server: Server, request: Mapping[str, Any]) -> dict[str, Any]:
