@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from bascule.demo.servers.protocol import Tool, serve
+from bascule.kit.stdio_server import Tool, serve
 
 
 def now() -> dict[str, Any]:

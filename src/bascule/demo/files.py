@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bascule.demo.servers.protocol import Labelled, Tool, ToolError, serve
+from bascule.kit.stdio_server import Labelled, Tool, ToolError, serve
 
 MARK = "classification:"
 """What the first line of a private file begins with. What stands behind it is the label."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bascule.demo.servers.protocol import Answers, Tool, serve
+from bascule.kit.stdio_server import Answers, Tool, serve
 
 ALL = "notes://all"
 

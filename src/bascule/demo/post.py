@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from bascule.demo.servers.protocol import Tool, ToolError, serve
+from bascule.kit.stdio_server import Tool, ToolError, serve
 
 PATIENCE = 3.0
 """Seconds for a connection. Whoever is told of here is near, or not to be reached at all."""

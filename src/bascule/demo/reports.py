@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any
 
-from bascule.demo.servers.protocol import Tool, ToolError, serve
+from bascule.kit.stdio_server import Tool, ToolError, serve
 
 SECONDS = {"daily": 0.4, "weekly": 1.2, "monthly": 2.5, "yearly": 8.0}
 """How long each kind of report takes."""

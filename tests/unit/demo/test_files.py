@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.demo.files import MOST, Folder, tools
-from bascule.demo.servers.protocol import Labelled, ToolError
+from bascule.kit.stdio_server import Labelled, ToolError
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from bascule.demo import post
 from bascule.demo.post import TOOLS, send, surroundings
-from bascule.demo.servers.protocol import ToolError
 from bascule.demo.story.stage import receiving
+from bascule.kit.stdio_server import ToolError
 from support.waiting import fail_after
 
 

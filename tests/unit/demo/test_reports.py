@@ -4,7 +4,7 @@ import pytest
 
 from bascule.demo import reports
 from bascule.demo.reports import JINXED, SECONDS, TOOLS, make
-from bascule.demo.servers.protocol import ToolError
+from bascule.kit.stdio_server import ToolError
 
 
 def test_a_report_is_made_in_its_time(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -30,7 +30,7 @@ async def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace) -> int:
-    from bascule.demo.sandbox.server import serve  # noqa: PLC0415 -- nothing of it is needed for the others
+    from bascule.kit.sandbox_server.server import serve  # noqa: PLC0415 -- nothing of it is needed for the others
 
     # It has threads of its own, and holds nobody up: nothing else runs in this loop.
     serve(options.unboxed)

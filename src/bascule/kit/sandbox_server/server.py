@@ -19,9 +19,9 @@ from bascule.config.state_dir import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import BasculeError, ConfigError, UsageError
 from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.sensitivity import Lane
-from bascule.demo.sandbox.shell import Shell, Ticket
-from bascule.demo.sandbox.tools import Act, SandboxTools
-from bascule.demo.servers.protocol import Server, answer, succeeded
+from bascule.kit.sandbox_server.shell import Shell, Ticket
+from bascule.kit.sandbox_server.tools import Act, SandboxTools
+from bascule.kit.stdio_server import Server, answer, succeeded
 from bascule.workspace.workspace import Workspace
 
 NAME = "sandbox"

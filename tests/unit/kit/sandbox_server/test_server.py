@@ -18,8 +18,8 @@ import pytest
 
 from bascule.config.state_dir import LANE_VARIABLE, WORKSPACE_VARIABLE
 from bascule.core.errors import ConfigError
-from bascule.demo.sandbox import server
-from bascule.demo.sandbox.server import SandboxServer, folder_of
+from bascule.kit.sandbox_server import server
+from bascule.kit.sandbox_server.server import SandboxServer, folder_of
 from support.command import BASCULE
 from support.waiting import until
 
@@ -229,5 +229,5 @@ def test_in_a_box_for_nobody_it_has_an_empty_folder(tmp_path: Path, monkeypatch:
 
 def test_it_starts_without_what_is_slow_to_import():
     slow = ("mcp", "fastmcp", "aiohttp", "yaml", "jwt", "pydantic")
-    asked = f"import sys, bascule.demo.sandbox.server; print([name for name in {slow} if name in sys.modules])"
+    asked = f"import sys, bascule.kit.sandbox_server.server; print([name for name in {slow} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -10,9 +10,9 @@ import msgspec
 
 from bascule.config.state_dir import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import InvalidArguments, UsageError
-from bascule.demo.sandbox.shell import Shell, Ticket
-from bascule.demo.servers.protocol import Tool
 from bascule.identity.jwt.claims import SPAWN_VARIABLE
+from bascule.kit.sandbox_server.shell import Shell, Ticket
+from bascule.kit.stdio_server import Tool
 from bascule.workspace.workspace import Workspace
 
 TIMEOUT = 20.0

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bascule.config import ServerConfig
-from bascule.demo.servers.protocol import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
 from bascule.demo.story.stage import built_in
+from bascule.kit.stdio_server import LABELS, VERSION, Labelled, Tool, ToolError, called, serve
 from bascule.sensitivity.private_data import LABELS_KEY
 from bascule.upstream.settings import Era
 from bascule.wire.request_meta import NEW_VERSIONS

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bascule.core.errors import BasculeError, InvalidArguments, PathRefused, UsageError, WorkspaceError
-from bascule.demo.sandbox.shell import Shell, Ticket
-from bascule.demo.sandbox.tools import MOST_LISTED, MOST_READ, SandboxTools
+from bascule.kit.sandbox_server.shell import Shell, Ticket
+from bascule.kit.sandbox_server.tools import MOST_LISTED, MOST_READ, SandboxTools
 from bascule.workspace.workspace import Workspace
 
 ENVIRON = {

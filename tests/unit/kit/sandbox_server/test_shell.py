@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import UsageError
-from bascule.demo.sandbox import shell as module
-from bascule.demo.sandbox.shell import KEPT, Ran, Shell, Ticket
+from bascule.kit.sandbox_server import shell as module
+from bascule.kit.sandbox_server.shell import KEPT, Ran, Shell, Ticket
 from support.waiting import until
 
 ENV = {"PATH": os.environ["PATH"]}

@@ -1,1 +1,0 @@
-"""MCP protocol of the demo servers, written without an SDK."""
