@@ -50,6 +50,11 @@ def test_the_kit_loads_nothing_third_party_before_a_name_of_it_is_used():
     assert third_party_after("bascule.kit") == set()
 
 
+@pytest.mark.parametrize("name", ["clock", "files", "notes", "post"])
+def test_the_demo_servers_load_the_standard_library_only(name: str):
+    assert third_party_after(f"bascule.demo.{name}") == set()
+
+
 @pytest.mark.parametrize("package", [bascule, bascule.kit])
 def test_no_submodule_hides_a_public_name_that_is_loaded_at_its_first_use(package: ModuleType):
     assert {module.name for module in pkgutil.iter_modules(package.__path__)} & {*package.__all__} == set()

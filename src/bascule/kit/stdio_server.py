@@ -1,6 +1,6 @@
-"""The least an MCP server over stdio has to be: both eras, nothing but the standard library.
+"""Minimal MCP server over stdio without an SDK: both protocol eras, standard library only, no FastMCP.
 
-The built-in servers start in the time Python starts, which makes them good company for a first look.
+For the demo servers and the sandbox server: each sandbox starts one of its own, and importing FastMCP takes 1 s.
 """
 
 import json
@@ -12,14 +12,14 @@ from typing import Any
 VERSION = "2026-07-28"
 
 LABELS = "dev.bascule/labels"
-"""Where a result says how private it is, for runtimes that believe its server."""
+"""Key of the sensitivity labels in `_meta` of a result. A runtime reads them if `trust` of the server has `labels`."""
 
 Answers = Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]
-"""By method: what a server offers beside tools, and how it answers."""
+"""Functions that answer the methods of a server beside tools, by method."""
 
 
 class ToolError(Exception):
-    """Why a tool could not do what it was asked for, in words for the agent; and the facts, for programs."""
+    """Failure of a tool: a text for the agent, and facts for programs."""
 
     def __init__(self, text: str, **facts: Any) -> None:
         super().__init__(text)
@@ -28,7 +28,7 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """What a tool gave, and how private it is."""
+    """Result of a tool with its sensitivity label."""
 
     structured: Mapping[str, Any]
     label: str
@@ -36,14 +36,14 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function with its definition."""
+    """A tool: its function and its definition."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
     run: Callable[..., Mapping[str, Any] | Labelled]
     permissions: tuple[str, ...] = ()
-    """What it may do, for those who want to know."""
+    """Permissions that the definition declares in `_meta`."""
 
     def definition(self) -> dict[str, Any]:
         told = {"_meta": {"dev.bascule/permissions": [*self.permissions]}} if self.permissions else {}
@@ -51,7 +51,7 @@ class Tool:
 
 
 class Server:
-    """A name, tools, and whatever else is offered."""
+    """Name, tools and other methods of one server."""
 
     def __init__(self, name: str, tools: tuple[Tool, ...], others: Answers) -> None:
         self.name = name
@@ -62,7 +62,7 @@ class Server:
 
 
 def serve(name: str, tools: tuple[Tool, ...], others: Answers | None = None) -> None:
-    """Answer requests from stdin until it ends."""
+    """Answers requests from stdin until it ends."""
     server = Server(name, tools, others or {})
     for line in sys.stdin:
         request = json.loads(line)
@@ -73,7 +73,7 @@ def serve(name: str, tools: tuple[Tool, ...], others: Answers | None = None) -> 
 
 
 def answer(server: Server, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a request, or its error."""
+    """`result` or `error` of a request."""
     params: dict[str, Any] = request.get("params") or {}
     match request.get("method"):
         case "server/discover":
@@ -93,7 +93,7 @@ def answer(server: Server, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a call."""
+    """Result of a tool call."""
     try:
         given = tool.run(**arguments)
     except ToolError as error:
@@ -104,13 +104,13 @@ def called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def failed(text: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Why a tool gave nothing, as the result of a call."""
+    """Result of a failed tool call."""
     content = [{"type": "text", "text": text}]
     return {"content": content, "structuredContent": {**facts}, "isError": True, "resultType": "complete"}
 
 
 def succeeded(structured: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool gave, as the result of a call."""
+    """Result of a successful tool call."""
     content = [{"type": "text", "text": json.dumps(structured)}]
     return {"content": content, "structuredContent": structured, "isError": False, "resultType": "complete"}
 

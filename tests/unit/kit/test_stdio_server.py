@@ -1,4 +1,4 @@
-"""The least an MCP server has to be."""
+"""Minimal MCP server over stdio, in both protocol eras."""
 
 import io
 import json

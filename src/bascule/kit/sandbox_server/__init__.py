@@ -1,1 +1,1 @@
-"""Sandbox server: run, read and write in an isolated workspace."""
+"""Sandbox server: MCP tools that run commands and use files in an isolated workspace."""

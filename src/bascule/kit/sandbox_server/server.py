@@ -1,6 +1,7 @@
-"""The box itself as an MCP server: agents run commands and use files in it, under the same rules as anywhere else.
+"""MCP server loop of `bascule sandbox serve`: reads requests from stdin and runs tool calls in a thread pool.
 
-It knows nothing of levels: it runs in the box of its agent session, and which lane that is says what can be reached.
+The server has no code for levels: it runs in the sandbox of its agent session, and the lane of that sandbox decides
+which network it reaches.
 """
 
 import json
@@ -27,19 +28,19 @@ from bascule.workspace.workspace import Workspace
 NAME = "sandbox"
 
 AT_ONCE = 16
-"""Calls that are carried out at the same time."""
+"""Calls that run at the same time."""
 
 MOST = 64
-"""Calls that are under way or wait. A runtime sends fewer; others are told so."""
+"""Calls that run or wait. A runtime sends fewer; a further call gets an error."""
 
 LONGEST = 16 * 1024 * 1024
-"""Bytes of a message. Without a bound, one that never ends would be held whole."""
+"""Bytes of a message. Without a limit, a line without an end would fill the memory."""
 
 FOLDER = "/workspace"
 
 
 def folder_of(environ: Mapping[str, str], unboxed: str | None) -> Path:
-    """The folder that agents call /workspace. Raises `ConfigError` outside of a box, unless one was named for that."""
+    """The folder that agents see as /workspace. Outside of a sandbox, raises `ConfigError` without `unboxed`."""
     if unboxed is not None:
         folder = Path(unboxed).absolute()
         if not folder.is_dir():
@@ -52,12 +53,12 @@ def folder_of(environ: Mapping[str, str], unboxed: str | None) -> Path:
             "to try it out on a folder as yourself: `bascule sandbox serve --unboxed FOLDER`",
         )
     folder = Path(environ.get(WORKSPACE_VARIABLE) or FOLDER)
-    # A runtime that only looks at what a server offers does so for nobody, who has no files.
+    # A runtime that only lists the tools starts the server without an agent session, so without a workspace.
     return folder if folder.is_dir() else Path(mkdtemp(prefix="workspace-"))
 
 
 class SandboxServer:
-    """Answers what comes on one stream on another. Calls run in threads: a long one holds up nobody."""
+    """One MCP connection over two byte streams. Calls run in threads: a long call does not delay the next request."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str], out: IO[bytes]) -> None:
         self._workspace = Workspace(folder, bare=True)
@@ -70,7 +71,7 @@ class SandboxServer:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="call")
 
     def serve(self, into: IO[bytes]) -> None:
-        """Until there is nothing more to come. Whatever runs then is ended."""
+        """Answers requests until the input ends. Kills the commands that still run then."""
         try:
             while line := into.readline(LONGEST + 1):
                 self._take(line)
@@ -82,7 +83,7 @@ class SandboxServer:
             self._workspace.close()
 
     def end(self) -> None:
-        """End the commands that run, and begin none any more."""
+        """Kills the commands that run, and rejects new ones."""
         self._shell.close()
 
     def _take(self, line: bytes) -> None:
@@ -91,15 +92,17 @@ class SandboxServer:
         except (ValueError, RecursionError):
             message = None
         if not is_object(message):
-            self._say({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "not a message of JSON-RPC"}})
+            self._send(
+                {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "not a message of JSON-RPC"}}
+            )
         elif "id" not in message:
-            self._hear(message)
+            self._receive_notification(message)
         elif message.get("method") == "tools/call":
             self._call(message["id"], as_object(message.get("params")))
         else:
             self._reply(message["id"], answer(self._server, {**message, "params": as_object(message.get("params"))}))
 
-    def _hear(self, notice: JsonObject) -> None:
+    def _receive_notification(self, notice: JsonObject) -> None:
         if notice.get("method") == "notifications/cancelled":
             with self._lock:
                 ticket = self._under_way.get(_key(as_object(notice.get("params")).get("requestId")))
@@ -130,36 +133,36 @@ class SandboxServer:
         finally:
             with self._lock:
                 del self._under_way[_key(number)]
-            # Who has called it off waits for nothing.
+            # MCP: a cancelled request gets no response.
             if not ticket.cancelled:
                 self._reply(number, body)
 
     def _reply(self, number: Any, body: Mapping[str, Any]) -> None:
-        self._say({"jsonrpc": "2.0", "id": number, **body})
+        self._send({"jsonrpc": "2.0", "id": number, **body})
 
-    def _say(self, message: Mapping[str, Any]) -> None:
+    def _send(self, message: Mapping[str, Any]) -> None:
         with self._lock:
             self._out.write(json.dumps(message).encode() + b"\n")
             self._out.flush()
 
 
 def serve(unboxed: str | None = None) -> None:
-    """Over stdin and stdout, until they end."""
+    """Serves stdin and stdout until stdin ends or a signal comes."""
     server = SandboxServer(folder_of(os.environ, unboxed), os.environ, sys.stdout.buffer)
-    with _ending_when_told(server):
+    with _stop_on_signals(server):
         server.serve(sys.stdin.buffer)
 
 
 @contextmanager
-def _ending_when_told(server: SandboxServer) -> Generator[None]:
-    """Told politely, it ends what it has started; a plain exit would leave that behind. A handler alone would not do:
-    it runs between two steps of the main thread, and a signal that comes just before that begins to wait for input
-    would be heard with the next line, or never."""
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    before = {number: signal.signal(number, _heard) for number in (signal.SIGTERM, signal.SIGINT)}
-    others = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-    waiting = Thread(target=_wait_for_the_end, args=(server, told), daemon=True)
+def _stop_on_signals(server: SandboxServer) -> Generator[None]:
+    """SIGTERM and SIGINT kill the commands, then exit; a plain exit would leave the commands running. A signal handler
+    alone is not enough: Python runs it between two bytecodes of the main thread, so a signal just before a blocking
+    `readline()` would be handled after the next line, or never. A thread reads the wakeup fd instead."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    before = {number: signal.signal(number, _do_nothing) for number in (signal.SIGTERM, signal.SIGINT)}
+    others = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    waiting = Thread(target=_wait_for_signal, args=(server, read_end), daemon=True)
     waiting.start()
     try:
         yield
@@ -167,18 +170,18 @@ def _ending_when_told(server: SandboxServer) -> Generator[None]:
         signal.set_wakeup_fd(others)
         for number, handler in before.items():
             signal.signal(number, handler)
-        # Who waits for the end is told that there is none.
-        os.close(tell)
+        # The thread reads end-of-file, and returns.
+        os.close(write_end)
         waiting.join()
 
 
-def _heard(_number: int, _frame: object) -> None:
-    """With a handler of ours, Python passes the signal on to who waits for it, and does nothing else."""
+def _do_nothing(_number: int, _frame: object) -> None:
+    """Empty on purpose: with a Python handler, the interpreter writes the signal to the wakeup fd and does not exit."""
 
 
-def _wait_for_the_end(server: SandboxServer, told: int) -> None:
-    number = os.read(told, 1)
-    os.close(told)
+def _wait_for_signal(server: SandboxServer, read_end: int) -> None:
+    number = os.read(read_end, 1)
+    os.close(read_end)
     if number:
         server.end()
         os._exit(128 + signal.SIGINT if number[0] == signal.SIGINT else 0)
@@ -190,7 +193,7 @@ def _skip_rest(into: IO[bytes]) -> None:
 
 
 def _key(number: Any) -> str:
-    """A request's id as a key: 7 and "7" are two."""
+    """A request id as a dictionary key: 7 and "7" are two requests."""
     return json.dumps(number)
 
 

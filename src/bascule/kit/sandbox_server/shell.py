@@ -1,4 +1,4 @@
-"""Runs one command to its end, or to its limit: what it has started ends with it, and what it says is bounded."""
+"""Subprocess runner with a timeout: kills the process group of a command, and keeps 64 KiB of each output stream."""
 
 import os
 import signal
@@ -14,28 +14,28 @@ import msgspec
 from bascule.core.errors import UsageError
 
 KEPT = 64 * 1024
-"""Bytes that are kept of each stream, half of them from its beginning and half from its end."""
+"""Bytes kept of each stream, half of them from its beginning and half from its end."""
 
 LINGER = 1.0
-"""Seconds for what was written last. A process that has left its group may hold a stream open for ever."""
+"""Seconds to read the last output. A process that has left the process group may hold the pipe open for ever."""
 
 _CHUNK = 8192
 
 
 class Ran(msgspec.Struct, frozen=True):
-    """What became of a command."""
+    """Result of a command."""
 
     exit_code: int | None
-    """None, if it was ended. Negative: the signal that ended it."""
+    """None after a timeout or a cancellation. Negative: number of the signal that killed the command."""
     stdout: str
     stderr: str
     timed_out: bool = False
     omitted: int = 0
-    """Bytes of both streams that are left out."""
+    """Bytes of both streams that were not kept."""
 
 
 class Ticket:
-    """By what a command is called off, before it has begun or after."""
+    """Cancellation handle of one command, valid before and after its start."""
 
     __slots__ = ("cancelled", "timed_out")
 
@@ -45,7 +45,7 @@ class Ticket:
 
 
 class Shell:
-    """The commands under way of one server. May be used from any thread."""
+    """The running commands of one server. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -54,18 +54,18 @@ class Shell:
         self._closed = False
 
     def run(self, argv: Sequence[str], folder: str, env: Mapping[str, str], timeout: float, ticket: Ticket) -> Ran:
-        """Raises `UsageError` where it cannot be begun."""
+        """Runs a command to its end. Raises `UsageError` if it cannot be started."""
         process = self._started(argv, folder, env, ticket)
         streams = [_Stream(pipe) for pipe in (process.stdout, process.stderr) if pipe is not None]
         timer = Timer(timeout, self._time_is_up, (ticket,))
         timer.daemon = True
         timer.start()
-        # Only looked at: as long as nobody has waited for it, its number is nobody else's.
+        # WNOWAIT keeps the zombie: its pid stays its own until `wait()`, so the kill below hits no other process.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         timer.cancel()
         with self._lock:
             del self._running[ticket]
-            # Whatever it has left running ends too.
+            # Background processes of the command end with it.
             _kill(process)
         process.wait()
         out, err = (stream.ended() for stream in streams)
@@ -74,14 +74,14 @@ class Shell:
         return Ran(code, out.text(), err.text(), timed_out=ticket.timed_out, omitted=out.omitted + err.omitted)
 
     def cancel(self, ticket: Ticket) -> None:
-        """End it at once, with all that it has started. What has not begun does not."""
+        """Kills the command and its process group. A command that has not started never does."""
         with self._lock:
             ticket.cancelled = True
             if ticket in self._running:
                 _kill(self._running[ticket])
 
     def close(self) -> None:
-        """End them all, and begin none any more."""
+        """Kills all commands, and rejects new ones."""
         with self._lock:
             self._closed = True
             for process in self._running.values():
@@ -102,7 +102,7 @@ class Shell:
             if len(self._running) >= self._most:
                 raise UsageError(f"{self._most} commands run already", fix="wait until one has ended")
             try:
-                # In a session of its own: whatever it starts can be found again by its group.
+                # In a session of its own: one kill of the process group reaches its children.
                 process = subprocess.Popen(
                     [*argv],
                     stdin=subprocess.DEVNULL,
@@ -121,7 +121,7 @@ class Shell:
 
 
 class _Stream:
-    """What comes out of a command, read to its end and kept in part."""
+    """Reader of one output stream: reads to the end, and keeps the first and the last 32 KiB."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self.over = Event()
@@ -156,7 +156,7 @@ class _Stream:
                 self._tail.appendleft(first[spare:])
 
     def ended(self) -> "_Stream":
-        """When it has, or when it was waited for long enough."""
+        """Waits for the end of the stream, `LINGER` seconds at most."""
         self.over.wait(LINGER)
         return self
 
@@ -168,6 +168,6 @@ class _Stream:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """It, and whoever is in its group. Not for one that was waited for: the number may be another's by then."""
+    """Kills the process group. Only before `wait()`: afterwards the pid may belong to another process."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What an agent can do in its box: run a command, and read, write and list the files of its workspace."""
+"""Tools of the sandbox server: `run` a command; `read`, `write` and `list` files of the workspace."""
 
 import base64
 import binascii
@@ -16,26 +16,26 @@ from bascule.kit.stdio_server import Tool
 from bascule.workspace.workspace import Workspace
 
 TIMEOUT = 20.0
-"""Seconds that a command has, unless it is given another limit. A call has 30, unless the operator says otherwise."""
+"""Default timeout of a command, in seconds. Below the default of `timeouts.call`, so that the agent gets the output."""
 
 LONGEST = 3600.0
 
 MOST_READ = 256 * 1024
-"""Bytes that one call reads. What is longer is read in parts."""
+"""Bytes that one call reads. A longer file is read in parts."""
 
 MOST_LISTED = 1000
 
 OURS = frozenset({SPAWN_VARIABLE, RAISE_SOCKET_VARIABLE})
-"""Variables by which a server speaks for its agent session. Those that it starts have no business with them."""
+"""Variables with which a server acts for its agent session. Commands do not inherit them."""
 
 A = TypeVar("A", bound=msgspec.Struct)
 
 Act = Callable[[Mapping[str, Any], Ticket], dict[str, Any]]
-"""What a tool does with its arguments. The ticket is what the call is called off by."""
+"""Implementation of a tool: arguments to result. The ticket cancels the call."""
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A program with its arguments, or a line for the shell."""
+    """Arguments of `run`: a program with its arguments, or a line for the shell."""
 
     argv: list[str] | None = None
     line: str | None = None
@@ -44,7 +44,7 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Read(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a file."""
+    """Arguments of `read`: a part of a file."""
 
     path: str
     offset: int = 0
@@ -52,7 +52,7 @@ class Read(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Write(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file, whole or at its end."""
+    """Arguments of `write`: a file, replaced or appended to."""
 
     path: str
     text: str | None = None
@@ -61,13 +61,13 @@ class Write(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A folder."""
+    """Arguments of `list`: a folder."""
 
     path: str = "/workspace"
 
 
 class SandboxTools:
-    """The tools, on one workspace."""
+    """The four tools, on one workspace."""
 
     def __init__(self, workspace: Workspace, shell: Shell, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
@@ -77,7 +77,7 @@ class SandboxTools:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """As they are listed. A command may reach whatever the lane of its box lets it reach."""
+        """Definitions for `tools/list`. `run` has `connect`: a command reaches the network that the lane allows."""
         runs = "Run a command in this sandbox; gives its exit code and what it wrote."
         return (
             _tool(self.run, runs, _RUN, "", "write", "connect"),

@@ -1,4 +1,4 @@
-"""The box itself as an MCP server: it refuses to be one without a box, answers whatever comes, and leaves nothing."""
+"""Sandbox server over stdio: start outside of a sandbox, malformed messages, concurrent calls, signals."""
 
 import ctypes
 import io

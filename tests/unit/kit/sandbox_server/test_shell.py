@@ -1,4 +1,4 @@
-"""One command to its end: nothing of it outlives that, and nothing it says is too much."""
+"""Subprocess runner: process groups, timeouts, cancellation, limits of the output."""
 
 import os
 import sys

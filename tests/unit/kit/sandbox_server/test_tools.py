@@ -1,4 +1,4 @@
-"""What an agent can do in its box."""
+"""Tools of the sandbox server, on a workspace."""
 
 import base64
 import os
