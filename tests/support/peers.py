@@ -62,12 +62,15 @@ def environment(name: str, *packages: str, python: Path | str = sys.executable) 
         marker = folder / ".complete"
         wanted = "\n".join((str(python), *packages))
         if not marker.exists() or marker.read_text() != wanted:
-            uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-            subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, folder], check=True)
+            subprocess.run([uv(), "venv", "--quiet", "--clear", "--python", python, folder], check=True)
             made = folder / "bin" / "python"
-            subprocess.run([uv, "pip", "install", "--quiet", "--python", made, *packages], check=True)
+            subprocess.run([uv(), "pip", "install", "--quiet", "--python", made, *packages], check=True)
             marker.write_text(wanted)
     return folder / "bin"
+
+
+def uv() -> str:
+    return shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """`bascule explain`: the page of an error code, or the list of all codes.
 
-The page of each error code, as `docs/errors` has it. They come with us, so that they can be read offline."""
+The wheel contains the pages of `docs/errors`, so that they can be read offline."""
 
 import argparse
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from bascule.cli.output.tables import fitting
 from bascule.core.error_codes import CODES, Area
 from bascule.core.errors import ConfigError, UsageError
 
-PLACES = (Path(__file__).parents[1] / "error_pages", Path(__file__).parents[4] / "docs" / "errors")
-"""Where the pages are: beside this file if we were installed, else where they are kept in the checkout."""
+PLACES = (Path(__file__).parents[1] / "error_code_pages", Path(__file__).parents[4] / "docs" / "errors")
+"""Folders with the pages: that of the wheel (`force-include` in pyproject.toml), and that of a checkout."""
 
 
 def known_code(word: str) -> str:
