@@ -4,7 +4,7 @@ example."""
 from collections.abc import Mapping
 from typing import Any, cast
 
-from bascule.config.loading.key_table import SERVER_KEYS, SERVER_WORDS, TOP_KEYS, TOP_WORDS, Key, Kind
+from bascule.config.loading.key_table import SERVER_KEYS, TOP_KEYS, Key, Kind
 from handbook.config_examples import GROUPS, Group
 
 HEAD = """# Config
@@ -47,14 +47,13 @@ def _available(group: Group) -> bool:
 
 
 def _section(group: Group) -> str:
-    words = SERVER_WORDS if group.server else TOP_WORDS
-    rows = [_row(_keys(group)[name], words[name]) for name in names_of(group)]
+    rows = [_row(_keys(group)[name]) for name in names_of(group)]
     table = "\n".join(["| key | meaning | kind | default |", "|---|---|---|---|", *rows])
     return f"\n## {group.title}\n\n{group.words}\n\n{table}\n\n```yaml\n{group.example.strip()}\n```\n"
 
 
-def _row(key: Key, words: str) -> str:
-    return f"| `{key.name}` | {words.replace('|', chr(92) + '|')} | {_kind(key)} | {_default(key)} |"
+def _row(key: Key) -> str:
+    return f"| `{key.name}` | {key.meaning.replace('|', chr(92) + '|')} | {_kind(key)} | {_default(key)} |"
 
 
 def _kind(key: Key) -> str:

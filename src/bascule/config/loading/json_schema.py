@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bascule.config.loading.key_table import SERVER_KEYS, SERVER_WORDS, TOP_KEYS, TOP_WORDS, Key, Kind
+from bascule.config.loading.key_table import SERVER_KEYS, TOP_KEYS, Key, Kind
 from bascule.config.names import NAME
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -37,14 +37,14 @@ _SHAPES: Mapping[Kind, dict[str, Any]] = {
 
 def config_schema() -> dict[str, Any]:
     """The whole of it."""
-    server = _table(SERVER_KEYS, SERVER_WORDS)
+    server = _table(SERVER_KEYS)
     servers = {
         "description": "The servers, each under its name.",
         "type": "object",
         "propertyNames": {"pattern": f"^{NAME.pattern}$"},
         "additionalProperties": server,
     }
-    top = _table(TOP_KEYS, TOP_WORDS)
+    top = _table(TOP_KEYS)
     return {
         "$schema": DRAFT,
         "title": "bascule.yaml",
@@ -60,7 +60,7 @@ def written() -> str:
     return json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _table(keys: Mapping[str, Key], words: Mapping[str, str], above: str = "") -> dict[str, Any]:
+def _table(keys: Mapping[str, Key], above: str = "") -> dict[str, Any]:
     """All that may stand at one place. What is unknown there is an error, as it is to the program."""
     properties: dict[str, Any] = {}
     for name in dict.fromkeys(key.removeprefix(above).partition(".")[0] for key in keys if key.startswith(above)):
@@ -68,11 +68,11 @@ def _table(keys: Mapping[str, Key], words: Mapping[str, str], above: str = "") -
         own, inside = keys.get(place), any(key.startswith(f"{place}.") for key in keys)
         if not any(key.available for key in keys.values() if key.name == place or key.name.startswith(f"{place}.")):
             continue
-        shapes = [_table(keys, words, f"{place}.")] if inside else []
+        shapes = [_table(keys, f"{place}.")] if inside else []
         if own is not None:
             shapes.append(_shape(own))
         shown = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
-        properties[name] = {"description": words[place], **shown} if own is not None else shown
+        properties[name] = {"description": own.meaning, **shown} if own is not None else shown
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 

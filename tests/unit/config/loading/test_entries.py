@@ -56,20 +56,20 @@ def test_what_is_no_mapping_is_told():
 
 
 def test_a_key_of_a_later_version_is_never_silently_ignored():
-    keys = {"later": Key("later", Kind.OTHER, available=False)}
+    keys = {"later": Key("later", Kind.OTHER, "Later.", available=False)}
     for value in (1, "x", {}, {"a": 1}, [], False):
         assert sort({"later": value}, keys) == ({}, ["f: s.later: later is not available in this version; remove it"])
 
 
 def test_a_table_of_a_later_version_is_told_whole():
-    keys = {"later.a": Key("later.a", Kind.OTHER, available=False)}
+    keys = {"later.a": Key("later.a", Kind.OTHER, "Later.", available=False)}
     assert sort({"later": {}}, keys)[1] == ["f: s.later: later is not available in this version; remove it"]
 
 
 def test_a_table_that_is_available_in_part_is_read_in_part():
     keys = {
         "catalog.screen": TOP_KEYS["catalog.screen"],
-        "catalog.later": Key("catalog.later", Kind.OTHER, available=False),
+        "catalog.later": Key("catalog.later", Kind.OTHER, "Later.", available=False),
     }
     entry, told = sort({"catalog": {"later": 9, "screen": "flag"}}, keys)
 

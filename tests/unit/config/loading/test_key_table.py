@@ -1,7 +1,9 @@
-"""Key table: complete, described, and in agreement with the model."""
+"""The table of keys is complete, and its defaults are those of the loader and of the model."""
 
 from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,16 +11,16 @@ from bascule.config import load_file
 from bascule.config.loading.key_table import (
     KIT_SERVER_KEYS,
     SERVER_KEYS,
-    SERVER_WORDS,
     TOP_KEYS,
-    TOP_WORDS,
     Kind,
     below,
     siblings,
 )
+from bascule.config.loading.load import _FIELDS
 from bascule.config.loading.value_parsers import _READERS
 from bascule.config.model.kit_server import KitServer
 from bascule.config.model.link_settings import Heartbeat, Limits, Restart
+from bascule.config.model.result_presets import preset_map
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig, Timeouts
 from bascule.config.model.sandbox import Sandbox
 from bascule.config.model.transport import StdioTransport, StreamableHttpTransport
@@ -69,15 +71,6 @@ def test_these_keys_are_of_servers_that_are_started_here():
     assert {f"gateway.{name}" for name in auth} <= TOP_KEYS.keys()
 
 
-def test_the_defaults_of_a_server_that_is_started_here_are_those_of_the_model():
-    server = KitServer("a", "server.py")
-
-    assert SERVER_KEYS["port"].default == server.port
-    assert SERVER_KEYS["auth.keys"].default == server.auth.keys
-    assert SERVER_KEYS["auth.claims.user"].default == server.auth.claims.user
-    assert SERVER_KEYS["auth.claims.session"].default == server.auth.claims.session
-
-
 def test_these_keys_beside_the_servers_are_available():
     available = {name for name, key in TOP_KEYS.items() if key.available}
     assert available == {
@@ -97,38 +90,69 @@ def test_the_tables_beside_the_servers_are_all_there():
     }
 
 
-def test_the_defaults_of_tables_are_those_of_the_model():
-    for table, model in {"timeouts": Timeouts, "sandbox": Sandbox, **TABLES}.items():
-        for field in fields(model):
-            assert SERVER_KEYS[f"{table}.{field.name}"].default == field.default
+SERVERS = """
+mcp_servers:
+  local: {command: program}
+  boxed: {command: program, sandbox: {}}
+  remote: {url: "https://host"}
+  own: {type: server, target: server.py}
+"""
+"""Servers with no key but those that each kind must have."""
 
 
-def test_the_defaults_of_a_server_are_those_of_the_model():
-    server = ServerConfig("a", StdioTransport("a"))
-    model = {"era": server.era, "required": server.required, "prefix": server.prefix, "render": server.render}
-    model |= {"tools.allow": server.allow, "tools.block": server.block}
-    model |= {
-        "idempotent": server.idempotent,
-        "lifetime": server.lifetime,
-        "stateless": server.stateless,
-        "kit": server.kit,
-    }
-    model |= {"transport": StreamableHttpTransport("https://a.test").choice}
-
-    assert {name: SERVER_KEYS[name].default for name in model} == model
+@pytest.fixture
+def loaded(tmp_path: Path) -> RuntimeConfig:
+    file = tmp_path / "bascule.yaml"
+    file.write_text(SERVERS)
+    return load_file(file, {})
 
 
-def test_the_defaults_beside_the_servers_are_those_of_the_model():
-    runtime = RuntimeConfig({})
+def test_a_config_without_optional_keys_is_a_model_without_optional_fields(loaded: RuntimeConfig):
+    local = StdioTransport("program")
+    servers = (
+        ServerConfig("local", local),
+        ServerConfig("boxed", local, sandbox=Sandbox()),
+        ServerConfig("remote", StreamableHttpTransport("https://host")),
+    )
+    own = KitServer("own", "server.py")
 
-    assert TOP_KEYS["links.max"].default == runtime.links_max
-    assert TOP_KEYS["links.starting"].default == runtime.links_starting
-    assert TOP_KEYS["messages.max"].default == runtime.message_max
-    assert TOP_KEYS["store"].default == runtime.store
-    assert TOP_KEYS["workspace.root"].default == runtime.workspace_root
-    assert TOP_KEYS["workspace.quota"].default == runtime.workspace_quota
-    assert TOP_KEYS["audit.arguments"].default == runtime.audit_arguments
-    assert TOP_KEYS["audit.anchor_every"].default == runtime.anchor_every
+    assert loaded == RuntimeConfig({each.name: each for each in servers}, kit_servers={"own": own}, path=loaded.path)
+
+
+SERVER_FIELDS = {
+    **{name: f"local.transport.{name}" for name in ("args", "cwd", "env", "inherit_env")},
+    "transport": "remote.transport.choice",
+    "headers": "remote.transport.headers",
+    "tools.allow": "local.allow",
+    "tools.block": "local.block",
+    "url_isolated": "local.isolated",
+    "command_isolated": "local.isolated",
+    **{name: f"boxed.{name}" for name in SERVER_KEYS if name.startswith("sandbox.")},
+    **{name: f"own.{name}" for name in KIT_SERVER_KEYS},
+}
+"""Fields of the model by key, if that is not the field `key` of the server `local`."""
+
+WITHOUT_DEFAULT = ("command", "url", "container", "type", "target")
+"""Keys that make a server one of its kind."""
+
+
+def test_the_documented_default_of_a_key_of_a_server_is_the_value_that_it_has_if_it_is_left_out(loaded: RuntimeConfig):
+    documented = {name: key.default for name, key in SERVER_KEYS.items()}
+    assert {documented.pop(name) for name in WITHOUT_DEFAULT} == {None}
+    assert frozenset(documented.pop("trust")) == loaded.servers["local"].trust
+
+    servers = SimpleNamespace(**loaded.servers, **loaded.kit_servers)
+    assert documented == {name: attrgetter(SERVER_FIELDS.get(name, f"local.{name}"))(servers) for name in documented}
+
+
+def test_the_documented_default_of_another_key_is_the_value_that_it_has_if_it_is_left_out(loaded: RuntimeConfig):
+    documented = {name: key.default for name, key in TOP_KEYS.items()}
+    # Presets of a config are added to those that are always there.
+    assert preset_map(documented.pop("results.presets")) == loaded.presets
+    # The word of the file for a token that is made once.
+    assert (documented.pop("dashboard.token"), loaded.dashboard.token) == ("auto", None)
+
+    assert documented == {name: attrgetter(_FIELDS.get(name, name))(loaded) for name in documented}
 
 
 def test_every_available_key_can_be_read():
@@ -171,7 +195,7 @@ def test_a_word_that_is_no_choice_is_told(tmp_path: Path):
         load_file(file, {})
 
 
-def test_every_key_that_can_be_used_is_described():
-    for keys, words in ((SERVER_KEYS, SERVER_WORDS), (TOP_KEYS, TOP_WORDS)):
-        assert [*words] == [name for name, key in keys.items() if key.available]
-        assert all(text.endswith((".", "…")) and len(text) < 120 for text in words.values())
+def test_every_key_has_a_sentence():
+    meanings = [key.meaning for key in (*SERVER_KEYS.values(), *TOP_KEYS.values())]
+
+    assert all(text.endswith((".", "…")) and len(text) < 120 for text in meanings)

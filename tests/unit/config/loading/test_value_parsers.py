@@ -13,7 +13,7 @@ from bascule.config.variables import HOLE, FromVariable
 def read(kind: Kind, value: Any, **key: Any) -> tuple[Any, list[tuple[KeyPath, str]]]:
     told: list[tuple[KeyPath, str]] = []
     name = key.pop("name", "some_key")
-    return read_value(Key(name, kind, **key), value, lambda path, text: told.append((path, text))), told
+    return read_value(Key(name, kind, "One.", **key), value, lambda path, text: told.append((path, text))), told
 
 
 @pytest.mark.parametrize(
