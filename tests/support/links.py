@@ -18,7 +18,18 @@ from support.servers import stdio
 from support.waiting import fail_after
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-2")
-TERMS = Terms(connect=15.0, reconnect=15.0, probe=10.0, close=1.0)
+TERMS = Terms(
+    era="auto",
+    connect=15.0,
+    reconnect=15.0,
+    probe=10.0,
+    close=1.0,
+    interval=30.0,
+    stale_after=90.0,
+    attempts=5,
+    backoff=2.0,
+    lifetime="session",
+)
 """Long enough for a slow machine; tests of a limit shorten that one."""
 
 Dial = Callable[[], Dispatcher]

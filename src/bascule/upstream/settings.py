@@ -10,21 +10,21 @@ Lifetime = Literal["call", "session", "shared"]
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """The terms of one server's links. Times are seconds."""
+    """Settings of one server's links. Times are seconds. The defaults are those of the config model."""
 
-    era: Era = "auto"
-    connect: float = 60.0
-    reconnect: float = 15.0
-    probe: float = 3.0
-    close: float = 5.0
-    interval: float = 30.0
+    era: Era
+    connect: float
+    reconnect: float
+    probe: float
+    close: float
+    interval: float
     """Of the heartbeat, while a link is silent."""
-    stale_after: float = 90.0
-    attempts: int = 5
+    stale_after: float
+    attempts: int
     """How often a link that ended is opened again."""
-    backoff: float = 2.0
+    backoff: float
     """Before the first of those attempts; twice as long before each further one."""
-    lifetime: Lifetime = "session"
+    lifetime: Lifetime
     client_info: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"name": "bascule", "version": "unknown"})
     """Who we say we are: a name and a version."""
     capabilities: Mapping[str, Any] = {}
