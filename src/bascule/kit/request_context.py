@@ -15,6 +15,7 @@ from bascule.config.state_dir import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE, 
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
+from bascule.core.workspace_quota import WORKSPACE_QUOTA
 from bascule.identity.current import CURRENT as WHO
 from bascule.kit.levels.files import KeptLevels, Levels
 from bascule.kit.levels.socket_client import SocketLevels
@@ -22,7 +23,6 @@ from bascule.kit.result_preview import CURRENT as SHOWN
 from bascule.sensitivity.private_data import CURRENT as SEEN
 from bascule.workspace.host_paths import CURRENT as WORKSPACE
 from bascule.workspace.host_paths import workspace_of_call
-from bascule.workspace.workspace import QUOTA
 from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
 
 
@@ -61,7 +61,7 @@ class Home:
         *,
         folder: Path | None = None,
         workspaces: str | None = None,
-        quota: int = QUOTA,
+        quota: int = WORKSPACE_QUOTA,
         presets: Mapping[str, Preset] = PRESETS,
         environ: Mapping[str, str] = os.environ,
     ) -> None:

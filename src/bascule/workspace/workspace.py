@@ -8,6 +8,7 @@ from typing import IO, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, over
 
 from bascule.core.errors import PathRefused, UsageError, WorkspaceError
 from bascule.core.principal import Principal
+from bascule.core.workspace_quota import WORKSPACE_QUOTA
 from bascule.workspace.confined_root import ConfinedRoot
 from bascule.workspace.directory import FILES, Home, home_name
 from bascule.workspace.errors import told
@@ -23,9 +24,6 @@ AnyPath = str | os.PathLike[str]
 TextMode = Literal["r", "w", "a", "x", "r+", "w+", "a+", "x+"]
 BinaryMode = Literal["rb", "wb", "ab", "xb", "rb+", "wb+", "ab+", "xb+", "r+b", "w+b", "a+b", "x+b"]
 
-QUOTA = 1024**3
-"""Bytes, where nothing else is said."""
-
 _MODES = {*"rwax"} | {f"{letter}+" for letter in "rwax"}
 
 
@@ -36,7 +34,9 @@ class Workspace:
     thread; they wait for the disk.
     """
 
-    def __init__(self, folder: Path, *, quota: int = QUOTA, engine: Engine | None = None, bare: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, quota: int = WORKSPACE_QUOTA, engine: Engine | None = None, bare: bool = False
+    ) -> None:
         """`folder` is the agent session's own; its files lie in `files` in it. `bare`: it holds the files themselves,
         as a box shows them."""
         self._home = Home(folder, bare=bare)
@@ -48,7 +48,7 @@ class Workspace:
         self._closed = False
 
     @classmethod
-    def of(cls, principal: Principal, root: Path, *, quota: int = QUOTA) -> "Workspace":
+    def of(cls, principal: Principal, root: Path, *, quota: int = WORKSPACE_QUOTA) -> "Workspace":
         """The one of this principal among all that lie in `root`. In one process there must be one for each principal:
         two would not know of each other's changes."""
         return cls(root.absolute() / home_name(principal), quota=quota)

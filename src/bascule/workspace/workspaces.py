@@ -5,20 +5,21 @@ from threading import Lock
 
 from bascule.core.errors import WorkspaceError
 from bascule.core.principal import Principal
-from bascule.workspace.workspace import QUOTA, Workspace
+from bascule.core.workspace_quota import WORKSPACE_QUOTA
+from bascule.workspace.workspace import Workspace
 
 
 class Workspaces:
     """One workspace for each principal, made when it is first asked for: two would not know of each other's changes."""
 
-    def __init__(self, root: Path, *, quota: int = QUOTA) -> None:
+    def __init__(self, root: Path, *, quota: int = WORKSPACE_QUOTA) -> None:
         self._root = root
         self._quota = quota
         self._lock = Lock()
         self._open: dict[Principal, Workspace] = {}
 
     @classmethod
-    def at(cls, root: str | None, state_folder: Path, *, quota: int = QUOTA) -> "Workspaces":
+    def at(cls, root: str | None, state_folder: Path, *, quota: int = WORKSPACE_QUOTA) -> "Workspaces":
         """In the folder that the config names, or in the state folder."""
         return cls(Path(root).expanduser() if root else state_folder / "workspaces", quota=quota)
 
@@ -44,7 +45,7 @@ class Workspaces:
 class BoxedWorkspace(Workspaces):
     """The workspaces of a process in a box: one folder, the files of the agent session that it serves."""
 
-    def __init__(self, folder: Path, *, quota: int = QUOTA) -> None:
+    def __init__(self, folder: Path, *, quota: int = WORKSPACE_QUOTA) -> None:
         super().__init__(folder, quota=quota)
         self._whose: Principal | None = None
 

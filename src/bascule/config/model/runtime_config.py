@@ -43,6 +43,7 @@ from bascule.config.validation import (
 from bascule.core.errors import ConfigError
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
+from bascule.core.workspace_quota import WORKSPACE_QUOTA
 
 if TYPE_CHECKING:
     from bascule.core.rendering import Style
@@ -65,9 +66,6 @@ LINKS_MAX = 100
 
 LINKS_STARTING = 8
 """Links that may be starting at once. A hundred `npx` at once starve each other until all of them time out."""
-
-WORKSPACE_QUOTA = 1024**3
-"""Bytes that the files of one agent session may take."""
 
 
 @dataclass(frozen=True, slots=True)
