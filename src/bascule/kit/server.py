@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bascule.config.model.auth import AuthSettings
+from bascule.config.model.kit_server import HOST, PATH, PORT
 from bascule.core.errors import BasculeError, ConfigError
 from bascule.core.principal import Principal
 from bascule.identity.host_origin_check import HouseRules, Knock, TurnedAway, origin_of
@@ -272,19 +273,19 @@ class GovernedServer(TellingServer):
     async def run_http_async(self, *args: Any, **options: Any) -> None:
         """With `socket`, at the file of that name and at no port: whoever may open it can ask, and nobody else."""
         options.setdefault("show_banner", False)
-        host = options["host"] = options.get("host") or "127.0.0.1"
-        port = options["port"] = 8000 if options.get("port") is None else options["port"]
+        host = options["host"] = options.get("host") or HOST
+        port = options["port"] = PORT if options.get("port") is None else options["port"]
         if self._identities.development is not None and not _is_loopback(host):
             raise ConfigError(
                 f"a development principal is for this machine alone, and {host} can be reached from others",
-                fix="listen at 127.0.0.1, or give `auth`",
+                fix=f"listen at {HOST}, or give `auth`",
             )
         socket = options.pop("socket", None)
         if self._identities.url is None:
             shown = f"[{host}]" if ":" in host else host
             known = port and "sockets" not in options and not _is_anywhere(host)
             place = "localhost" if socket else f"{shown}:{port}" if known else None
-            self._identities.url = f"http://{place}{options.get('path') or '/mcp'}" if place else None
+            self._identities.url = f"http://{place}{options.get('path') or PATH}" if place else None
         level = options.pop("log_level", None)
         # Its log goes where ours does.
         served: dict[str, Any] = {

@@ -11,15 +11,13 @@ from bascule.cli.output.errors import json_line, legible
 from bascule.cli.output.progress import settled
 from bascule.cli.session import read_config
 from bascule.config.find_server import kit_server_named
-from bascule.config.model.kit_server import PATH, KitServer
+from bascule.config.model.kit_server import HOST, PATH, KitServer
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.urls import UNIX, unix_url_flaw, url_flaw
 from bascule.core.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from bascule.kit.server import GovernedServer
-
-HOST = "127.0.0.1"
 
 
 async def run(options: argparse.Namespace) -> int:

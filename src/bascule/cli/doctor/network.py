@@ -23,6 +23,7 @@ from bascule.cli.doctor.check import Check, failed
 from bascule.cli.serve.dashboard import MISSING, installed
 from bascule.config.model.auth import KeySet
 from bascule.config.model.gateway import GatewaySettings
+from bascule.config.model.kit_server import HOST
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.model.telemetry import TelemetrySettings
 from bascule.config.state_dir import state_folder
@@ -215,7 +216,7 @@ async def gateway_checks(config: RuntimeConfig) -> list[Check]:
     settings, default = config.gateway, GatewaySettings()
     place = port_check(SUBJECT, "gateway.port", settings.host, settings.port, needed=settings != default)
     ports = [
-        port_check(f"port {name}", f"mcp_servers.{name}.port", "127.0.0.1", server.port, needed=False)
+        port_check(f"port {name}", f"mcp_servers.{name}.port", HOST, server.port, needed=False)
         for name, server in config.kit_servers.items()
         if server.unavailable_reason is None
     ]

@@ -9,9 +9,10 @@ from bascule.config.model.auth import AuthSettings
 from bascule.config.validation import Flaw, name_flaws, refuse
 from bascule.core.errors import ConfigError
 
+HOST = "127.0.0.1"
 PORT = 8000
 PATH = "/mcp"
-"""Where a server of ours is found at its port."""
+"""Defaults of the address at which a server of the kit listens."""
 
 HIGHEST_PORT = 65535
 
@@ -37,7 +38,7 @@ class KitServer:
     @property
     def url(self) -> str:
         """Where clients on this machine reach it."""
-        return f"http://127.0.0.1:{self.port}{PATH}"
+        return f"http://{HOST}:{self.port}{PATH}"
 
     def __post_init__(self) -> None:
         given = self.target if self.unavailable_reason is None else "unknown"
