@@ -21,15 +21,16 @@ async def run(options: argparse.Namespace) -> int:
     if options.key:
         return tell_key(options)
     audience = audience_asked_for(options)
-    if options.life > LIFE:
+    life = LIFE if options.life is None else options.life
+    if life > LIFE:
         raise UsageError(
             f"a token lives for {LIFE:g} seconds at most",
-            evidence=f"--life {options.life:g}",
+            evidence=f"--life {life:g}",
             fix="ask for another later",
         )
     principal = Principal(*acting_for(options))
     mint = Mint.of(state_folder(os.environ))
-    token = mint.token(principal, audience, options.life)
+    token = mint.token(principal, audience, life)
     identity = await mint.verifier(audience).verify(token)
     if options.json:
         print(json_line(token_shape(token, audience, identity)))

@@ -109,7 +109,9 @@ def _login(parser: Parser) -> None:
 def _logs(parser: Parser) -> None:
     command = add_filters(parser.word("logs", "show what a server said on stderr, and how its links fared", _LOGS))
     command.add_argument("name", metavar="SERVER", help="the server's name")
-    command.add_argument("-n", "--lines", type=count, default=100, metavar="LINES", help="how many; default: 100")
+    lines = 100
+    told = f"how many; default: {lines}"
+    command.add_argument("-n", "--lines", type=count, default=lines, metavar="LINES", help=told)
     command.add_argument("-f", "--follow", action="store_true", help="then show what is added, until Ctrl-C")
 
 

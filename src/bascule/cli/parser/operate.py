@@ -155,7 +155,8 @@ def _audit(parser: Parser) -> None:
         deed.add_argument("--session", metavar="ID", help="only what is of this agent session")
         deed.add_argument("--server", metavar="SERVER", help="only what is of this server")
         deed.add_argument("--since", metavar="TIME", help="30s, 10m, 2h, 7d, 2026-11-01 or 2026-11-01T08:30, here")
-    show.add_argument("--last", type=count, default=100, metavar="N", help="how many; default: 100")
+    last = 100
+    show.add_argument("--last", type=count, default=last, metavar="N", help=f"how many; default: {last}")
     export.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="default: jsonl")
     export.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, which is stdout")
     verify.add_argument(

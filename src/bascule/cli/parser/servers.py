@@ -48,4 +48,4 @@ def _token(parser: Parser) -> None:
     command.add_argument("name", metavar="OWN_SERVER", nargs="?", help=told)
     command.add_argument("--audience", metavar="URL", help="whom it is for, where there is no such entry")
     command.add_argument("--key", action="store_true", help="print what our tokens are verified with, and no token")
-    command.add_argument("--life", type=seconds, default=300.0, metavar="SECONDS", help="default, and most: 300")
+    command.add_argument("--life", type=seconds, metavar="SECONDS", help="default, and most: 300")
