@@ -13,6 +13,10 @@ Change = Literal["raise", "declassify", "end"]
 """A level rises by itself. Only an operator lowers one, or ends an agent session."""
 
 
+LONGEST_REASON = 1000
+"""Characters of a reason. A receipt keeps it for good."""
+
+
 class Cause(msgspec.Struct, frozen=True):
     """Why a level changes."""
 

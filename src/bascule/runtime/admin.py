@@ -15,7 +15,7 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.errors import BasculeError, ConfigError, SandboxError, UsageError
 from bascule.core.events import ToolsApproved
 from bascule.core.principal import Principal
-from bascule.core.receipt import Cause, Receipt
+from bascule.core.receipt import LONGEST_REASON, Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.policy.decide import decide
@@ -32,9 +32,6 @@ from bascule.runtime.servers.registry import Roster
 from bascule.runtime.session_context import Standing
 from bascule.store.levels.interface import SessionRecord
 from bascule.upstream.link import Link
-
-LONGEST_REASON = 1000
-"""Characters. It stands in a receipt for good."""
 
 _log = logging.getLogger("bascule.runtime")
 

@@ -9,6 +9,7 @@ from typing import Any
 from bascule.catalog.entry import Entry
 from bascule.catalog.pinning.lock import Lock
 from bascule.catalog.resources import Library
+from bascule.catalog.search.index import USUAL_LIMIT
 from bascule.catalog.toolbox import Toolbox
 from bascule.catalog.typed.dump import Instance, own_arguments
 from bascule.catalog.typed.tool import TypedTool, typed_tool
@@ -170,7 +171,7 @@ class AgentSession:
         tools = await self.tools()
         return tools if self._searching is None else self._searching.offered(tools)
 
-    async def search(self, words: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+    async def search(self, words: str, limit: int = USUAL_LIMIT) -> tuple[ToolSpec, ...]:
         """The tools that fit some words, best first, of those that can be called."""
         await self.tools()
         return without_promise(self._standing, (await found(self.toolbox, words, limit)).tools)

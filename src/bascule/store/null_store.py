@@ -11,6 +11,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.audit.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey
+from bascule.store.levels.interface import MOST_RECEIPTS
 from bascule.store.owners import Member
 
 
@@ -32,7 +33,7 @@ class UnkeptLevels:
     async def sessions(self) -> NoReturn:
         raise _unkept()
 
-    async def receipts(self, principal: Principal | None = None, limit: int = 1000) -> NoReturn:
+    async def receipts(self, principal: Principal | None = None, limit: int = MOST_RECEIPTS) -> NoReturn:
         raise _unkept()
 
     async def complete_receipt(

@@ -7,9 +7,9 @@ import pytest
 
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.principal import Principal
+from bascule.core.receipt import LONGEST_REASON
 from bascule.core.sensitivity import DataSensitivity
 from bascule.policy.verdict import Allow
-from bascule.runtime.admin import LONGEST_REASON
 from support.runtime import obeying, running
 from support.waiting import fail_after, until
 

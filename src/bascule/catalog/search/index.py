@@ -14,6 +14,9 @@ from bascule.catalog.search.fields import postings_of
 from bascule.catalog.search.tokenizer import STOP, asked_terms, joined, kin_of
 from bascule.core.tool import ToolSpec, ToolStatus
 
+USUAL_LIMIT = 10
+"""Tools that one search returns, unless the caller gives another number."""
+
 SATURATION = 1.2
 """How soon a term that stands in a tool again and again stops to count for more."""
 
@@ -155,7 +158,7 @@ class SearchIndex:
         return ends
 
 
-def search(tools: Iterable[ToolSpec], words: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+def search(tools: Iterable[ToolSpec], words: str, limit: int = USUAL_LIMIT) -> tuple[ToolSpec, ...]:
     """The tools that fit some words, best first. `AgentSession.search` does the same for what that may see."""
     return SearchIndex(tools).find(words, limit).tools
 

@@ -21,6 +21,7 @@ from bascule.dashboard.cluster.merge import (
 from bascule.dashboard.cluster.peers import Others, Question
 from bascule.dashboard.views.interface import Deeds, Views
 from bascule.dashboard.views.shapes import (
+    LOG_LINES,
     MOST_CALLS,
     AskView,
     CallDetail,
@@ -39,8 +40,6 @@ from bascule.dashboard.views.shapes import (
 )
 from bascule.gateway.cluster.peers import Silent
 from bascule.store.owners import Member
-
-LOG_LINES = 200
 
 GLANCE = 1.0
 """Seconds between two looks at who is there, and before one that was silent is asked for news again."""

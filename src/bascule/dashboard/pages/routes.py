@@ -10,6 +10,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.dashboard.pages.templates import LEVELS, render
 from bascule.dashboard.pages.waterfall import Drawn, alone, waterfall
 from bascule.dashboard.views.interface import MOST_CALLS, Views
+from bascule.dashboard.views.search import LONGEST_QUERY
 from bascule.dashboard.views.shapes import CallRow
 
 RECENT = 12
@@ -20,9 +21,6 @@ LATEST = 6
 
 IN_SESSION = 60
 """Calls in the waterfall of one agent session: as many as one can look at."""
-
-LONGEST_QUERY = 200
-"""Characters of a search."""
 
 
 class Pages:

@@ -38,6 +38,7 @@ from bascule.dashboard.views.sessions import (
     word,
 )
 from bascule.dashboard.views.shapes import (
+    LOG_LINES,
     MOST_CALLS,
     AskView,
     CallDetail,
@@ -68,8 +69,6 @@ MOST_SHOWN = 10_000
 
 MOST_NEWS = 200
 """Calls that are told one by one. Whoever has missed more looks at everything again."""
-
-LOG_LINES = 200
 
 MOST_TOOLS = 2000
 

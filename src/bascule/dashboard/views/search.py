@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 LONGEST_QUERY = 200
-"""Characters."""
+"""Characters of a search."""
 
 MOST_WORDS = 8
 

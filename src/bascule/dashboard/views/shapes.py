@@ -277,6 +277,9 @@ class CallDetail(Shape, frozen=True):
 MOST_CALLS = 200
 """Calls on one page, unless it asks for more."""
 
+LOG_LINES = 200
+"""Lines of a server's log on its page."""
+
 
 class Timeline(Shape, frozen=True):
     """Calls, newest first."""

@@ -8,15 +8,12 @@ import msgspec
 
 from bascule.core.errors import NotWrittenDown, StoreError, UsageError
 from bascule.core.principal import Principal
-from bascule.core.receipt import Cause, Change, Receipt
+from bascule.core.receipt import LONGEST_REASON, Cause, Change, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.levels.raising import LevelAudit
 from bascule.sensitivity.fence import Fence
 from bascule.sensitivity.private_data import check_dataset
 from bascule.store.levels.interface import LevelStore, SessionRecord
-
-LONGEST_REASON = 1000
-"""Characters. It stands in a receipt for good."""
 
 _log = logging.getLogger("bascule.runtime")
 

@@ -10,6 +10,9 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 
+MOST_RECEIPTS = 1000
+"""Receipts that are read at once, unless the caller gives another number."""
+
 
 class SessionRecord(msgspec.Struct, frozen=True):
     """What both witnesses together say of one agent session. Where they cannot be read, or contradict each other, it
@@ -78,7 +81,7 @@ class LevelStore(Protocol):
         """All of them, those that began last first."""
         ...
 
-    async def receipts(self, principal: Principal | None = None, limit: int = 1000) -> tuple[Receipt, ...]:
+    async def receipts(self, principal: Principal | None = None, limit: int = MOST_RECEIPTS) -> tuple[Receipt, ...]:
         """The last ones, of one agent session or of all, in the order in which they were made."""
         ...
 

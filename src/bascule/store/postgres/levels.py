@@ -19,7 +19,7 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, Evidence, begun, ended, lowered, raised, seen
-from bascule.store.levels.interface import Poll, SessionRecord
+from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
 from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, read_dataset, read_statement, seal
 from bascule.store.postgres.connection import Database, PostgresConnection, rows
 from bascule.store.postgres.notify import PostgresBell
@@ -100,7 +100,7 @@ class PostgresLevels:
         found = await self._looks.ask(lambda db: self._records(db, _ALL, {}))
         return tuple(sorted(found, key=lambda record: record.since, reverse=True))
 
-    async def receipts(self, principal: Principal | None = None, limit: int = 1000) -> tuple[Receipt, ...]:
+    async def receipts(self, principal: Principal | None = None, limit: int = MOST_RECEIPTS) -> tuple[Receipt, ...]:
         async def work(db: Database) -> tuple[Receipt, ...]:
             of_one = b"" if principal is None else b"WHERE user_id = %s AND session_id = %s "
             query = b"SELECT number, receipt FROM bascule.receipts " + of_one + b"ORDER BY number DESC LIMIT %s"

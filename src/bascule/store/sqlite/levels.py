@@ -12,7 +12,7 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, Evidence, begun, ended, lowered, raised, seen
-from bascule.store.levels.interface import Poll, SessionRecord
+from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
 from bascule.store.levels.journal import Journal
 from bascule.store.levels.signed_statement import (
     DatasetStatement,
@@ -206,7 +206,7 @@ class SqliteLevels:
 
         return await self._turn(work)
 
-    async def receipts(self, principal: Principal | None = None, limit: int = 1000) -> tuple[Receipt, ...]:
+    async def receipts(self, principal: Principal | None = None, limit: int = MOST_RECEIPTS) -> tuple[Receipt, ...]:
         return await self._turn(lambda db: read_receipts(db, principal, limit))
 
     async def complete_receipt(

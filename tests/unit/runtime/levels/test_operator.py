@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bascule.core.errors import NotWrittenDown, StoreError, UsageError
-from bascule.core.receipt import Cause
+from bascule.core.receipt import LONGEST_REASON, Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.runtime.levels.operator import LONGEST_REASON, Operator
+from bascule.runtime.levels.operator import Operator
 from bascule.sensitivity.fence import Fence
 from bascule.store.levels.interface import LevelStore, SessionRecord
 from support.auditing import Notes
