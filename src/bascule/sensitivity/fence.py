@@ -30,27 +30,17 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
 
 _log = logging.getLogger("bascule.compliance")
 
-Follow = Callable[[Iterable[SessionRecord]], None]
-"""Takes what has become of agent sessions, and closes what is too wide for them, all in this one step."""
-
-
-Followed = Callable[[], Awaitable[bool]]
-"""Waits until nothing runs any more in what was closed. False if something may."""
+Follow = Callable[[Iterable[SessionRecord]], Awaitable[bool]]
+"""Closes what is too wide for agent sessions that have changed, before it first waits. Returns once nothing runs in
+what was closed; False if something may."""
 
 
 class Fence:
     """One runtime's part in the fence. `lease` is its leave to write."""
 
-    def __init__(
-        self,
-        store: LevelStore,
-        follow: Follow,
-        clock: Callable[[], float] = since_boot,
-        followed: Followed | None = None,
-    ) -> None:
+    def __init__(self, store: LevelStore, follow: Follow, clock: Callable[[], float] = since_boot) -> None:
         self._store = store
         self._follow = follow
-        self._followed = followed
         self._clock = clock
         self._id = secrets.token_hex(8)
         self._seen = 0
@@ -149,11 +139,9 @@ class Fence:
     async def _look_once(self) -> bool:
         asked = self._clock()
         poll = await self._store.poll(self._id, self._seen)
-        if poll.changed:
-            self._follow(poll.changed)
-            if self._followed is not None and not await self._followed():
-                # Not said to be done if it is not: whoever raised the level waits for us, and tries no longer.
-                return poll.registered
+        if poll.changed and not await self._follow(poll.changed):
+            # Not acknowledged: the runtime that raised the level waits until this one has closed everything.
+            return poll.registered
         registered = poll.registered
         if registered and poll.number > self._seen:
             # Before the lease is good again: whoever gave us up meanwhile may have raised another level since.

@@ -40,8 +40,9 @@ class Member:
         self.seen: list[SessionRecord] = []
         self.fence = Fence(store, self.follow, clock)
 
-    def follow(self, records: Iterable[SessionRecord]) -> None:
+    async def follow(self, records: Iterable[SessionRecord]) -> bool:
         self.seen += records
+        return True
 
     async def raise_level(self, level: DataSensitivity = SECRET) -> int:
         _, receipt = await self.store.raise_level(ALICE, level, LABEL, 1.0)
@@ -88,8 +89,9 @@ async def test_a_lease_counts_from_before_the_look(place: Place, clock: Clock, u
     """A raise that became durable while the look was under way must not outlast anyone's patience."""
 
     class Slow(Member):
-        def follow(self, records: Iterable[SessionRecord]) -> None:
+        async def follow(self, records: Iterable[SessionRecord]) -> bool:
             clock.now += HOLDS
+            return True
 
     member = Slow(await place.open(), clock)
     await member.fence.open()
@@ -256,7 +258,7 @@ async def test_time_alone_is_waited_for_in_full(place: Place, monkeypatch: pytes
     store.broken = True
     loop = asyncio.get_running_loop()
     began = loop.time()
-    fence = Fence(store, lambda _: None)  # pyright: ignore[reportArgumentType]
+    fence = Fence(store, Member(store, Clock()).follow)  # pyright: ignore[reportArgumentType]
 
     assert "all leases have run out" in await fence.settle(1)
     assert loop.time() - began >= 0.29

@@ -109,5 +109,6 @@ class Operator:
         return Deed(record, receipt, fenced, began)
 
 
-def _follow_nothing(records: Iterable[SessionRecord]) -> None:
-    """Who holds no links has none to close."""
+async def _follow_nothing(_records: Iterable[SessionRecord]) -> bool:
+    """Closes nothing: an operator's process holds no links."""
+    return True

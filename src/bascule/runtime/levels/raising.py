@@ -63,7 +63,7 @@ class Raising:
         self._clock = clock
         self.gates: Gates | None = None
         """Set before the first agent session begins."""
-        self.fence = Fence(store, self._follow, followed=self._followed)
+        self.fence = Fence(store, self._follow)
         self._closed = False
         self._beginning: dict[Principal, asyncio.Task[None]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
@@ -190,13 +190,15 @@ class Raising:
             )
         )
 
-    def _follow(self, records: Iterable[SessionRecord]) -> None:
-        """Take over what other runtimes, or an operator, have done, and close what is too wide for it, in one step."""
+    async def _follow(self, records: Iterable[SessionRecord]) -> bool:
+        """Take over what other runtimes, or an operator, have done, and close what is too wide for it, in one step.
+        Returns once nothing runs in what was closed; False if something may."""
         for record in records:
             ratchet = self._ratchets.find(record.principal)
             if ratchet is not None and ratchet.follow(record, "raised elsewhere"):
                 self._datasets[record.principal] = record.datasets
                 self._look_up(record.principal, ratchet, self._close(record.principal))
+        return await self._cut() is None
 
     def _look_up(self, principal: Principal, ratchet: Ratchet, closed: tuple[str, ...]) -> None:
         """Learn, in our own time, why somebody else has changed the level, and say what was closed here for it."""
@@ -230,9 +232,6 @@ class Raising:
             _log.warning("%s", error.message)
             return error
         return None
-
-    async def _followed(self) -> bool:
-        return await self._cut() is None
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)

@@ -121,8 +121,9 @@ async def test_a_reason_has_an_end_and_a_dataset_a_name(operator: Operator):
 async def test_every_deed_waits_until_each_runtime_has_followed(operator: Operator, place: Place):
     followed: list[SessionRecord] = []
 
-    def follow(records: Iterable[SessionRecord]) -> None:
+    async def follow(records: Iterable[SessionRecord]) -> bool:
         followed.extend(records)
+        return True
 
     other = Fence(await place.open(), follow)
     await other.open()
