@@ -35,7 +35,7 @@ class Lanes:
 
     def close(self, *keys: LinkKey) -> list[Link]:
         self.closed.update(keys)
-        return self.pool.sever(self.closed.__contains__, REASON)
+        return [link for key in keys for link in self.pool.sever(key.principal, {key.lane}, REASON)]
 
     def _plan(self, key: LinkKey) -> LinkPlan:
         if key in self.closed:
@@ -90,7 +90,7 @@ def test_a_link_of_a_closed_lane_does_not_come_back_by_itself():
             await asyncio.sleep(0.1)
             assert made.pool._timers
             # Whoever reads the plan would be refused, but nobody is to read it.
-            assert made.pool.sever(OPEN.__eq__, REASON) == []
+            assert made.pool.sever(OPEN.principal, {OPEN.lane}, REASON) == []
             assert not made.pool._timers
             assert link.condition.state is LinkState.FAILED
             await asyncio.sleep(3600)
@@ -136,7 +136,7 @@ def test_on_a_shared_link_only_the_calls_without_a_permit_end():
             hers, his, nobodys = calling(link, alice), calling(link, bob), calling(link)
             await asyncio.sleep(1)
             alice.given = False
-            assert made.pool.revoke(OPEN.__eq__, REASON) == []
+            assert made.pool.revoke(OPEN.principal, {OPEN.lane}, REASON) == []
             assert isinstance(await end_of(hers), LaneClosed)
             assert isinstance(await end_of(calling(link, alice)), PermitLost)
             assert made.pool.borrow(OPEN) is link
@@ -159,10 +159,10 @@ def test_a_shared_link_that_cannot_go_on_is_told_of_and_comes_back():
         link = await pool.lease(OPEN)
         hers = calling(link, alice)
         await asyncio.sleep(1)
-        assert pool.revoke(OPEN.__eq__, REASON) == []
+        assert pool.revoke(OPEN.principal, {OPEN.lane}, REASON) == []
         alice.given = False
-        assert pool.revoke(BOBS.__eq__, REASON) == []
-        assert pool.revoke(OPEN.__eq__, REASON) == [link]
+        assert pool.revoke(BOBS.principal, {BOBS.lane}, REASON) == []
+        assert pool.revoke(OPEN.principal, {OPEN.lane}, REASON) == [link]
         assert not link.usable
         assert isinstance(await end_of(hers), LaneClosed)
         await asyncio.sleep(60)

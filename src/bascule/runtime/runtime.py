@@ -377,7 +377,7 @@ class Runtime:
     def let_go(self, principal: Principal) -> None:
         """End every link that is open on behalf of this principal alone: another runtime serves it from here on."""
         if self._roster is not None:
-            self._roster.links.sever(lambda key: key.principal == principal, MOVED)
+            self._roster.links.sever(principal, set(Lane), MOVED)
 
 
 def not_running() -> UsageError:

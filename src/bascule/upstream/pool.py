@@ -10,6 +10,8 @@ from math import inf
 from weakref import WeakKeyDictionary
 
 from bascule.core.errors import BasculeError, ConnectFailed, ConnectionLost, PeerError, PoolTimeout
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import Lane
 from bascule.upstream.backoff import Comeback
 from bascule.upstream.key import LinkKey
 from bascule.upstream.ledger import NOTHING, Close, Grant, Ledger, Open, Orders, Place, Ticket
@@ -164,13 +166,14 @@ class Pool:
             self._obey(self._ledger.broken(self._places[link]))
         return retired
 
-    def sever(self, wanted: Callable[[LinkKey], bool], reason: str) -> list[Link]:
-        """End every link with such a key in this very step, also those being opened or closed: nothing more is written
-        on any. None of them comes back by itself; that nobody opens them again is the plan's to see to."""
-        severed = [link for link in self._places if wanted(link.key)]
+    def sever(self, principal: Principal, lanes: Collection[Lane], reason: str) -> list[Link]:
+        """Ends every link of a principal on these lanes in this step, also links being opened or closed: nothing more
+        is written on any. None of them reconnects; the plan refuses to open them again."""
+        severed = [link for link in self._places if link.key.principal == principal and link.key.lane in lanes]
         for link in severed:
             link.sever(reason)
-        for key in [key for key in {*self._latest, *self._comebacks} if wanted(key)]:
+        keys = {*self._latest, *self._comebacks}
+        for key in [key for key in keys if key.principal == principal and key.lane in lanes]:
             self._latest.pop(key, None)
             self._stop_timer(key)
             self._comebacks.pop(key, None)
@@ -178,10 +181,11 @@ class Pool:
             self._obey(self._ledger.broken(self._places[link]))
         return severed
 
-    def revoke(self, wanted: Callable[[LinkKey], bool], reason: str) -> list[Link]:
-        """End, on the links with such a key, the requests whose permit is no longer valid. Those that could not go on
-        without them are dead, and given back; they come back like any that died."""
-        return [link for link in tuple(self._places) if wanted(link.key) and not link.revoke(reason)]
+    def revoke(self, principal: Principal, lanes: Collection[Lane], reason: str) -> list[Link]:
+        """Ends, on the links of a principal on these lanes, the requests whose permit is no longer valid. Returns links
+        that cannot go on without them: these are dead, and reconnect like any link that died."""
+        links = [link for link in self._places if link.key.principal == principal and link.key.lane in lanes]
+        return [link for link in links if not link.revoke(reason)]
 
     # Waiting for a place
 

@@ -133,14 +133,11 @@ class Roster:
         ratchet = self.ratchets.of(principal)
         # Another lane may be in order.
         drop_principal((self.errors, self._seconds), principal, self.servers)
-
-        def closed(key: LinkKey, owner: Principal) -> bool:
-            return key.principal == owner and not ratchet.allows(key.lane)
-
+        closed = {lane for lane in Lane if not ratchet.allows(lane)}
         reason = f"its lane was closed: {ratchet.because or 'the agent session has become private'}"
-        links = self.links.sever(lambda key: closed(key, principal), reason)
+        links = self.links.sever(principal, closed, reason)
         self.tightening.began(principal, links)
-        links += self.links.revoke(lambda key: closed(key, SHARED), reason)
+        links += self.links.revoke(SHARED, closed, reason)
         self.news.moved(principal, ended=ratchet.ended)
         return tuple(sorted({f"{link.key.server} ({link.key.lane})" for link in links}))
 
