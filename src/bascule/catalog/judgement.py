@@ -1,6 +1,6 @@
 """Judgement of one tool, from the operator's config and the lock: exposure, permissions, and need for approval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,3 +51,15 @@ class ServerJudge:
         key = ToolKey(self.server, definition["name"])
         permissions = self.permitting(definition, approved=self.lock.approves(key, digest))
         return Judgement(self.exposed(key.tool), permissions, self.lock.why_not(key, digest, definition))
+
+
+@dataclass(frozen=True, slots=True)
+class TwinJudge:
+    """Judges the tools of an isolated twin: a tool counts as approved where the server's own tool of that name is."""
+
+    judge: Judge
+    digests: Mapping[str, str]
+    """The digests of the server's own tools, by name."""
+
+    def __call__(self, definition: JsonObject, digest: str) -> Judgement:
+        return self.judge(definition, self.digests.get(str(definition.get("name")), digest))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bascule.catalog.digest import tool_digest
-from bascule.catalog.judgement import Judgement, ServerJudge, accept
+from bascule.catalog.judgement import Judgement, ServerJudge, TwinJudge, accept
 from bascule.catalog.pinning.lock import Lock
 from bascule.core.permission import UNDECLARED, Permission
 from support.locks import RICH, approved
@@ -26,3 +26,16 @@ def test_a_servers_tools_are_judged_by_the_word_and_the_lock():
     judged = judge(changed, tool_digest(changed))
     assert (judged.permissions, judged.unapproved[:17]) == (UNDECLARED, "its title changed")
     assert judge(other, tool_digest(other)).exposed is False
+
+
+def test_a_tool_of_a_twin_is_judged_by_the_digest_of_the_servers_own():
+    seen: list[str] = []
+
+    def judge(definition: dict[str, Any], digest: str) -> Judgement:
+        seen.append(digest)
+        return Judgement()
+
+    twin = TwinJudge(judge, {"act": "sha256:1"})
+    for name in ("act", "other"):
+        twin({"name": name}, "sha256:0")
+    assert seen == ["sha256:1", "sha256:0"]

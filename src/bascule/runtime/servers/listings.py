@@ -9,14 +9,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from bascule.catalog.entry import Entry
-from bascule.catalog.judgement import Judge, Judgement, ServerJudge
+from bascule.catalog.judgement import Judge, ServerJudge, TwinJudge
 from bascule.catalog.pages import Pages
 from bascule.catalog.pinning.lock import Lock
 from bascule.catalog.server_listing import Removed, ServerListing, catalog_listing, exposed_tools, rejudged
 from bascule.catalog.toolbox import Toolbox
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.core.events import CatalogChanged, ToolsQuarantined
-from bascule.core.json_types import JsonObject
 from bascule.core.principal import Principal
 from bascule.core.tool import ToolStatus
 from bascule.policy.exposure import Exposure
@@ -168,13 +167,8 @@ class Listings:
 
     async def read_twin(self, link: Link, pages: Pages, original: ServerListing) -> ServerListing:
         """What a twin has listed. Its tools count as approved where the server's own are: nobody approves a twin."""
-        judge = self._judge(link.key.server)
         digests = {tool: entry.spec.digest for tool, entry in original.entries.items()}
-
-        def as_original(definition: JsonObject, digest: str) -> Judgement:
-            return judge(definition, digests.get(str(definition.get("name")), digest))
-
-        return await self._read(link, pages, None, as_original)
+        return await self._read(link, pages, None, TwinJudge(self._judge(link.key.server), digests))
 
     async def _read(self, link: Link, pages: Pages, previous: ServerListing | None, judge: Judge) -> ServerListing:
         """What a link has listed, as it would stand in the catalog."""
