@@ -44,14 +44,13 @@ from bascule.store.open import store_at
 from bascule.store.owners import OwnerStore
 from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.oauth_credentials import Logins
-from bascule.transports.auth.providers import Introducing
+from bascule.transports.auth.providers import Introducing, mint_of
 from bascule.upstream.key import LinkKey
 from bascule.workspace.workspaces import Workspaces
 
 MOVED = "another gateway serves this agent session from here on"
 
 if TYPE_CHECKING:
-    from bascule.identity.jwt.minting import Mint
     from bascule.records.telemetry.telemetry import Telemetry
     from bascule.runtime.execution.wrappers import Wrapper, Wrapping
 
@@ -176,7 +175,7 @@ class Runtime:
         memory = ListingMemory(self._store, home, time.time)
         answers = (self._respondent, self._recorder, time.time, self._standings.get)
         answering = Answering(*answers, for_clients=self._for_clients)
-        mint = cache(partial(_mint_of, folder))
+        mint = cache(partial(mint_of, folder))
         around = surroundings(folder, self.config.workspace_root)
         introducing = Introducing(Logins(Vault(folder), self._on_login, time.time), mint, surroundings=around)
         self._log.open(log_folder(folder, Path(home)))
@@ -386,10 +385,3 @@ def not_running() -> UsageError:
 
 def _running() -> UsageError:
     return UsageError("the runtime is running already", fix="say this before `async with`")
-
-
-def _mint_of(folder: Path) -> "Mint":
-    """What tells servers of our kit who asks, made when there is one."""
-    from bascule.identity.jwt.minting import Mint  # noqa: PLC0415 -- most runtimes have no such server
-
-    return Mint.of(folder)

@@ -2,6 +2,7 @@
 itself, for an object in this process."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.config.model.runtime_config import ServerConfig
@@ -86,3 +87,10 @@ class Introducing:
         from bascule.transports.auth.kit_tokens import ForKit  # noqa: PLC0415 -- most runtimes have no such server
 
         return ForKit(self._mint(), principal, mask, self._surroundings)
+
+
+def mint_of(state: Path) -> "Mint":
+    """The mint of tokens for kit servers, with the key in the state folder."""
+    from bascule.identity.jwt.minting import Mint  # noqa: PLC0415 -- most runtimes have no such server
+
+    return Mint.of(state)

@@ -13,7 +13,7 @@ from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.header_command import PrintedHeaders
 from bascule.transports.auth.kit_tokens import MintedHeader
 from bascule.transports.auth.oauth_credentials import Credentials, Logins
-from bascule.transports.auth.providers import Introducing, Who
+from bascule.transports.auth.providers import Introducing, Who, mint_of
 
 ALICE, BOB, SHARED = Principal("alice", "s-1"), Principal("bob", "s-1"), Nobody("alice", "s-1")
 URL = "https://files.example/mcp"
@@ -86,3 +86,9 @@ def test_without_a_mint_no_server_is_told(tmp_path: Path):
 
     assert bare.of(server(kit=True), ALICE, Mask()).told is None
     assert Who().at(URL) is None
+
+
+async def test_the_mint_of_a_state_folder_signs_with_the_key_that_is_kept_there(tmp_path: Path):
+    token = mint_of(tmp_path).token(ALICE, "here")
+
+    assert (await mint_of(tmp_path).verifier("here").verify(token)).principal == ALICE
