@@ -23,7 +23,7 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.identity.jwt.claims import AT_SPAWN
 from bascule.identity.jwt.minting import ISSUER, KIND, LIFE, Mint
-from bascule.runtime.levels.socket_server import RaiseProvision
+from bascule.sandbox.raise_socket import RaiseProvision
 from support.bwrap import skip_without_bubblewrap
 from support.docker import reached
 from support.tokens import part, token

@@ -185,7 +185,7 @@ class Runtime:
         )
         self._boxes = Boxes(self.config, folder, os.environ, self._recorder)
         try:
-            boxing = await self._boxes.open(raising, self._workspaces)
+            boxing = await self._boxes.open(raising, self._ratchets, self._workspaces)
         except BaseException:
             await self.close()
             raise

@@ -1,7 +1,6 @@
 """Factory of the sandboxes of one runtime: adds lane, settings, workspace, quota and provisions to a server's
 command."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,9 +13,7 @@ from bascule.sandbox.limits import spent
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.engine import Engine, EngineBox, Run
 from bascule.sandbox.spec.launch_request import Order
-
-WorkspaceOf = Callable[[Principal], str]
-"""Gives the folder with the files of an agent session, which is made if need be."""
+from bascule.workspace.workspaces import Workspaces
 
 
 class Provision(Protocol):
@@ -84,14 +81,14 @@ class Boxing:
         self,
         engines: Engines,
         provisions: tuple[Provision, ...] = (),
-        workspace_of: WorkspaceOf | None = None,
+        workspaces: Workspaces | None = None,
         room: int | None = None,
     ) -> None:
         """`room` is what the files of one agent session may take, in bytes."""
         self.engines = engines
         """Put others here, and every box from then on is made by them."""
         self.provisions = provisions
-        self._workspace_of = workspace_of
+        self._workspaces = workspaces
         self._room = room
 
     def engine_of(self, server: ServerConfig) -> Engine | SandboxError | None:
@@ -111,8 +108,9 @@ class Boxing:
             return None
         if isinstance(engine, SandboxError):
             raise engine.with_traceback(None)
-        nobodys = self._workspace_of is None or isinstance(principal, Nobody)
-        workspace = None if nobodys or self._workspace_of is None else self._workspace_of(principal)
+        workspace = None
+        if self._workspaces is not None and not isinstance(principal, Nobody):
+            workspace = self._workspaces.of(principal).host_path("/workspace")
         # What an operator vouches for is the server with the way out that it has.
         lane = Lane.OPEN if server.vouched is not None else lane
         whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace, self._room)

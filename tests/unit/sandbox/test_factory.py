@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.engine import Engine
 from bascule.sandbox.spec.launch_request import Order
 from bascule.transports.process.stdio import StdioDispatcher
+from bascule.workspace.workspaces import Workspaces
 from support.box_engines import NotingEngine
 from support.servers import CAP, SERVERS
 
@@ -58,16 +60,17 @@ def test_where_there_is_no_engine_nothing_is_boxed():
     assert not UNBOXED.has_twin(SERVER)
 
 
-def test_a_box_is_on_the_lane_that_it_is_ordered_for_and_has_the_workspace():
-    engine = NotingEngine()
-    boxing = Boxing(Engines((engine,)), workspace_of=lambda principal: f"/files/{principal.user_id}", room=4096)
-    box = ordered(boxing)
+def test_a_box_is_on_the_lane_that_it_is_ordered_for_and_has_the_workspace(tmp_path: Path):
+    engine, workspaces = NotingEngine(), Workspaces(tmp_path)
+    box = ordered(Boxing(Engines((engine,)), workspaces=workspaces, room=4096))
 
-    assert box.order == Order("files", Lane.SEALED, ALICE, COMMAND, Sandbox(), "/files/alice", 4096)
+    place = workspaces.of(ALICE).host_path("/workspace")
+    assert box.order == Order("files", Lane.SEALED, ALICE, COMMAND, Sandbox(), place, 4096)
+    workspaces.close()
 
 
-def test_what_is_nobodys_has_no_workspace():
-    boxing = Boxing(Engines((NotingEngine(),)), workspace_of=lambda _: "/files")
+def test_what_is_nobodys_has_no_workspace(tmp_path: Path):
+    boxing = Boxing(Engines((NotingEngine(),)), workspaces=Workspaces(tmp_path))
     ordering = boxing.ordering(SERVER, Lane.OPEN, Nobody("bascule", "start"))
 
     assert ordering is not None

@@ -10,6 +10,7 @@ from bascule.core.events import LevelChanged, LevelFollowed
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sandbox.raise_socket import RaiseRequest
 from bascule.sensitivity.fence import Fence
 from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.store.levels.interface import LevelStore, SessionRecord
@@ -90,9 +91,6 @@ class Raising:
         """What the store has of an agent session that was here, and need not be in memory."""
         return await self._store.begin(principal, self._clock()), await self._store.receipts(principal)
 
-    def level_of(self, principal: Principal) -> DataSensitivity:
-        return self._ratchets.of(principal).level
-
     def datasets(self, principal: Principal) -> Mapping[str, DataSensitivity]:
         return self._datasets.get(principal, {})
 
@@ -113,6 +111,16 @@ class Raising:
         self._under_way.add(task)
         task.add_done_callback(self._done)
         return task
+
+    async def serve(self, requests: asyncio.Queue[RaiseRequest]) -> None:
+        """Carries out what servers in sandboxes request, until it is cancelled. A raise may wait for other runtimes, so
+        each request has a task of its own."""
+        while True:
+            request = await requests.get()
+            task = asyncio.create_task(self.raise_to(request.principal, request.level, request.cause))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+            task.add_done_callback(request.settle)
 
     def forget(self, principal: Principal) -> bool:
         """Keep nothing in memory of an agent session: what is in the store is read when it begins again. False where

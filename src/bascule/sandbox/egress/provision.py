@@ -1,7 +1,9 @@
 """Egress provision of proxied sandboxes: gives each its own proxy socket, and attributes proxied requests to server and
 principal."""
 
+import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bascule.config.model.egress import Egress
+from bascule.core.events import HostAsked
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.egress.access_log import Access
@@ -19,14 +22,11 @@ from bascule.sandbox.spec.launch_request import Order
 _log = logging.getLogger("bascule.sandbox")
 
 REMEMBERED = 1000
-"""Boxes that are gone of which the proxy may still tell something."""
-
-Asked = Callable[[str, Principal, Access], None]
-"""Takes what a box asked the proxy for: its server, on whose behalf, what."""
+"""Closed sandboxes of which the proxy may still log accesses."""
 
 
 class Proxy(Protocol):
-    """What leads out of proxied boxes."""
+    """The egress proxy, as far as it is used here."""
 
     async def socket_for(self, box: str) -> str: ...
     async def release(self, box: str) -> None: ...
@@ -35,16 +35,18 @@ class Proxy(Protocol):
 
 
 class ProxyProvision:
-    """The way to the proxy, for boxes of the proxied lane. Each has one of its own, by which it is known."""
+    """The proxy sockets of one runtime. Each sandbox of the proxied lane has its own, which identifies it."""
 
-    def __init__(self, egress: Egress, asked: Asked, proxy: Callable[[Callable[[Access], None]], Proxy]) -> None:
-        """`proxy` makes one that tells what boxes ask it for. It is started when a box first needs it."""
+    def __init__(self, egress: Egress, proxy: Callable[[Callable[[Access], None]], Proxy]) -> None:
+        """`proxy` makes a proxy that reports each access to the function it is given. The proxy starts with the first
+        sandbox that needs it."""
         self._egress = egress
-        self._asked = asked
         self._proxy = proxy(self._heard)
+        self.asked: asyncio.Queue[HostAsked] = asyncio.Queue()
+        """Events of the hosts that sandboxes ask for. They wait until they are taken from here."""
         self._numbers = count(1)
         self._names: dict[str, str] = {}
-        """Of each folder that was given out, whose it is."""
+        """The sandbox of each folder that is in use."""
         self._whose: dict[str, tuple[str, Principal]] = {}
 
     async def before(self, engine: Engine, order: Order) -> Order:
@@ -65,7 +67,7 @@ class ProxyProvision:
             await self._proxy.release(name)
 
     async def change(self, egress: Egress) -> None:
-        """When this returns, nothing is let through but by this list."""
+        """When this returns, only the hosts of this list are let through."""
         self._egress = egress
         await self._proxy.change(egress)
 
@@ -76,5 +78,17 @@ class ProxyProvision:
         whose = self._whose.get(access.box)
         if whose is None:
             _log.warning("the proxy tells of a box that nobody knows: %s", access.box)
-        else:
-            self._asked(*whose, access)
+            return
+        self.asked.put_nowait(
+            HostAsked(
+                *whose,
+                access.host,
+                access.port,
+                access.reason,
+                access.status,
+                access.sent,
+                access.received,
+                ended=access.phase == "ended",
+                at=time.time(),
+            )
+        )

@@ -56,21 +56,23 @@ class Proxy:
 
 
 class Scene:
-    """A provision, its proxy, and what was told."""
+    """A provision and its proxy."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, str]] = []
         made: list[Proxy] = []
 
         def proxy(tell: Callable[[Access], None]) -> Proxy:
             made.append(Proxy(tell))
             return made[0]
 
-        self.provision = ProxyProvision(Egress(("api.example.org",)), self._asked, proxy)
+        self.provision = ProxyProvision(Egress(("api.example.org",)), proxy)
         self.proxy = made[0]
 
-    def _asked(self, server: str, principal: Principal, access: Access) -> None:
-        self.told.append((server, principal.user_id, access.host))
+    def told(self) -> list[tuple[str, str, str]]:
+        """The server, the user and the host of each event that waits to be taken."""
+        asked = self.provision.asked
+        events = [asked.get_nowait() for _ in range(asked.qsize())]
+        return [(event.server, event.principal.user_id, event.host) for event in events]
 
 
 @pytest.mark.parametrize("lane", [Lane.OPEN, Lane.SEALED])
@@ -88,7 +90,18 @@ async def test_each_box_has_a_way_of_its_own_and_is_known_by_it():
 
     for box in scene.proxy.boxes:
         scene.proxy.tell(an_access(box))
-    assert scene.told == [("web", "alice", "api.example.org"), ("web", "bob", "api.example.org")]
+    assert scene.told() == [("web", "alice", "api.example.org"), ("web", "bob", "api.example.org")]
+
+
+async def test_an_access_is_an_event_with_all_that_the_proxy_logs_of_it():
+    scene = Scene()
+    await scene.provision.before(ENGINE, an_order())
+    (box,) = scene.proxy.boxes
+    scene.proxy.tell(Access(1.0, box, "opened", "CONNECT", "evil.test", 443, 403, "host", 1, 2, ""))
+
+    event = scene.provision.asked.get_nowait()
+    assert (event.server, event.principal, event.host, event.port) == ("web", ALICE, "evil.test", 443)
+    assert (event.refused, event.status, event.sent, event.received, event.ended) == ("host", 403, 1, 2, False)
 
 
 async def test_what_the_proxy_tells_of_a_box_that_is_gone_is_still_known_to_be_its():
@@ -100,7 +113,7 @@ async def test_what_the_proxy_tells_of_a_box_that_is_gone_is_still_known_to_be_i
 
     scene.proxy.tell(an_access(box))
     scene.proxy.tell(an_access("nobodys"))
-    assert scene.told == [("web", "alice", "api.example.org")]
+    assert scene.told() == [("web", "alice", "api.example.org")]
 
 
 async def test_boxes_that_are_gone_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch):
@@ -112,7 +125,7 @@ async def test_boxes_that_are_gone_are_not_remembered_for_ever(monkeypatch: pyte
     assert len(scene.provision._whose) <= 5
 
     scene.proxy.tell(an_access(scene.proxy.boxes[0]))
-    assert scene.told == [("web", "alice", "api.example.org")]
+    assert scene.told() == [("web", "alice", "api.example.org")]
     await scene.provision.after(kept)
 
 

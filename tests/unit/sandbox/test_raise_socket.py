@@ -19,10 +19,10 @@ from bascule.core.errors import OutcomeWithheld, SandboxError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.runtime.levels import socket_server
 from bascule.runtime.levels.raising import Raising
-from bascule.runtime.levels.socket_server import AT_ONCE, MOST_DATASETS, RaiseProvision, RaiseSocket
+from bascule.sandbox import raise_socket
 from bascule.sandbox.process.child import Command
+from bascule.sandbox.raise_socket import AT_ONCE, MOST_DATASETS, RaiseProvision, RaiseRequest, RaiseSocket
 from bascule.sandbox.spec.box import RAISE_SOCKET
 from bascule.sandbox.spec.launch_request import Order
 from bascule.sensitivity.ratchet import Ratchets
@@ -45,7 +45,8 @@ class Scene:
         self.ratchets = Ratchets()
         self.audit = Notes()
         self.raising = Raising(store, self.ratchets, lambda _: None, lambda: 7.0, self.audit)
-        self.socket = RaiseSocket(folder / "boxes" / "raise.sock", ALICE, "records", self.level, self.raising.raise_to)
+        self.requests: asyncio.Queue[RaiseRequest] = asyncio.Queue()
+        self.socket = self.socket_at(folder / "boxes" / "raise.sock", ALICE)
         # The folders of tests are deeper than a path of a socket may be.
         self._boxes = ThreadPoolExecutor(4 * AT_ONCE)
         self._folder = os.open(folder, os.O_RDONLY)
@@ -54,6 +55,9 @@ class Scene:
     def close(self) -> None:
         self._boxes.shutdown()
         os.close(self._folder)
+
+    def socket_at(self, path: Path, principal: Principal) -> RaiseSocket:
+        return RaiseSocket(path, principal, "records", self.ratchets, self.requests)
 
     def level(self, principal: Principal) -> DataSensitivity:
         return self.ratchets.of(principal).level
@@ -86,10 +90,12 @@ async def scene(tmp_path: Path) -> AsyncGenerator[Scene]:
         await scene.raising.begin(ALICE)
         await scene.raising.begin(BOB)
         await scene.socket.open()
+        serving = asyncio.create_task(scene.raising.serve(scene.requests))
         try:
             yield scene
         finally:
             await scene.socket.close()
+            serving.cancel()
             await scene.raising.close()
             scene.close()
 
@@ -112,16 +118,19 @@ async def test_a_raise_is_kept_with_its_dataset_and_its_server_and_touches_nobod
     assert receipt.cause == Cause("dataset", "records", dataset="salaries")
 
 
-async def test_the_answer_comes_when_the_raise_has_been_seen_to_and_not_before(scene: Scene):
+async def test_the_answer_comes_when_the_raise_has_been_seen_to_and_not_before(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
     allowed = asyncio.Event()
     begun = asyncio.Event()
+    raised = scene.raising.raise_to
 
     async def raise_to(principal: Principal, level: DataSensitivity, cause: Cause) -> None:
         begun.set()
         await allowed.wait()
-        await scene.raising.raise_to(principal, level, cause)
+        await raised(principal, level, cause)
 
-    scene.socket._raise_to = raise_to
+    monkeypatch.setattr(scene.raising, "raise_to", raise_to)
     answer = asyncio.create_task(scene.said(raising("salaries", SECRET)))
     async with fail_after(20):
         await begun.wait()
@@ -163,28 +172,57 @@ async def test_what_an_operator_has_lowered_is_raised_again_by_the_same_dataset(
     assert (await scene.store.begin(ALICE, 0.0)).level is CONFIDENTIAL
 
 
+async def test_a_request_ends_as_the_task_ended_that_raises():
+    loop = asyncio.get_running_loop()
+
+    async def raised() -> None: ...
+
+    async def failed() -> None:
+        raise SandboxError("a box may still run")
+
+    async def unending() -> None:
+        await asyncio.Event().wait()
+
+    tasks = [loop.create_task(work) for work in (raised(), failed(), unending(), failed())]
+    requests = [RaiseRequest(ALICE, SECRET, Cause("dataset"), loop.create_future()) for _ in tasks]
+    requests[3].done.cancel()  # the server has left
+    for request, task in zip(requests, tasks, strict=True):
+        task.add_done_callback(request.settle)
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    await asyncio.wait([request.done for request in requests])
+
+    assert requests[0].done.result() is None
+    assert isinstance(requests[1].done.exception(), SandboxError)
+    assert requests[2].done.cancelled()
+    assert requests[3].done.cancelled()
+
+
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[2J", "x" * 256])
 async def test_what_is_no_name_is_answered_and_raises_nothing(scene: Scene, name: str):
     assert "the name of a dataset" in (await scene.said(raising(name, SECRET)))["error"]
     assert scene.level(ALICE) is PUBLIC
 
 
-async def test_a_level_that_cannot_be_kept_is_an_error_that_shows_nothing_of_this_machine(scene: Scene):
+async def test_a_level_that_cannot_be_kept_is_an_error_that_shows_nothing_of_this_machine(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
     async def raise_to(*_: object) -> None:
         raise OutcomeWithheld("/home/operator/.local/state/bascule is full", rule="kept")
 
-    scene.socket._raise_to = raise_to
+    monkeypatch.setattr(scene.raising, "raise_to", raise_to)
     assert await scene.said(raising("salaries", SECRET)) == {"error": "the level could not be kept"}
 
 
-async def test_the_same_again_is_not_written_again(scene: Scene):
+async def test_the_same_again_is_not_written_again(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     asked: list[Cause] = []
+    raised = scene.raising.raise_to
 
     async def raise_to(principal: Principal, level: DataSensitivity, cause: Cause) -> None:
         asked.append(cause)
-        await scene.raising.raise_to(principal, level, cause)
+        await raised(principal, level, cause)
 
-    scene.socket._raise_to = raise_to
+    monkeypatch.setattr(scene.raising, "raise_to", raise_to)
     for level in (INTERNAL, INTERNAL, CONFIDENTIAL, INTERNAL, CONFIDENTIAL):
         await scene.said(raising("salaries", level))
 
@@ -194,7 +232,7 @@ async def test_the_same_again_is_not_written_again(scene: Scene):
 
 async def test_more_names_than_are_kept_raise_all_the_same(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     assert MOST_DATASETS == 1000
-    monkeypatch.setattr(socket_server, "MOST_DATASETS", 3)
+    monkeypatch.setattr(raise_socket, "MOST_DATASETS", 3)
     for number in range(5):
         await scene.said(raising(f"set {number}", INTERNAL))
     assert await scene.said(raising("one more", SECRET)) == {"level": "secret"}
@@ -217,7 +255,7 @@ async def test_one_that_was_left_is_replaced_and_a_path_may_be_long(scene: Scene
     path = tmp_path / ("deep" * 30) / "raise.sock"
     path.parent.mkdir(mode=0o700)
     path.write_text("left")
-    other = RaiseSocket(path, BOB, "records", scene.level, scene.raising.raise_to)
+    other = scene.socket_at(path, BOB)
     await other.open()
     try:
         assert len(str(path)) > 108
@@ -229,7 +267,7 @@ async def test_one_that_was_left_is_replaced_and_a_path_may_be_long(scene: Scene
 async def test_a_folder_that_others_may_enter_is_not_used(scene: Scene, tmp_path: Path):
     (tmp_path / "shared").mkdir(mode=0o755)
     with pytest.raises(SandboxError, match="cannot be given a socket") as caught:
-        await RaiseSocket(tmp_path / "shared/raise.sock", BOB, "records", scene.level, scene.raising.raise_to).open()
+        await scene.socket_at(tmp_path / "shared/raise.sock", BOB).open()
     assert "others may enter" in caught.value.evidence
 
 
@@ -271,7 +309,7 @@ async def test_who_sends_without_end_is_cut_off(scene: Scene):
 
 
 async def test_who_says_nothing_is_let_go_and_takes_no_room_for_ever(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(socket_server, "PATIENCE", 0.05)
+    monkeypatch.setattr(raise_socket, "PATIENCE", 0.05)
     silent = [await asyncio.open_unix_connection(scene.path) for _ in range(AT_ONCE + 2)]
     try:
         assert await scene.said(asking()) == {"level": "public"}
@@ -283,7 +321,7 @@ async def test_who_says_nothing_is_let_go_and_takes_no_room_for_ever(scene: Scen
             writer.close()
 
 
-async def test_no_more_are_answered_at_once_than_may_be(scene: Scene):
+async def test_no_more_are_answered_at_once_than_may_be(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     allowed = asyncio.Event()
     under_way = most = 0
 
@@ -294,7 +332,7 @@ async def test_no_more_are_answered_at_once_than_may_be(scene: Scene):
         await allowed.wait()
         under_way -= 1
 
-    scene.socket._raise_to = raise_to
+    monkeypatch.setattr(scene.raising, "raise_to", raise_to)
     asked = [asyncio.create_task(scene.said(raising(f"set {number}", PUBLIC))) for number in range(3 * AT_ONCE)]
     await until(lambda: under_way == AT_ONCE)
     allowed.set()
@@ -311,7 +349,7 @@ async def test_who_asks_too_often_waits(scene: Scene, monkeypatch: pytest.Monkey
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr(socket_server, "PACE", 5)
+    monkeypatch.setattr(raise_socket, "PACE", 5)
     monkeypatch.setattr(asyncio, "sleep", noted)
     for _ in range(12):
         await scene.said(asking())
@@ -320,20 +358,6 @@ async def test_who_asks_too_often_waits(scene: Scene, monkeypatch: pytest.Monkey
 
 
 ENGINE = NotingEngine()
-
-
-class Levels:
-    """What was raised, for whom and by what."""
-
-    def __init__(self) -> None:
-        self.raised: list[tuple[Principal, DataSensitivity, str]] = []
-
-    def level_of(self, principal: Principal) -> DataSensitivity:
-        levels = [level for who, level, _ in self.raised if who == principal]
-        return max(levels, default=DataSensitivity.PUBLIC)
-
-    async def raise_to(self, principal: Principal, level: DataSensitivity, cause: Cause) -> None:
-        self.raised.append((principal, level, f"{cause.server}: {cause.dataset}"))
 
 
 def of_kit(principal: Principal) -> Order:
@@ -350,13 +374,16 @@ async def asked(path: str, request: object) -> object:
 
 
 async def test_each_box_of_a_kit_server_has_a_socket_of_its_own_agent_session(tmp_path: Path):
-    levels = Levels()
-    provision = RaiseProvision(tmp_path / "raise", levels.level_of, levels.raise_to)
+    provision = RaiseProvision(tmp_path / "raise", Ratchets())
     alices, bobs = [await provision.before(ENGINE, of_kit(who)) for who in (ALICE, BOB)]
 
     wanted = {"raise": {"dataset": "payroll", "sensitivity": "secret"}}
-    await asked(alices.sockets[RAISE_SOCKET], wanted)
-    assert levels.raised == [(ALICE, DataSensitivity.SECRET, "records: payroll")]
+    answer = asyncio.create_task(asked(alices.sockets[RAISE_SOCKET], wanted))
+    request = await provision.requests.get()
+    assert (request.principal, request.level) == (ALICE, SECRET)
+    assert request.cause == Cause("dataset", "records", dataset="payroll")
+    request.done.set_result(None)
+    assert await answer == {"level": "secret"}
 
     for order in (alices, bobs):
         await provision.after(order)
@@ -364,8 +391,7 @@ async def test_each_box_of_a_kit_server_has_a_socket_of_its_own_agent_session(tm
 
 
 async def test_no_other_server_has_one(tmp_path: Path):
-    levels = Levels()
-    provision = RaiseProvision(tmp_path / "raise", levels.level_of, levels.raise_to)
+    provision = RaiseProvision(tmp_path / "raise", Ratchets())
     order = Order("files", Lane.OPEN, ALICE, Command(("files",), {}), Sandbox())
 
     assert await provision.before(ENGINE, order) is order
@@ -375,8 +401,7 @@ async def test_no_other_server_has_one(tmp_path: Path):
 
 async def test_a_socket_that_others_could_reach_is_not_made_and_so_no_box(tmp_path: Path):
     (tmp_path / "raise").mkdir(mode=0o755)
-    levels = Levels()
-    provision = RaiseProvision(tmp_path / "raise", levels.level_of, levels.raise_to)
+    provision = RaiseProvision(tmp_path / "raise", Ratchets())
 
     with pytest.raises(SandboxError, match="cannot be given a socket"):
         await provision.before(ENGINE, of_kit(ALICE))

@@ -1,5 +1,7 @@
 """Level socket for a kit server in a sandbox, and the provision that gives each sandbox its own. Through it the server
-can read the sensitivity level of its agent session and raise it, and nothing else."""
+can read the sensitivity level of its agent session and raise it, and nothing else.
+
+The socket answers reads itself. Requests to raise come up in a queue, from which the runtime takes them."""
 
 import asyncio
 import logging
@@ -7,9 +9,8 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -22,21 +23,46 @@ from bascule.sandbox.spec.box import RAISE_SOCKET
 from bascule.sandbox.spec.engine import Engine
 from bascule.sandbox.spec.launch_request import Order
 from bascule.sensitivity.private_data import check_dataset
+from bascule.sensitivity.ratchet import Ratchets
 from bascule.wire.level_protocol import LONGEST, Raise, read_request, refusing, telling
 
 AT_ONCE = 8
-"""Requests that are answered at the same time. Others wait in the kernel."""
+"""Requests of one server that are answered at the same time. More wait in the kernel's backlog."""
 
 PACE = 200
-"""Requests in a second. A server asks before each call that reaches out; one that asks more often keeps us busy."""
+"""Requests of one server in a second. A kit server reads the level before each call that connects; one that sends more
+would keep the event loop busy."""
 
 PATIENCE = 5.0
-"""Seconds for a server to send its line, and for it to take the answer."""
+"""Seconds for a server to send its line, and to read the answer."""
 
 MOST_DATASETS = 1000
-"""Names that are kept for one server and agent session. What comes after that raises the level all the same."""
+"""Names of datasets that are kept for one server and agent session. Further datasets raise the level without a name."""
 
 _log = logging.getLogger("bascule.runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseRequest:
+    """Request of a server in a sandbox to raise its agent session to at least this level."""
+
+    principal: Principal
+    level: DataSensitivity
+    cause: Cause
+    done: asyncio.Future[None]
+    """Ends when the level is durable and nothing is written to a wider lane any more, or with the reason why not."""
+
+    def settle(self, raised: asyncio.Task[None]) -> None:
+        """Ends the request as the task ended that raises the level. A server that has left reads no answer."""
+        error = None if raised.cancelled() else raised.exception()
+        if self.done.done():
+            return
+        if raised.cancelled():
+            self.done.cancel()
+        elif error is not None:
+            self.done.set_exception(error)
+        else:
+            self.done.set_result(None)
 
 
 class RaiseSocket:
@@ -47,22 +73,21 @@ class RaiseSocket:
         path: Path,
         principal: Principal,
         server: str,
-        level_of: Callable[[Principal], DataSensitivity],
-        raise_to: Callable[[Principal, DataSensitivity, Cause], Awaitable[None]],
+        ratchets: Ratchets,
+        requests: asyncio.Queue[RaiseRequest],
     ) -> None:
-        """`raise_to` returns when the level is durable, and nobody can write to a wider lane any more."""
         self.path = path
         self._principal = principal
         self._server = server
-        self._level_of = level_of
-        self._raise_to = raise_to
+        self._ratchets = ratchets
+        self._requests = requests
         self._kept: dict[str, DataSensitivity] = {}
         self._listening: socket.socket | None = None
         self._serving: asyncio.Task[None] | None = None
         self._answering: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """From here on a box that is given the socket can use it. Raises `SandboxError`."""
+        """Listens from here on. Raises `SandboxError`."""
         try:
             self._listening = _bound(self.path)
         except OSError as error:
@@ -75,7 +100,7 @@ class RaiseSocket:
         self._serving = asyncio.create_task(self._serve(self._listening), name="raise socket")
 
     async def close(self) -> None:
-        """Nobody is answered any more. A raise that has begun is seen to all the same. Twice does no harm."""
+        """Stops to answer. The runtime still carries out a raise that was requested. Idempotent."""
         tasks = [task for task in (self._serving, *self._answering) if task is not None]
         for task in tasks:
             task.cancel()
@@ -100,7 +125,7 @@ class RaiseSocket:
             try:
                 connection, _ = await loop.sock_accept(listening)
             except OSError:
-                # Too many files are open in this process. It gets better, or everything else has failed as well.
+                # Too many files are open in this process. Files are closed again, or everything else has failed too.
                 free.release()
                 await asyncio.sleep(0.1)
                 continue
@@ -116,7 +141,7 @@ class RaiseSocket:
         loop = asyncio.get_running_loop()
         with connection:
             connection.settimeout(0)
-            # Whoever leaves has no need of an answer; a box that its own raise closes is such a one.
+            # A client that has closed its end reads no answer. A raise closes the sandbox that requested it.
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(PATIENCE):
                     line = await _line(connection)
@@ -132,27 +157,35 @@ class RaiseSocket:
         except (ProtocolViolation, UsageError) as error:
             return refusing(error.message)
         except BasculeError as error:
-            # What it says may name folders of this machine, which are nobody's business in there.
+            # The message may name folders of this machine, which a sandbox must not learn.
             _log.warning("%s could not raise a level: %s", self._server, error.message)
             return refusing("the level could not be kept")
-        return telling(self._level_of(self._principal))
+        return telling(self._level)
+
+    @property
+    def _level(self) -> DataSensitivity:
+        return self._ratchets.of(self._principal).level
 
     async def _raise(self, wanted: Raise) -> None:
         check_dataset(wanted.dataset)
         level = wanted.level
         kept = self._kept.get(wanted.dataset)
-        if kept is not None and kept >= level and self._level_of(self._principal) >= level:
+        if kept is not None and kept >= level and self._level >= level:
             return
         if kept is None and len(self._kept) >= MOST_DATASETS:
-            cause = Cause("dataset", self._server, reason="one of more than are kept by name")
-            await self._raise_to(self._principal, level, cause)
+            await self._request(level, Cause("dataset", self._server, reason="one of more than are kept by name"))
             return
-        await self._raise_to(self._principal, level, Cause("dataset", self._server, dataset=wanted.dataset))
+        await self._request(level, Cause("dataset", self._server, dataset=wanted.dataset))
         self._kept[wanted.dataset] = max(level, kept or level)
+
+    async def _request(self, level: DataSensitivity, cause: Cause) -> None:
+        done = asyncio.get_running_loop().create_future()
+        self._requests.put_nowait(RaiseRequest(self._principal, level, cause, done))
+        await done
 
 
 async def _line(connection: socket.socket) -> bytes:
-    """Its first line. What is longer than any that means something is cut, and means nothing."""
+    """The first line that a server sends. A line longer than any valid request is cut, and so is rejected."""
     loop = asyncio.get_running_loop()
     data = b""
     while b"\n" not in data and len(data) < LONGEST:
@@ -164,7 +197,8 @@ async def _line(connection: socket.socket) -> bytes:
 
 
 def _bound(path: Path) -> socket.socket:
-    """Listening. Who may connect is up to the folder, which is ours alone: whoever is in the box is another user."""
+    """A listening socket. Its folder, which no other user may enter, decides on access. The server in a sandbox is
+    another user, so the socket itself is writable for all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -187,17 +221,15 @@ def _bound(path: Path) -> socket.socket:
     return listening
 
 
-RaiseTo = Callable[[Principal, DataSensitivity, Cause], Awaitable[None]]
-
-
 class RaiseProvision:
-    """The sockets of all boxes of one runtime, each of one server in one agent session."""
+    """The raise sockets of one runtime: one for each sandbox of a kit server."""
 
-    def __init__(self, folder: Path, level_of: Callable[[Principal], DataSensitivity], raise_to: RaiseTo) -> None:
-        """`folder` is ours alone: who can enter it can raise anybody's level."""
+    def __init__(self, folder: Path, ratchets: Ratchets) -> None:
+        """`folder` must be closed to other users: a process that enters it can raise the level of any agent session."""
         self._folder = folder
-        self._level_of = level_of
-        self._raise_to = raise_to
+        self._ratchets = ratchets
+        self.requests: asyncio.Queue[RaiseRequest] = asyncio.Queue()
+        """Requests to raise a level, from all sockets. They wait until they are taken from here."""
         self._numbers = count(1)
         self._open: dict[str, RaiseSocket] = {}
 
@@ -206,9 +238,9 @@ class RaiseProvision:
         if RAISE_SOCKET_VARIABLE not in order.command.env:
             return order
         path = self._folder / f"{next(self._numbers)}.sock"
-        made = RaiseSocket(path, order.principal, order.server, self._level_of, self._raise_to)
+        made = RaiseSocket(path, order.principal, order.server, self._ratchets, self.requests)
         self._open[str(path)] = made
-        # Told before it is open: whoever stops waiting for that closes it all the same.
+        # Known before it is open, so that it is closed if the caller stops waiting.
         given = replace(order, sockets={**order.sockets, RAISE_SOCKET: str(path)})
         try:
             await made.open()
