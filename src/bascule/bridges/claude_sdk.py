@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from typing import Any, cast
 
 from bascule import __version__
-from bascule.core.errors import UsageError
-from bascule.core.extras import missing
+from bascule.core.errors import UsageError, missing
 from bascule.core.failure_action import Reaction, reaction, stopped, told
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import Outcome, ToolFailure, ToolResult

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from bascule.core.extras import missing
+from bascule.core.errors import missing
 from bascule.core.failure_action import Reaction, RunStopped, reaction, told
 from bascule.core.json_types import JsonObject, is_object
 from bascule.core.model_parts import Picture, parts

@@ -12,8 +12,7 @@ from typing import Any, Self, get_args
 from bascule.config import RuntimeConfig, Secret, ServerConfig, client_server_named, load_file
 from bascule.config.locate import locate
 from bascule.config.model.transport import RemoteTransport, Transport
-from bascule.core.errors import NotIdentified, UsageError
-from bascule.core.extras import missing
+from bascule.core.errors import NotIdentified, UsageError, missing
 from bascule.core.failure_action import Reaction, reaction, stopped, told
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text
 from bascule.core.outcome import ToolFailure, ToolResult

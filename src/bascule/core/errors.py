@@ -291,3 +291,9 @@ class StoreError(BasculeError):
 
 class PermitLost(BasculeError):
     """The agent session changed between the decision and the write; nothing was written. The runtime decides again."""
+
+
+def missing(what: str, extra: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Import error for an optional package, with the command that installs its extra. Raise it only if the
+    package itself is missing: a missing dependency of it needs another fix."""
+    return ModuleNotFoundError(f"{what} is not installed: pip install 'bascule[{extra}]'", name=error.name)

@@ -15,6 +15,7 @@ from bascule.core.errors import (
     PeerRefused,
     PermitLost,
     Refused,
+    missing,
 )
 
 
@@ -90,3 +91,9 @@ def test_a_refusal_names_its_rule():
 def test_a_limit_says_when_it_may_be_tried_again():
     error = errors.LimitReached("enough", rule="within_limits", retry_after=3, fix="wait")
     assert (error.rule, error.retry_after, error.fix) == ("within_limits", 3, "wait")
+
+
+def test_a_missing_optional_package_is_one_line_with_the_command_that_installs_it():
+    error = missing("PydanticAI", "pydantic-ai", ModuleNotFoundError("No module", name="pydantic_ai"))
+    assert str(error) == "PydanticAI is not installed: pip install 'bascule[pydantic-ai]'"
+    assert error.name == "pydantic_ai"

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bascule.bridges.langchain.tool import GovernedTool, governed
-from bascule.core.extras import missing
+from bascule.core.errors import missing
 from bascule.core.tool import ToolSpec
 from bascule.runtime.session import AgentSession
 

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 
-from bascule.core.errors import UsageError
-from bascule.core.extras import missing
+from bascule.core.errors import UsageError, missing
 from bascule.core.failure_action import Reaction, RunStopped, reaction, told
 from bascule.core.json_types import JsonObject
 from bascule.core.model_parts import Picture, parts

@@ -5,7 +5,7 @@ import sys
 try:
     import weakincentives as _framework
 except ModuleNotFoundError as error:
-    from bascule.core.extras import missing
+    from bascule.core.errors import missing
 
     if error.name != "weakincentives":
         raise
