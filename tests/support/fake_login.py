@@ -21,6 +21,8 @@ class FakeLogin:
         self.origin = ""
         self.asked: list[tuple[str, str]] = []
         """Path and grant type of each request."""
+        self.headers: list[tuple[str, dict[str, str]]] = []
+        """`METHOD path` and the headers of each request. Header names are in lower case."""
         self.authorizations: list[str] = []
         """What came as `Authorization` to the server."""
         self.forms: list[dict[str, str]] = []
@@ -64,6 +66,8 @@ class FakeLogin:
             return response.headers.get("Location")
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        self.headers.append((f"{request.method} {request.path}", headers))
         form = dict(await request.post()) if request.path == "/token" else {}
         self.asked.append((request.path, str(form.get("grant_type", ""))))
         if request.path in self.answers:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bascule.core.errors import ConnectFailed, NotIdentified
 from bascule.identity.jwt.keys import Key, read_key_set
 from bascule.identity.oauth.ssrf_guard import Reach, url_refusal
+from bascule.wire.upstream_headers import UPSTREAM_HEADERS
 
 FRESH = 300.0
 """Seconds after which the set is fetched again: a key that was taken out of it is believed no longer than this."""
@@ -115,7 +116,7 @@ async def fetch_key_set(url: str, timeout: float = TIMEOUT) -> bytes:
         async with (
             aiohttp.ClientSession(
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": "bascule", "Accept": "application/json", "Accept-Encoding": "identity"},
+                headers={**UPSTREAM_HEADERS, "Accept": "application/json", "Accept-Encoding": "identity"},
                 timeout=aiohttp.ClientTimeout(total=timeout),
                 auto_decompress=False,
                 trust_env=False,

@@ -20,6 +20,7 @@ from bascule.transports.http.address import MAX_REDIRECTS, REDIRECTS, origin, sh
 from bascule.transports.http.response_parser import plain, read_body
 from bascule.transports.http.sockets import Sockets
 from bascule.wire.jsonrpc import sample
+from bascule.wire.upstream_headers import UPSTREAM_HEADERS
 
 LONGEST_BODY = 256 * 1024
 """Bytes. The metadata of the largest login services takes a tenth of it."""
@@ -63,7 +64,7 @@ class Fetch:
         self._session = aiohttp.ClientSession(
             connector=self._sockets.connector(resolver=_Guarded(self), limit=4),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": "bascule", "Accept-Encoding": "identity", "Accept": "application/json"},
+            headers={**UPSTREAM_HEADERS, "Accept-Encoding": "identity", "Accept": "application/json"},
             timeout=aiohttp.ClientTimeout(total=self._timeout),
             auto_decompress=False,
             trust_env=False,

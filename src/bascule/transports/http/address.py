@@ -8,6 +8,7 @@ from yarl import URL
 
 from bascule.core.errors import ConnectFailed
 from bascule.wire.jsonrpc import sample
+from bascule.wire.upstream_headers import UPSTREAM_HEADERS
 
 OURS = frozenset(
     {"accept", "accept-encoding", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"}
@@ -64,7 +65,7 @@ def origin(url: URL) -> str:
 
 
 def base_headers(configured: Mapping[str, str]) -> CIMultiDict[str]:
-    """What goes with every request, from what was configured. Raises `ConnectFailed` on what could not be sent."""
+    """Headers of every request of one link, from its config. Raises `ConnectFailed` on one that cannot be sent."""
     headers = _sendable(configured)
     headers["Accept"] = "application/json, text/event-stream"
     return headers
@@ -90,7 +91,8 @@ def _sendable(configured: Mapping[str, str]) -> CIMultiDict[str]:
             headers[name] = value
     # A few compressed bytes can unfold to gigabytes, so none are asked for and none are taken.
     headers["Accept-Encoding"] = "identity"
-    headers.setdefault("User-Agent", "bascule")
+    for name, value in UPSTREAM_HEADERS.items():
+        headers.setdefault(name, value)
     return headers
 
 

@@ -13,6 +13,7 @@ from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.http.exchange import RawReply, Request, exchange
 from bascule.kit.connectors.http.source import HttpSource, origin_of
 from bascule.kit.connectors.source import tell
+from bascule.wire.upstream_headers import UPSTREAM_HEADERS
 
 Plain = str | int | float | bool
 Query = Mapping[str, Plain | list[Plain] | tuple[Plain, ...]]
@@ -119,7 +120,7 @@ def _dressed(source: HttpSource, request: Request) -> Request:
     headers = {
         "Accept": "application/json, text/*;q=0.9, */*;q=0.5",
         "Accept-Encoding": "identity",
-        "User-Agent": "bascule",
+        **UPSTREAM_HEADERS,
     }
     if request.body is not None:
         headers["Content-Type"] = "application/json"
