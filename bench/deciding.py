@@ -13,7 +13,7 @@ from bascule import Runtime
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
 from bascule.core.call import ToolCall
 from bascule.runtime.call_state import Trail
-from bascule.runtime.requests.tool_call import TOOL_CALL
+from bascule.runtime.requests.tool_call import TOOL_CALL, prepare
 from bascule.runtime.session import AgentSession
 from bench.result import Goal, Report, Row
 from bench.stdio_peers import SERVER
@@ -58,11 +58,11 @@ def _deciding(session: AgentSession) -> Callable[[], Awaitable[None]]:
     call = ToolCall("echo_echo", {"message": "x"})
     entry = standing.known(call.name)
     assert entry is not None
-    trail = Trail(call)
+    prepared, trail = prepare(entry, call), Trail(call)
     lease = executor._lease
 
     async def decide() -> None:
-        way = executor._at_hand(standing, TOOL_CALL, entry.spec, trail)
+        way = executor._at_hand(standing, TOOL_CALL, entry.spec, prepared, trail)
         assert way is not None
         link, permit = way
         standing.unread(entry.spec)

@@ -4,6 +4,7 @@ import pytest
 
 from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
+from bascule.policy.rules import Rule
 from bascule.policy.verdict import Verdict
 
 
@@ -11,9 +12,9 @@ def noted_facts(monkeypatch: pytest.MonkeyPatch) -> dict[str, Facts]:
     """The last facts of each name from now on. They are decided as ever."""
     seen: dict[str, Facts] = {}
 
-    def noting(facts: Facts) -> Verdict:
+    def noting(facts: Facts, rules: tuple[Rule, ...]) -> Verdict:
         seen[facts.name] = facts
-        return decide(facts)
+        return decide(facts, rules)
 
-    monkeypatch.setattr("bascule.runtime.execution.authorization.decide", noting)
+    monkeypatch.setattr("bascule.runtime.session_context.decide", noting)
     return seen

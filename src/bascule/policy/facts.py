@@ -1,7 +1,8 @@
-"""Facts of one policy decision, as one frozen value."""
+"""Facts of one policy decision, as one frozen value. A new fact is a new field of `Facts`."""
 
 import msgspec
 
+from bascule.core.json_types import JsonObject
 from bascule.core.permission import UNDECLARED, Permission
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane
@@ -11,7 +12,7 @@ from bascule.policy.exposure import Exposure
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
-    """What is known about one request at the moment it is decided."""
+    """Facts of one request at the moment at which the rules decide about it."""
 
     key: ToolKey
     name: str
@@ -23,6 +24,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     level: DataSensitivity
     lane: Lane
     """The lane the request would take."""
+    now: float
+    """Seconds since the epoch."""
     footing: Footing = Footing.LOOSE
     """What is known of the server's ways out."""
     permissions: frozenset[Permission] = UNDECLARED
@@ -34,3 +37,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """Whether an operator has ended the agent session."""
     asks: bool = False
     """Whether the operator wants a person to be asked."""
+    arguments: JsonObject | None = None
+    """Arguments of a tool call. None for any other request, and in a preview of the policy."""
+
+
+FACTS = frozenset(Facts.__struct_fields__)

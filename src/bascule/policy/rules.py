@@ -1,17 +1,69 @@
-"""Policy rules, each a named function over the facts. The first refusal stands, so their order counts."""
+"""Policy rules, each a named function over the facts. The first refusal decides, so their order counts.
 
-from collections.abc import Callable
+To add a rule, write it here, and put it into `RULES` at its place in the order:
+
+    @rule("level", "arguments")
+    def long_texts_stay_in(facts: Facts) -> Refusal | None: ...
+
+`@rule` names each fact that the function reads, beside `key` and `name`. The function gets these and no others: an
+attempt to read another one raises `AttributeError`, which refuses the request. A rule reads nothing but facts: no clock
+and no state of its own. A new fact is a field of `Facts`, which `runtime/session_context.py` fills in.
+
+The runtime remembers that a tool was allowed for as long as certain facts stay the same (`KEYED_FACTS` in that module).
+A rule that reads any other fact, such as `arguments` or `now`, is still evaluated at each call. So is a function
+without `@rule`: it gets all facts.
+"""
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any, TypeVar, cast
+
+import msgspec
 
 from bascule.core.permission import UNDECLARED, Permission
 from bascule.core.sensitivity import is_wider, lane_for
 from bascule.core.tool import ToolStatus
 from bascule.policy.containment import Footing, goes_on
-from bascule.policy.facts import Facts
+from bascule.policy.facts import FACTS, Facts
 from bascule.policy.verdict import Ask, Refusal
 
 Rule = Callable[[Facts], Refusal | Ask | None]
+RuleT = TypeVar("RuleT", bound=Rule)
+
+_ALWAYS = ("key", "name")
+"""Facts that each rule gets: they identify the request, and messages need them."""
 
 
+class DeclaredRule:
+    """A rule with the names of the facts that it reads. It hands these alone to its function."""
+
+    def __init__(self, check: Rule, reads: Iterable[str]) -> None:
+        names = dict.fromkeys((*_ALWAYS, *reads))
+        if not names.keys() <= FACTS:
+            raise ValueError(f"{check.__name__} reads no such facts: {sorted(names.keys() - FACTS)}")
+        self.__name__ = check.__name__
+        self.__doc__ = check.__doc__
+        self.reads = frozenset(names)
+        self._check = check
+        self._values = attrgetter(*names)
+        fields = [(name, Any) for name in names]
+        self._narrowed = msgspec.defstruct(f"Facts of {check.__name__}", fields, frozen=True, gc=False)
+
+    def __call__(self, facts: Facts) -> Refusal | Ask | None:
+        return self._check(cast("Facts", self._narrowed(*self._values(facts))))
+
+
+def rule(*reads: str) -> Callable[[RuleT], RuleT]:
+    """Declares the facts that a rule reads."""
+    return lambda check: cast("RuleT", DeclaredRule(check, reads))
+
+
+def facts_read(rule: Rule) -> frozenset[str]:
+    """Names of the facts on which a rule depends: all, if it declares none."""
+    return rule.reads if isinstance(rule, DeclaredRule) else FACTS
+
+
+@rule("status", "exposure")
 def tool_is_exposed(facts: Facts) -> Refusal | None:
     """Hidden tools do not exist for an agent, so this is asked first and its refusal is not told."""
     if facts.status is not ToolStatus.HIDDEN and facts.exposure.permits(facts.key.tool):
@@ -24,6 +76,7 @@ def tool_is_exposed(facts: Facts) -> Refusal | None:
     )
 
 
+@rule("status", "problem")
 def tool_is_usable(facts: Facts) -> Refusal | None:
     if facts.status is ToolStatus.EXPOSED:
         return None
@@ -41,6 +94,7 @@ _FIXES = {
 }
 
 
+@rule("ended")
 def session_goes_on(facts: Facts) -> Refusal | None:
     if not facts.ended:
         return None
@@ -51,6 +105,7 @@ def session_goes_on(facts: Facts) -> Refusal | None:
     )
 
 
+@rule("permissions", "level", "footing", "lane", "because")
 def data_stays_in(facts: Facts) -> Refusal | None:
     """The table, and the lane: both must say that nothing can get out. A tool of which nothing is known does
     everything."""
@@ -83,6 +138,7 @@ _WAYS_ON = {
 }
 
 
+@rule("asks")
 def person_agrees(facts: Facts) -> Ask | None:
     """Asked last: nobody is bothered about what is refused anyway."""
     if not facts.asks:

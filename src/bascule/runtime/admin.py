@@ -18,7 +18,6 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import LONGEST_REASON, Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
-from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
 from bascule.policy.verdict import Verdict
 from bascule.records.recorder import Recorder
@@ -229,7 +228,7 @@ def _foreseen(standing: Standing, spec: ToolSpec, level: DataSensitivity) -> For
     known = spec.key.server in standing.roster.servers
     raises = standing.ruled(spec) if known else DataSensitivity.PUBLIC
     facts = standing.facts(spec, at_least=max(level, raises))
-    return Foreseen(spec, facts, decide(facts), raises)
+    return Foreseen(spec, facts, standing.decide(facts), raises)
 
 
 def _agreed(server: str, found: Iterable[Proposal], digests: Mapping[str, str]) -> list[Proposal]:

@@ -47,11 +47,17 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     """Set once it was sent, where it is to be sent again."""
 
 
-def values_of(prepared: Prepared) -> JsonObject:
-    """What travels for the caller, whole: a tool's arguments, or all that another request says. What somebody answered
-    to a server is not of it."""
+def arguments_of(prepared: Prepared) -> JsonObject | None:
+    """Arguments of a tool call, as they will be sent. None for any other request."""
     arguments = prepared.params.get("arguments")
-    return msgspec.json.decode(arguments) if isinstance(arguments, msgspec.Raw) else without_round(prepared.params)
+    return msgspec.json.decode(arguments) if isinstance(arguments, msgspec.Raw) else None
+
+
+def values_of(prepared: Prepared) -> JsonObject:
+    """Everything that is sent for the caller: the arguments of a tool call, or all parameters of another request.
+    Answers to questions of the server are not among them."""
+    arguments = arguments_of(prepared)
+    return without_round(prepared.params) if arguments is None else arguments
 
 
 def with_own_arguments(call: AnyCall) -> AnyCall:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import partial
-from time import perf_counter
+from time import perf_counter, time
 from typing import Protocol
 from weakref import ref
 
@@ -39,8 +39,9 @@ from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
 from bascule.policy.permissions import may_repeat, permissions_of_request
-from bascule.policy.verdict import Allow
-from bascule.runtime.prepared_call import Prepared
+from bascule.policy.rules import RULES, facts_read
+from bascule.policy.verdict import Allow, Verdict
+from bascule.runtime.prepared_call import Prepared, arguments_of
 from bascule.runtime.rate_meter import Meter
 from bascule.runtime.sensitivity_rules import ruled_level, unread_level
 from bascule.runtime.servers.lane_links import footing, lane_of
@@ -54,6 +55,18 @@ EVERYTHING = Exposure.of(None)
 
 NOTHING = Exposure.of(())
 """For a server that was removed while a request of its waited."""
+
+KEYED_FACTS = frozenset(
+    {
+        *("key", "name", "status", "permissions", "problem"),  # of the tool
+        "principal",  # one for each `Standing`
+        *("exposure", "footing", "asks"),  # from the config: an edit moves the version of the catalog
+        *("level", "lane", "because", "ended"),  # of the agent session: its level and its epoch
+    }
+)
+"""Facts that stay the same as long as the key of a remembered verdict does: the tool, the version of the catalog, and
+epoch and level of the agent session. Rules that read any other fact are evaluated at each call. A fact that is missing
+here costs time; one that does not belong here lets calls pass without their rule."""
 
 
 class Governed(Protocol):
@@ -97,7 +110,11 @@ class Standing:
         self._toolbox_version = -1
         self._routes: dict[str, Entry] = {}
         self._routes_version = -1
-        self._allowed: dict[str, tuple[Governed, int, Lane]] = {}
+        self._rules = RULES
+        self._reads_arguments = any("arguments" in facts_read(rule) for rule in RULES)
+        self.each_call = tuple(rule for rule in RULES if not facts_read(rule) <= KEYED_FACTS)
+        """Rules that a remembered verdict does not cover."""
+        self._allowed: dict[str, tuple[Governed, int, DataSensitivity, Lane]] = {}
 
     @property
     def toolbox(self) -> Toolbox:
@@ -139,16 +156,26 @@ class Standing:
         return self.toolbox.unknown(name)
 
     def allowed(self, spec: Governed) -> Lane | None:
-        """The lane a tool was allowed on before, if nothing that a rule looks at can have changed: the tool, the
-        operator's word on it, and the epoch of the agent session. Rules are functions of the facts alone, so asking
-        them again would tell the same."""
+        """Remembered verdict: the lane on which the rules allowed a tool before. None, where one of `KEYED_FACTS` can
+        have changed since. The rules in `each_call` have to allow the call as well: see `recheck`."""
         found = self._allowed.get(spec.name)
         if found is None or self._routes_version != self.roster.listings.version:
             return None
-        return found[2] if found[0] is spec and found[1] == self.ratchet.epoch else None
+        known, epoch, level, lane = found
+        ratchet = self.ratchet
+        return lane if known is spec and epoch == ratchet.epoch and level is ratchet.level else None
 
     def allow(self, spec: Governed, lane: Lane) -> None:
-        self._allowed[spec.name] = (spec, self.ratchet.epoch, lane)
+        """Remembers a verdict."""
+        self._allowed[spec.name] = (spec, self.ratchet.epoch, self.ratchet.level, lane)
+
+    def recheck(self, spec: Governed, prepared: Prepared) -> bool:
+        """Evaluates the rules that a remembered verdict does not cover. False, unless they allow this call."""
+        return isinstance(decide(self.facts(spec, prepared=prepared), self.each_call), Allow)
+
+    def decide(self, facts: Facts) -> Verdict:
+        """Verdict of the rules on one request. The only way from facts to a verdict."""
+        return decide(facts, self._rules)
 
     def admit(self, server: str) -> Meter:
         """Count a call as begun, and give where it has to leave. Raises `LimitReached`. What was allowed before says
@@ -187,9 +214,10 @@ class Standing:
         of_tools: bool = True,
         agreed: bool = False,
         at_least: DataSensitivity = DataSensitivity.PUBLIC,
+        prepared: Prepared | None = None,
     ) -> Facts:
-        """What the rules look at, now or as it will be once the agent session is at a level that it is about to be
-        raised to. What an operator has removed is nowhere to be reached."""
+        """Facts for the rules, as they are now, or as they will be once the agent session is raised to `at_least`. A
+        server that was removed from the config can be reached on no lane."""
         server = self.roster.servers.get(spec.key.server)
         level = max(self.ratchet.level, at_least)
         return Facts(
@@ -200,12 +228,15 @@ class Standing:
             exposure=self.roster.listings.exposures.get(spec.key.server, NOTHING) if of_tools else EVERYTHING,
             level=level,
             lane=lane_of(server, level) if server is not None else lane_for(level),
+            now=time(),
             permissions=spec.permissions,
             problem=spec.problem,
             footing=footing(server, boxed=self.roster.boxed(server)) if server is not None else Footing.LOOSE,
             because=self.ratchet.because,
             ended=self.ratchet.ended,
             asks=of_tools and not agreed and server is not None and _is_among(spec.key.tool, server.ask),
+            # Arguments may be megabytes, so they are decoded only for a rule that reads them.
+            arguments=arguments_of(prepared) if prepared is not None and self._reads_arguments else None,
         )
 
     def subject(self, method: str, key: ToolKey, name: str) -> Subject:
@@ -220,7 +251,7 @@ class Standing:
     def permit_on(self, key: LinkKey, method: str) -> Permit | None:
         """Leave to say something to a server that is no request of a client's, if the rules give it on that link."""
         permit = self.ratchet.permit()
-        verdict = decide(self.facts(self.subject(method, ToolKey(key.server, method), method), of_tools=False))
+        verdict = self.decide(self.facts(self.subject(method, ToolKey(key.server, method), method), of_tools=False))
         return permit if isinstance(verdict, Allow) and verdict.lane is key.lane else None
 
     def link_key(self, server: str, lane: Lane) -> LinkKey:

@@ -23,6 +23,7 @@ def facts(**changes: Any) -> Facts:
         "exposure": Exposure.of(None),
         "level": DataSensitivity.PUBLIC,
         "lane": Lane.OPEN,
+        "now": 0.0,
     }
     return Facts(**known | changes)
 

@@ -19,6 +19,7 @@ def test_facts_cannot_be_changed_and_assume_the_worst_of_a_tool():
         exposure=Exposure.of(None),
         level=DataSensitivity.PUBLIC,
         lane=Lane.OPEN,
+        now=0.0,
     )
 
     assert facts.permissions == UNDECLARED

@@ -9,17 +9,20 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
 from bascule.core.tool import ToolKey, ToolStatus
 from bascule.policy.containment import TABLE, Footing
+from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure
-from bascule.policy.facts import Facts
+from bascule.policy.facts import FACTS, Facts
 from bascule.policy.rules import (
     RULES,
     data_stays_in,
+    facts_read,
     person_agrees,
+    rule,
     session_goes_on,
     tool_is_exposed,
     tool_is_usable,
 )
-from bascule.policy.verdict import Ask
+from bascule.policy.verdict import Allow, Ask, Refusal
 
 
 def facts(**changes: Any) -> Facts:
@@ -31,6 +34,7 @@ def facts(**changes: Any) -> Facts:
         "exposure": Exposure.of(None),
         "level": DataSensitivity.PUBLIC,
         "lane": Lane.OPEN,
+        "now": 0.0,
     }
     return Facts(**known | changes)
 
@@ -174,3 +178,56 @@ def test_a_person_is_asked_last_and_only_where_the_operator_wants_it():
 
 def test_whether_a_tool_may_be_known_of_is_asked_first():
     assert RULES[0] is tool_is_exposed
+
+
+# What a rule declares
+
+
+def test_a_rule_gets_the_facts_that_it_declares_and_the_name_of_the_tool():
+    got: list[Facts] = []
+
+    @rule("level", "arguments")
+    def declared(known: Facts) -> Refusal | None:
+        got.append(known)
+        return None
+
+    assert declared(facts(arguments={"n": 1})) is None
+    known = got[0]
+    assert (known.key, known.name) == (ToolKey("files", "read"), "files_read")
+    assert (known.level, known.arguments) == (DataSensitivity.PUBLIC, {"n": 1})
+    assert facts_read(declared) == {"key", "name", "level", "arguments"}
+
+
+@pytest.mark.parametrize("fact", sorted(FACTS - {"key", "name"}))
+def test_a_rule_that_reads_a_fact_it_does_not_declare_has_refused(fact: str):
+    @rule(*(FACTS - {fact}))
+    def undeclared(known: Facts) -> Refusal | None:
+        getattr(known, fact)
+        return None
+
+    @rule(fact)
+    def declared(known: Facts) -> Refusal | None:
+        getattr(known, fact)
+        return None
+
+    with pytest.raises(AttributeError, match=f"'Facts of undeclared' object has no attribute '{fact}'"):
+        undeclared(facts())
+    verdict = decide(facts(), (undeclared,))
+    assert isinstance(verdict, Refusal)
+    assert verdict.rule == "undeclared"
+    assert decide(facts(), (declared,)) == Allow(Lane.OPEN)
+
+
+def test_a_rule_that_declares_nothing_depends_on_every_fact():
+    def plain(known: Facts) -> Refusal | None:
+        return None
+
+    assert facts_read(plain) == FACTS
+
+
+def test_a_fact_that_does_not_exist_cannot_be_declared():
+    with pytest.raises(ValueError, match=r"misspelt reads no such facts: \['argument'\]"):
+
+        @rule("argument")
+        def misspelt(known: Facts) -> Refusal | None:
+            return None

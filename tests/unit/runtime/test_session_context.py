@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +21,12 @@ from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ASKING, ToolKey, ToolStatus
 from bascule.policy.exposure import Exposure
+from bascule.policy.facts import FACTS
+from bascule.policy.rules import RULES, facts_read
 from bascule.runtime.prepared_call import Prepared, Rounds
 from bascule.runtime.requests.tool_call import TOOL_CALL
-from bascule.runtime.session_context import Standing
+from bascule.runtime.session_context import KEYED_FACTS, Standing
+from bascule.store.levels.interface import SessionRecord
 from bascule.upstream.key import LinkKey
 from support.fake_login import fake_login
 from support.links import ALICE, BOB
@@ -205,6 +208,59 @@ async def test_what_was_allowed_is_remembered_until_the_session_or_the_tool_chan
         stands.roster.listings.version += 1
         stands.known("work_act")
         assert stands.allowed(entry.spec) is None
+
+
+def edited(stands: Standing, **settings: Any) -> None:
+    server = replace(stands.roster.servers["work"], **settings)
+    stands.roster.adopt({"work": server}, ConfigDiff(retuned=("work",)))
+
+
+CHANGES: dict[str, tuple[set[str], Callable[[Standing], object]]] = {
+    "a raise to another lane": (
+        {"level", "lane", "because"},
+        lambda stands: stands.ratchet.hold(DataSensitivity.CONFIDENTIAL, "seen in a test"),
+    ),
+    "a raise within the lane": (
+        {"level", "because"},
+        lambda stands: stands.ratchet.hold(DataSensitivity.INTERNAL, "seen in a test"),
+    ),
+    "the end of the agent session": (
+        {"ended"},
+        lambda stands: stands.ratchet.follow(SessionRecord(ALICE, DataSensitivity.PUBLIC, 1, ended=True)),
+    ),
+    "an edit of `ask`": ({"asks"}, lambda stands: edited(stands, ask=("act",))),
+    "an edit of `block`": ({"exposure"}, lambda stands: edited(stands, block=("act",))),
+    "an edit of `vouched`": ({"footing"}, lambda stands: edited(stands, vouched=DataSensitivity.SECRET)),
+}
+"""Facts that can change while a tool and an agent session stay the same objects, and a way in which each does."""
+
+OF_THE_TOOL = {"key", "name", "status", "permissions", "problem"}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_remembered_verdict_does_not_outlive_a_fact_that_it_may_depend_on(log: Path, change: str):
+    fields, happen = CHANGES[change]
+    async with standing(obeying(log)) as stands:
+        spec = (await stands.resolve("work_act")).spec
+        before = stands.facts(spec)
+        stands.allow(spec, Lane.OPEN)
+        assert stands.allowed(spec) is Lane.OPEN
+        happen(stands)
+        after = stands.facts(spec)
+
+        assert {field for field in FACTS - {"now"} if getattr(before, field) != getattr(after, field)} == fields
+        assert stands.allowed(spec) is None
+
+
+def test_each_fact_that_the_key_of_a_verdict_covers_is_shown_to_be_covered():
+    changed = set[str]().union(*(fields for fields, _ in CHANGES.values()))
+    assert changed | OF_THE_TOOL | {"principal"} == KEYED_FACTS
+
+
+def test_verdicts_of_the_built_in_rules_are_remembered():
+    assert {
+        rule.__name__: facts_read(rule) - KEYED_FACTS for rule in RULES if not facts_read(rule) <= KEYED_FACTS
+    } == {}
 
 
 async def test_a_tool_of_a_server_that_waits_for_a_login_asks_for_it():

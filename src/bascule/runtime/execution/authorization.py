@@ -8,13 +8,12 @@ import msgspec
 from bascule.core.errors import BasculeError, OutcomeWithheld, Refused
 from bascule.core.json_types import JsonObject, as_object, is_object
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
 from bascule.policy.verdict import Ask, Refusal
 from bascule.runtime.approvals.ask import Asking
 from bascule.runtime.call_state import Trail
 from bascule.runtime.levels.raising import Raising
-from bascule.runtime.prepared_call import Prepared
+from bascule.runtime.prepared_call import Prepared, values_of
 from bascule.runtime.progress_buffer import Withholding
 from bascule.runtime.requests.operation import AnyOperation
 from bascule.runtime.sensitivity_rules import LABEL, RULE, UNREAD, cause_of, learned, learned_from
@@ -39,7 +38,7 @@ class Terms:
         level = standing.ruled(spec) if of_tools else DataSensitivity.PUBLIC
         # Not its level, which may be on its way: what this call brings must wait until that is kept and fenced too.
         raised = level > standing.ratchet.settled
-        facts = standing.facts(spec, of_tools=of_tools, agreed=trail.agreed, at_least=level)
+        facts = standing.facts(spec, of_tools=of_tools, agreed=trail.agreed, at_least=level, prepared=prepared)
         lane, asked = await self._decided(standing, facts, prepared, trail)
         if raised:
             await self.raising.raise_to(standing.principal, level, cause_of(RULE, trail))
@@ -47,10 +46,10 @@ class Terms:
             standing.allow(spec, lane)
         return lane
 
-    def refuse(self, standing: Standing, spec: Governed) -> None:
-        """Raises where the rules refuse a tool that turned out to be another one than was decided about."""
-        facts = standing.facts(spec)
-        verdict = decide(facts)
+    def refuse(self, standing: Standing, spec: Governed, prepared: Prepared | None = None) -> None:
+        """Raises where the rules refuse a tool, or one call of it, without asking for an approval."""
+        facts = standing.facts(spec, prepared=prepared)
+        verdict = standing.decide(facts)
         if isinstance(verdict, Refusal):
             raise _refused(standing, facts, verdict)
 
@@ -92,10 +91,10 @@ class Terms:
             self.raising.start(standing.principal, trail.unread, cause_of(UNREAD, trail))
 
     async def _decided(self, standing: Standing, facts: Facts, prepared: Prepared, trail: Trail) -> tuple[Lane, bool]:
-        verdict = decide(facts)
+        verdict = standing.decide(facts)
         if isinstance(verdict, Ask):
             # What is shown is what will be sent. The caller's own may be other ones by now.
-            arguments = msgspec.json.decode(prepared.params["arguments"])
+            arguments = values_of(prepared)
             try:
                 await self._asking.agree(verdict, (facts.name, *_parts(facts)), standing.principal, arguments)
             finally:

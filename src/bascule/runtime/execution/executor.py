@@ -163,7 +163,7 @@ class Executor:
             prepared = await go_on(self.answering, standing, prepared, trail)
         if self.wrapping is not None and operation.wrapped and (wrapper := self.wrapping.around(target.spec)):
             # What it asks for comes this way in its turn. Of what may not be had at all, it does not hear.
-            self._terms.refuse(standing, target.spec)
+            self._terms.refuse(standing, target.spec, prepared)
             outcome = await self.wrapping.run(wrapper, standing, target, prepared, trail, self.carry)
             trail.mark(("wrapper", now()))
             return outcome
@@ -198,7 +198,7 @@ class Executor:
         call, prepared = asked
         lost: PeerError | None = None
         for left in range(ROUNDS - 1, -1, -1):
-            way = self._at_hand(standing, operation, target.spec, trail)
+            way = self._at_hand(standing, operation, target.spec, prepared, trail)
             if way is None:
                 way = await self._way(standing, operation, target.spec, (call, prepared), trail, lost)
             if way is None:
@@ -228,11 +228,11 @@ class Executor:
         raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
 
     def _at_hand(
-        self, standing: Standing, operation: AnyOperation, spec: Governed, trail: Trail
+        self, standing: Standing, operation: AnyOperation, spec: Governed, prepared: Prepared, trail: Trail
     ) -> tuple[Link, EpochPermit] | None:
-        """The way that most take, and wait for nothing: it was allowed before, and there is a link."""
+        """Fast path of most calls, which waits for nothing: a remembered verdict, and a link that is ready."""
         lane = standing.allowed(spec) if self._lease.valid() else None
-        if lane is None:
+        if lane is None or (standing.each_call and not standing.recheck(spec, prepared)):
             return None
         link = self._links.borrow(self._admit(standing, operation, spec, lane, trail))
         if link is None:
@@ -254,7 +254,7 @@ class Executor:
         """By which link it may be sent, and the permit for it. None, if what was decided no longer holds."""
         call, prepared = asked
         permit = standing.ratchet.permit()
-        lane = standing.allowed(spec) if self._lease.valid() else None
+        lane = standing.allowed(spec) if self._lease.valid() and not standing.each_call else None
         if lane is None:
             lane = await self._terms.settle(standing, operation, spec, prepared, trail)
             # That may have taken a while: a person was asked, or the level was raised.

@@ -1,16 +1,23 @@
 """The terms of a request: what is decided, asked and raised for it, and what is kept from whoever made it."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bascule import Runtime
+from bascule.config import RuntimeConfig
 from bascule.core.call import ToolCall
 from bascule.core.client_features import Approval
 from bascule.core.errors import ConnectionLost, OutcomeWithheld, Refused, StoreError, UnknownTool
-from bascule.core.outcome import FailureKind, ToolFailure
+from bascule.core.outcome import FailureKind, Outcome, ToolFailure
 from bascule.core.sensitivity import DataSensitivity, Lane
+from bascule.policy.facts import Facts
+from bascule.policy.rules import RULES, Rule, rule
+from bascule.policy.verdict import Ask, Refusal
 from bascule.runtime.call_state import Trail
 from bascule.runtime.execution.authorization import Terms, withheld
 from bascule.runtime.prepared_call import Prepared
@@ -18,7 +25,7 @@ from bascule.runtime.requests.tool_call import TOOL_CALL, prepare
 from bascule.runtime.session import AgentSession
 from bascule.sensitivity.private_data import LABELS_KEY
 from bascule.store.sqlite.levels import SqliteLevels
-from support.runtime import Events, a_tool, at_work, obeying, ratchet_of, settled, twinned
+from support.runtime import Events, a_tool, at_work, bad, calls_in, obeying, ratchet_of, settled, twinned
 from support.waiting import fail_after
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
@@ -128,6 +135,125 @@ async def test_to_one_who_may_not_know_of_a_tool_there_is_none(log: Path, monkey
         monkeypatch.setattr("bascule.policy.exposure.Exposure.permits", lambda *_: False)
         with pytest.raises(UnknownTool):
             await settle(session, a_trail())
+
+
+# Rules that differ from call to call
+
+
+@pytest.fixture
+def add_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Adds rules behind the built-in ones. There is no way for users to do so."""
+    return lambda *rules: monkeypatch.setattr("bascule.runtime.session_context.RULES", (*RULES, *rules))
+
+
+@rule("arguments")
+def small_numbers(facts: Facts) -> Refusal | None:
+    """Allows a preview, which has no arguments."""
+    number = 0 if facts.arguments is None else facts.arguments["n"]
+    return Refusal("small_numbers", f"{number} is too large") if number > 9 else None
+
+
+async def test_a_rule_that_reads_arguments_is_evaluated_at_each_call(log: Path, add_rules: Callable[..., None]):
+    add_rules(small_numbers)
+    async with at_work(obeying(log)) as session:
+        outcomes = [await session.call("work_act", {"n": number}) for number in (1, 2, 10, 3, 11)]
+
+    assert [outcome.ok for outcome in outcomes] == [True, True, False, True, False]
+    assert "10 is too large" in bad(outcomes[2], FailureKind.DENIED).message
+    assert [call["arguments"]["n"] for call in calls_in(log)] == [1, 2, 3]
+
+
+async def test_a_rule_that_reads_the_time_is_evaluated_at_each_call(log: Path, add_rules: Callable[..., None]):
+    closes, times = [float("inf")], list[float]()
+
+    @rule("now")
+    def open_hours(facts: Facts) -> Refusal | None:
+        times.append(facts.now)
+        return Refusal("open_hours", "too late") if facts.now >= closes[0] else None
+
+    add_rules(open_hours)
+    started = time.time()
+    async with at_work(obeying(log)) as session:
+        assert [(await session.call("work_act", {})).ok for _ in range(3)] == [True] * 3
+        closes[0] = time.time()
+        bad(await session.call("work_act", {}), FailureKind.DENIED)
+        closes[0] = float("inf")
+        assert (await session.call("work_act", {})).ok
+
+    assert len(calls_in(log)) == 4
+    seen = [started, *times, time.time()]
+    assert seen == sorted(seen)
+
+
+async def test_a_rule_that_declares_nothing_is_evaluated_at_each_call(log: Path, add_rules: Callable[..., None]):
+    quota = [2]
+
+    def counted(_: Facts) -> Refusal | None:
+        quota[0] -= 1
+        return Refusal("counted", "no more") if quota[0] < 0 else None
+
+    add_rules(counted)
+    async with at_work(obeying(log)) as session:
+        assert [(await session.call("work_act", {})).ok for _ in range(4)] == [True, True, False, False]
+
+
+async def test_beside_such_a_rule_the_verdict_of_the_others_is_still_remembered(
+    log: Path, add_rules: Callable[..., None]
+):
+    evaluated: list[str] = []
+
+    def noting(name: str, *reads: str) -> Rule:
+        def noted(_: Facts) -> Refusal | None:
+            evaluated.append(name)
+            return None
+
+        return rule(*reads)(noted)
+
+    add_rules(noting("by level", "level"), noting("by arguments", "arguments"))
+    async with at_work(obeying(log)) as session:
+        await session.call("work_act", {})
+        evaluated.clear()
+        await session.call("work_act", {})
+        assert evaluated == ["by arguments"]
+        ratchet_of(session).hold(INTERNAL, "seen in a test")
+        await session.call("work_act", {})
+
+    assert evaluated == ["by arguments", "by level", "by arguments"]
+
+
+async def test_a_rule_may_want_an_approval_of_certain_arguments_alone(log: Path, add_rules: Callable[..., None]):
+    @rule("arguments")
+    def large_numbers_need_approval(facts: Facts) -> Ask | None:
+        return Ask("large_numbers_need_approval", "large") if facts.arguments and facts.arguments["n"] > 9 else None
+
+    asked: list[Any] = []
+
+    def agree(approval: Approval) -> bool:
+        asked.append(approval.arguments["n"])
+        return len(asked) == 1
+
+    add_rules(large_numbers_need_approval)
+    async with at_work(obeying(log), on_ask=agree) as session:
+        outcomes = [(await session.call("work_act", {"n": number})).ok for number in (1, 10, 2, 11)]
+
+    assert (outcomes, asked) == ([True, True, True, False], [10, 11])
+
+
+async def test_a_wrapper_is_not_called_with_arguments_that_a_rule_refuses(log: Path, add_rules: Callable[..., None]):
+    wrapped: list[Any] = []
+
+    async def wrapper(call: Any, arguments: dict[str, Any]) -> Outcome:
+        wrapped.append(arguments["n"])
+        return await call(arguments | {"n": 5 * arguments["n"]})
+
+    add_rules(small_numbers)
+    runtime = Runtime(RuntimeConfig({"work": obeying(log)}))
+    runtime.wrap("work_act", wrapper)
+    async with fail_after(30), runtime:
+        session = runtime.session("alice", "s-1")
+        assert [(await session.call("work_act", {"n": number})).ok for number in (1, 2, 10)] == [True, False, False]
+
+    assert (wrapped, [call["arguments"]["n"] for call in calls_in(log)]) == ([1, 2], [5])
 
 
 # After
