@@ -103,6 +103,24 @@ async def test_a_lease_counts_from_before_the_look(place: Place, clock: Clock, u
     await member.fence.close()
 
 
+async def test_a_change_is_not_acknowledged_while_something_may_run_in_what_was_closed(
+    place: Place, clock: Clock, untended: None
+):
+    class Stuck(Member):
+        async def follow(self, records: Iterable[SessionRecord]) -> bool:
+            return False
+
+    member = Stuck(await place.open(), clock)
+    await member.fence.open()
+    number = await member.raise_level()
+    clock.now += HOLDS
+    await member.fence.renew()
+
+    assert member.fence._id in await member.store.laggards(number)
+    assert not member.fence.lease.valid()
+    await member.fence.close()
+
+
 async def test_alone_nobody_is_waited_for(place: Place, clock: Clock, untended: None):
     member = Member(await place.open(), clock)
     await member.fence.open()
