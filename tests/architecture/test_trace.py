@@ -115,8 +115,8 @@ async def called_once() -> None:
 async def test_with_the_sandbox_off_no_call_goes_up():
     with traced() as tracer:
         await called_once()
-    assert tracer.passed() >= PASSED
     assert tracer.upward() == set()
+    assert tracer.passed() >= PASSED
 
 
 async def test_in_a_sandbox_on_the_open_lane_no_call_goes_up(monkeypatch: pytest.MonkeyPatch):
@@ -124,9 +124,9 @@ async def test_in_a_sandbox_on_the_open_lane_no_call_goes_up(monkeypatch: pytest
     monkeypatch.setenv("BASCULE_SANDBOX", "bubblewrap")
     with traced() as tracer:
         await called_once()
+    assert tracer.upward() == set()
     assert tracer.passed() >= {*PASSED, "workspace"}
     assert "sandbox/Boxing.ordering → workspace/Workspaces.of" in tracer.steps
-    assert tracer.upward() == set()
 
 
 @pytest.fixture(params=["bubblewrap", pytest.param("docker", marks=pytest.mark.long)])
@@ -175,5 +175,5 @@ async def test_after_a_raise_only_the_listed_callbacks_go_up(engine: str):
 
     assert lanes == ["open", "proxied", "sealed"]
     assert [receipt.cause.server for receipt in receipts] == ["", "box"]
-    assert tracer.passed() >= {*PASSED, "config", "identity", "store", "workspace"}
     assert tracer.upward() == set(CALLBACKS)
+    assert tracer.passed() >= {*PASSED, "config", "identity", "store", "workspace"}
