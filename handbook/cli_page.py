@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from bascule.cli.commands.help import outline
 from bascule.cli.json_output.setup import CommandShape, ExampleShape, SettingShape
-from bascule.cli.parser.parser import EXIT_CODES, build_parser
+from bascule.cli.parser.command_table import EXIT_CODES, build_parser
 
 HEAD = """# Commands
 
-<!-- Made by `python -m handbook write` from the parser, src/bascule/cli/parser/parser.py and those beside it. -->
+<!-- Made by `python -m handbook write` from src/bascule/cli/parser/command_table.py and the modules that it names. -->
 
 Every command of `bascule`, as the parser has it. `bascule help COMMAND` shows the same at a terminal, and `bascule help --json` to a program. With `--json` a command prints
 JSON in [a shape that is kept stable](json.md). Your [shell](../completion.md) completes the names of commands, options, servers and tools.

@@ -10,14 +10,14 @@ from pathlib import Path
 import msgspec
 
 from bascule.cli.main import main
-from bascule.cli.serve import serve
+from bascule.cli.serve import command
 from bascule.config import StreamableHttpTransport
 from chaos.racer import summary
 from support.racing import watched
 
 if __name__ == "__main__":
     # What is handed over can be seen in this loop alone.
-    serve.LOOP_FACTORY = None
+    command.loop_factory = lambda options: None
     url, written, *words = sys.argv[1:]
     with watched(StreamableHttpTransport(url)) as lanes:
         code = main(words)

@@ -6,8 +6,8 @@ from bascule.cli.json_output.answers import CallShape, FailedShape, FailureShape
 from bascule.cli.json_output.listings import ListShape, StubsShape
 from bascule.cli.json_output.running import CatalogEventShape
 from bascule.cli.output.errors import explain
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.parser.grammar import Parser
-from bascule.cli.parser.parser import build_parser
 from bascule.config.loading.load import load_file
 from bascule.runtime.execution.wrappers import Wrapped
 from bascule.sensitivity import private_data

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")

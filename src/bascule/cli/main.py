@@ -5,22 +5,16 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from bascule.cli.commands.help import show as show_help
 from bascule.cli.completion.scripts import HIDDEN
 from bascule.cli.gc_tuning import loading
+from bascule.cli.parser.command_table import build_parser, module_of
 from bascule.cli.parser.grammar import Parser, WrongWords
-from bascule.cli.parser.parser import build_parser
 
 if TYPE_CHECKING:
     from bascule.core.errors import BasculeError
-
-
-_PLACES = {"doctor": "doctor.command", "import": "commands.import_", "serve": "serve.serve", "up": "serve.up"}
-"""Modules of commands that are not `commands/NAME.py`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,15 +56,18 @@ def _tell_unforeseen(mistake: Exception, *, as_json: bool) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    parser, words = build_parser(), sys.argv[1:] if argv is None else argv
-    if words[:1] == [HIDDEN]:
-        from bascule.cli.completion.complete import tell  # noqa: PLC0415 -- only where a shell asks
+    words = sys.argv[1:] if argv is None else argv
+    with loading():
+        if words[:1] == [HIDDEN]:
+            from bascule.cli.completion.complete import tell  # noqa: PLC0415 -- only where a shell asks
 
-        return tell(parser, words[1:])
+            return tell(words[1:])
+        parser = build_parser(words)
     try:
         options = parse(parser, words)
         if options.command == "help":
-            return show_help(parser, options)
+            # Not a coroutine like the others: the import of asyncio takes longer than a page of help.
+            return module_of("help").run(options)
     except WrongWords as wrong:
         tell_wrong(wrong, as_json="--json" in words)
         raise
@@ -112,20 +109,13 @@ def _tell(error: "BasculeError", *, as_json: bool) -> None:
         print(json_line({"ok": False, "error": shape_of(error)}))
 
 
-def _module_of(options: argparse.Namespace) -> str:
-    if options.command == "serve" and options.stdio:
-        # Every start of a client waits for it, and it needs nothing of the web.
-        return "bascule.cli.serve.stdio"
-    return f"bascule.cli.{_PLACES.get(options.command, f'commands.{options.command}')}"
-
-
 def run(options: argparse.Namespace) -> int:
     """Run one command. What goes wrong is told once, in full, and never as a traceback."""
     with loading():
         from bascule.cli import exit_codes  # noqa: PLC0415 -- only now is it known that it is needed
         from bascule.core.errors import BasculeError  # noqa: PLC0415
 
-        command = import_module(_module_of(options))
+        command = module_of(options.command)
     try:
         # A command that serves says in its own way what it says.
         with _progress(options), getattr(command, "words", nullcontext)(options):
@@ -153,7 +143,8 @@ def _run(command: ModuleType, options: argparse.Namespace) -> int:
     from bascule.core.errors import BasculeError  # noqa: PLC0415
 
     # A command that serves many chooses a faster loop, where there is one, which is woken by signals anyway.
-    faster = getattr(command, "LOOP_FACTORY", None)
+    choose = getattr(command, "loop_factory", None)
+    faster = None if choose is None else choose(options)
     try:
         with asyncio.Runner(loop_factory=faster) as runner:
             woken = nullcontext() if faster is not None else woken_by_signals(runner.get_loop())

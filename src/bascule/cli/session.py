@@ -1,4 +1,4 @@
-"""How every command begins: its config, its runtime, and the principal it acts for."""
+"""Config, runtime, store and principal of a command. Imports each late: for its options alone, a command needs none."""
 
 import argparse
 import getpass
@@ -6,24 +6,20 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bascule.cli.gc_tuning import loading
 from bascule.cli.output.errors import legible
 from bascule.cli.output.level_messages import raised
 from bascule.cli.output.progress import follow
-from bascule.cli.prompts.confirm import consent_at_the_terminal
-from bascule.cli.prompts.elicit import person_at_the_terminal
-from bascule.config.find_server import client_server_named
-from bascule.config.loading.load import load_file
-from bascule.config.locate import find, locate
-from bascule.config.model.runtime_config import RuntimeConfig
-from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.events import LevelChanged, Sink
-from bascule.runtime.runtime import Runtime
-from bascule.runtime.session import AgentSession
-from bascule.store.interface import Store
-from bascule.store.open import store_at
+
+if TYPE_CHECKING:
+    from bascule.config.model.runtime_config import RuntimeConfig
+    from bascule.runtime.runtime import Runtime
+    from bascule.runtime.session import AgentSession
+    from bascule.store.interface import Store
 
 
 @asynccontextmanager
@@ -32,8 +28,8 @@ async def agent_session(
     *,
     sinks: Iterable[Sink] = (),
     watch: bool = False,
-    config: RuntimeConfig | None = None,
-) -> AsyncGenerator[AgentSession]:
+    config: "RuntimeConfig | None" = None,
+) -> "AsyncGenerator[AgentSession]":
     """The agent session a command works in. With `watch`, it follows edits of the config."""
     async with running(options, sinks=sinks, watch=watch, config=config) as runtime:
         yield runtime.session(*acting_for(options))
@@ -45,9 +41,12 @@ async def running(
     *,
     sinks: Iterable[Sink] = (),
     watch: bool = False,
-    config: RuntimeConfig | None = None,
-) -> AsyncGenerator[Runtime]:
+    config: "RuntimeConfig | None" = None,
+) -> "AsyncGenerator[Runtime]":
     """The runtime a command works with."""
+    with loading():
+        from bascule.runtime.runtime import Runtime  # noqa: PLC0415 -- takes 0.2 s
+
     config = config or read_config(options)
     # A command shows how every server stands, also when a required one fails, so it does not prove them beforehand.
     # Nor does it serve metrics: what does may run beside it, at the same address.
@@ -60,8 +59,14 @@ async def running(
 
 
 @asynccontextmanager
-async def store_of(options: argparse.Namespace) -> AsyncGenerator[tuple[Store, RuntimeConfig]]:
+async def store_of(options: argparse.Namespace) -> "AsyncGenerator[tuple[Store, RuntimeConfig]]":
     """Where state is kept: by the config, if there is one. No server of it is started."""
+    from bascule.config.loading.load import load_file  # noqa: PLC0415 -- takes 50 ms
+    from bascule.config.locate import find  # noqa: PLC0415
+    from bascule.config.model.runtime_config import RuntimeConfig  # noqa: PLC0415
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415
+    from bascule.store.open import store_at  # noqa: PLC0415
+
     path = find(options.config, os.environ)
     config = load_file(path, os.environ) if path is not None else RuntimeConfig({})
     store = store_at(config.store, state_folder(os.environ))
@@ -72,8 +77,12 @@ async def store_of(options: argparse.Namespace) -> AsyncGenerator[tuple[Store, R
         await store.close()
 
 
-def read_config(options: argparse.Namespace) -> RuntimeConfig:
+def read_config(options: argparse.Namespace) -> "RuntimeConfig":
     """The config a command works on. What is worth telling about it is told."""
+    from bascule.config.find_server import client_server_named  # noqa: PLC0415 -- takes 50 ms
+    from bascule.config.loading.load import load_file  # noqa: PLC0415
+    from bascule.config.locate import locate  # noqa: PLC0415
+
     config = load_file(locate(options.config, os.environ), os.environ)
     for note in config.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -97,6 +106,9 @@ def _person(*, watch: bool) -> dict[str, Any]:
     requests, so there is nothing that a person could be asked."""
     if watch:
         return {}
+    from bascule.cli.prompts.confirm import consent_at_the_terminal  # noqa: PLC0415 -- not every command asks
+    from bascule.cli.prompts.elicit import person_at_the_terminal  # noqa: PLC0415
+
     consent = consent_at_the_terminal(sys.stdin, sys.stderr)
     on_ask = consent.approve if consent is not None else None
     return {"on_elicit": person_at_the_terminal(sys.stdin, sys.stderr), "on_ask": on_ask}

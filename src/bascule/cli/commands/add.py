@@ -6,19 +6,20 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bascule.cli import exit_codes
-from bascule.cli.json_output.setup import AddShape
 from bascule.cli.mcp_registry.inputs import Need
-from bascule.cli.mcp_registry.pinning import unpinned
-from bascule.cli.mcp_registry.server_json import Described, read_server_json
+from bascule.cli.mcp_registry.server_json import KINDS, Described, read_server_json
 from bascule.cli.output.errors import json_line, legible
-from bascule.config.credential_detection import ADVICE, credentials_in, names_credential
-from bascule.config.editing.add_server import Addition, addition, variables_in
-from bascule.config.locate import CANDIDATES, VARIABLE, find
-from bascule.config.names import NAME_RULE, is_name
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_config
 from bascule.core.errors import UsageError
 from bascule.core.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from bascule.cli.json_output.setup import AddShape
+    from bascule.config.editing.add_server import Addition
 
 STDIN = "-"
 MAX_FILE = 1024 * 1024
@@ -40,7 +41,32 @@ class Wanted:
     """Ways in which it could have been added as well."""
 
 
+_EXAMPLES = """\
+  bascule add time -- uvx mcp-server-time==2026.10.19  a command
+  bascule add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
+  bascule add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  bascule add server.json --dry-run  only shows what would be written
+  bascule add server.json  as the official registry describes it; - reads stdin"""
+
+
+def add_options(command: Parser) -> None:
+    add_config(command.document(_EXAMPLES))
+    command.add_argument("what", metavar="NAME|FILE", help="the server's name; or a server.json, alone; - reads stdin")
+    command.add_argument("rest", metavar="COMMAND|URL", nargs="*", help="-- and a command with its arguments; or a URL")
+    command.add_argument(
+        "--env", metavar="NAME[=VALUE]", action="append", default=[], help="a variable for the command"
+    )
+    command.add_argument("--header", metavar="'NAME: VALUE'", action="append", default=[], help="a header for the URL")
+    told = "what a server.json is called here; default: the end of its own name"
+    command.add_argument("--name", metavar="NAME", help=told)
+    command.add_argument("--from", dest="source", choices=KINDS, help="which of a server.json's offers to take")
+    command.add_argument("--replace", action="store_true", help="replace a server of the same name")
+    command.add_argument("--dry-run", action="store_true", help="only show what would be written")
+
+
 async def run(options: argparse.Namespace) -> int:
+    from bascule.config.editing.add_server import addition  # noqa: PLC0415 -- slow, and not for the options
+
     wanted = _wanted(options)
     path = target(options.config)
     added = addition(path, wanted.name, wanted.entry, replace=options.replace)
@@ -55,6 +81,8 @@ async def run(options: argparse.Namespace) -> int:
 
 def target(named: str | None) -> Path:
     """The file to write to: the one that is named, the one that is there, or a new one of ours."""
+    from bascule.config.locate import CANDIDATES, VARIABLE, find  # noqa: PLC0415 -- as above
+
     if named is not None:
         return Path.cwd() / named
     if variable := os.environ.get(VARIABLE):
@@ -63,6 +91,8 @@ def target(named: str | None) -> Path:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
+    from bascule.config.names import NAME_RULE, is_name  # noqa: PLC0415 -- as above
+
     first, rest = options.what, options.rest
     if not rest:
         if is_name(first):
@@ -103,6 +133,8 @@ def _remote(name: str, url: str, options: argparse.Namespace) -> Wanted:
 
 
 def _described(source: str, options: argparse.Namespace) -> Wanted:
+    from bascule.config.names import NAME_RULE, is_name  # noqa: PLC0415 -- as above
+
     if options.env or options.header:
         raise UsageError("a server.json says itself which variables and headers there are", fix=_FORMS)
     described: Described = read_server_json(_read(source), options.name)
@@ -129,6 +161,8 @@ def _read(source: str) -> bytes:
 
 
 def _refuse_credentials(args: list[str]) -> None:
+    from bascule.config.credential_detection import ADVICE, credentials_in  # noqa: PLC0415 -- as above
+
     for index, reason in credentials_in(args):
         raise UsageError(
             f"argument {index + 1} of the command looks like a credential ({reason}); {ADVICE}",
@@ -138,6 +172,8 @@ def _refuse_credentials(args: list[str]) -> None:
 
 def _variable(text: str) -> tuple[str, str]:
     """`NAME` for a variable of ours that is passed on, `NAME=VALUE` for one with this value."""
+    from bascule.config.credential_detection import names_credential  # noqa: PLC0415 -- as above
+
     name, given, value = text.partition("=")
     if not given:
         return name, f"${{{name}}}"
@@ -150,6 +186,8 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 def _header(text: str) -> tuple[str, str]:
+    from bascule.config.credential_detection import credentials_in  # noqa: PLC0415 -- as above
+
     name, given, value = (part.strip() for part in text.partition(":"))
     if not given or not name:
         raise UsageError(f"{text.partition(':')[0]!r} is no header", fix="write --header 'NAME: VALUE'")
@@ -160,6 +198,8 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _needs_of(entry: JsonObject) -> tuple[Need, ...]:
+    from bascule.config.editing.add_server import variables_in  # noqa: PLC0415 -- as above
+
     return tuple(Need(name, needed=needed) for name, needed in variables_in(entry).items())
 
 
@@ -169,6 +209,8 @@ def _once(needs: tuple[Need, ...]) -> tuple[Need, ...]:
 
 def warnings(wanted: Wanted) -> list[tuple[str, str]]:
     """What is worth a second look, each with what to do about it."""
+    from bascule.cli.mcp_registry.pinning import unpinned  # noqa: PLC0415 -- as above
+
     entry = wanted.entry
     found = unpinned([entry["command"], *entry.get("args", ())]) if "command" in entry else None
     return [*([found] if found is not None else []), *((warning, "") for warning in wanted.warnings)]
@@ -178,7 +220,7 @@ def is_set(need: Need) -> bool:
     return bool(os.environ.get(need.name))
 
 
-def lines(wanted: Wanted, added: Addition, *, written: bool) -> list[str]:
+def lines(wanted: Wanted, added: "Addition", *, written: bool) -> list[str]:
     """What was done, and what is to be done."""
     deed = "replaced in" if added.replaced else "added to"
     told = [f"{wanted.name} {'was' if written else 'would be'} {deed} {added.path}:", *_indented(added.shown)]
@@ -206,10 +248,12 @@ def _indented(text: str) -> list[str]:
 
 def _config_option(path: Path) -> str:
     """How the next command finds the same file."""
+    from bascule.config.locate import find  # noqa: PLC0415 -- as above
+
     return "" if find(None, os.environ) == path else f" --config {shlex.quote(str(path))}"
 
 
-def as_shape(wanted: Wanted, added: Addition, *, written: bool) -> AddShape:
+def as_shape(wanted: Wanted, added: "Addition", *, written: bool) -> "AddShape":
     return {
         "name": wanted.name,
         "file": str(added.path),

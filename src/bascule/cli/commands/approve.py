@@ -7,19 +7,22 @@ import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from bascule.catalog.approval import Proposal, proposals
 from bascule.catalog.pinning.lock import LOCK_NAME, Lock
 from bascule.cli import exit_codes
 from bascule.cli.json_output.listings import ApproveShape, ReviewShape
 from bascule.cli.output.errors import as_json, explain, finding_shapes, json_line, legible
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_common
 from bascule.cli.prompts.elicit import YES
 from bascule.cli.session import agent_session, read_config
-from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError, UsageError
-from bascule.runtime.servers.lock import approve, lock_path
-from bascule.runtime.session import AgentSession
+
+if TYPE_CHECKING:
+    from bascule.catalog.approval import Proposal
+    from bascule.config.model.runtime_config import RuntimeConfig
+    from bascule.runtime.session import AgentSession
 
 _TITLES = {"new": "+ {} (new)", "changed": "~ {} (changed)", "removed": "- {} (no longer listed)"}
 
@@ -31,7 +34,7 @@ class Review:
     server: str
     locked: bool
     """Whether it was in the lock before."""
-    proposals: tuple[Proposal, ...] = ()
+    proposals: "tuple[Proposal, ...]" = ()
     others: int = 0
     """Proposals that nobody asked for."""
     error: BasculeError | None = None
@@ -43,7 +46,29 @@ class Review:
         return self.error is None and (bool(self.proposals) or (not self.locked and not self.others))
 
 
+_EXAMPLES = """\
+  bascule approve files  shows every tool of the server, asks, and locks it in bascule.lock
+  bascule approve  the same for what is new or changed at the servers that are locked
+  bascule approve files/read_text_file  one tool only, by the server's own name for it
+  bascule approve --all --yes  every server, without a question
+  bascule approve --json  what waits for approval; exits with 2 if anything does"""
+
+
+def add_options(command: Parser) -> None:
+    exits = {
+        2: "something waits for approval, and nobody could be asked",
+        3: "a server cannot be reached",
+        4: "a person was asked, and said no",
+    }
+    add_common(command.document(_EXAMPLES, exits))
+    command.add_argument("names", metavar="SERVER[/TOOL]", nargs="*", help="default: the servers that are locked")
+    command.add_argument("--all", action="store_true", help="every server of the config")
+    command.add_argument("--yes", action="store_true", help="approve without asking; needed where nobody can be asked")
+
+
 async def run(options: argparse.Namespace) -> int:
+    from bascule.runtime.servers.lock import approve, lock_path  # noqa: PLC0415 -- slow, and not for the options
+
     config = read_config(options)
     path = lock_path(config.path)
     assert path is not None
@@ -71,14 +96,14 @@ async def run(options: argparse.Namespace) -> int:
     return _code(reviews, asked=asked)
 
 
-async def _lock_of(session: AgentSession) -> Lock:
+async def _lock_of(session: "AgentSession") -> Lock:
     await session.look_at_lock()
     if session.lock.trouble is not None:
         raise session.lock.trouble
     return session.lock
 
 
-def chosen(options: argparse.Namespace, config: RuntimeConfig, lock: Lock) -> dict[str, frozenset[str] | None]:
+def chosen(options: argparse.Namespace, config: "RuntimeConfig", lock: Lock) -> dict[str, frozenset[str] | None]:
     """By server: the tools that were named, or None for all of them."""
     if options.all or not options.names:
         names = [name for name in config.servers if options.all or name in lock.servers]
@@ -96,8 +121,10 @@ def chosen(options: argparse.Namespace, config: RuntimeConfig, lock: Lock) -> di
     return wanted
 
 
-async def review(session: AgentSession, server: str, tools: frozenset[str] | None) -> Review:
+async def review(session: "AgentSession", server: str, tools: frozenset[str] | None) -> Review:
     """Link to a server, and hold what it lists against the lock."""
+    from bascule.catalog.approval import proposals  # noqa: PLC0415 -- slow, and not for the options
+
     report = await session.settle(server)
     # What it is held against may have been approved by another process meanwhile.
     await session.look_at_lock()
@@ -133,7 +160,7 @@ def show(reviews: Iterable[Review], writing: TextIO) -> None:
             print(f"  note: {told}", file=writing)
 
 
-def _lines(proposal: Proposal) -> Iterable[str]:
+def _lines(proposal: "Proposal") -> Iterable[str]:
     yield f"  {_TITLES[proposal.change].format(proposal.key)}"
     yield from (f"      {line}" for line in proposal.diff())
     yield from (f"    ! {finding}" for finding in proposal.findings)
@@ -170,7 +197,7 @@ def _somebody_is_there(options: argparse.Namespace) -> bool:
     return not options.json and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def _tell(reviews: list[Review], path: str, config: RuntimeConfig, *, asked: bool) -> None:
+def _tell(reviews: list[Review], path: str, config: "RuntimeConfig", *, asked: bool) -> None:
     accepted = [each for each in reviews if each.approved]
     if accepted:
         tools = sum(len(each.proposals) for each in accepted)

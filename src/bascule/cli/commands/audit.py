@@ -21,9 +21,10 @@ from bascule.cli import exit_codes
 from bascule.cli.json_output.records import ExportShape, RecordsShape
 from bascule.cli.output.errors import json_line
 from bascule.cli.output.tables import fitting
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_config, add_deed_json, count
 from bascule.cli.session import store_of
 from bascule.cli.views.audit import check_shape, check_text, entry_shape, show_table
-from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.records.audit.read import AuditReading, Entry
 from bascule.records.audit.verify import check_state
@@ -102,13 +103,67 @@ def since(text: str | None, now: float) -> float:
 
 _ANCHOR = re.compile(r"([0-9a-f]{16}-\d{4}):(\d{1,18}):([0-9a-f]{64})")
 
+_EXAMPLES = """\
+  bascule audit show --last 20  what was done last, by every runtime on this machine
+  bascule audit show --user alice --since 2h
+  bascule audit verify  whether the log is what was written; exits with 1 if it is not
+  bascule audit verify --anchor WRITER:SEQUENCE:MAC  against an anchor that was kept elsewhere, too
+  bascule audit export --format csv --since 2026-11-01 audit.csv"""
+
+_SHOW_EXAMPLES = """\
+  bascule audit show --last 20
+  bascule audit show --user alice --since 2h
+  bascule audit show --server github --json | jq .records"""
+
+_EXPORT_EXAMPLES = """\
+  bascule audit export audit.jsonl
+  bascule audit export --format csv --since 2026-11-01 audit.csv"""
+
+_VERIFY_EXAMPLES = """\
+  bascule audit verify  exits with 1 if the log is not what was written
+  bascule audit verify --anchor WRITER:SEQUENCE:MAC  against an anchor that was kept elsewhere, too"""
+
+
+def add_options(command: Parser) -> None:
+    add_config(command.document(_EXAMPLES))
+    command.has_words("deed", required=True)
+
+    def add(name: str, summary: str, examples: str, exits: Mapping[int, str] | None = None) -> Parser:
+        deed = command.word(name, summary).document(examples, exits)
+        told = "the config file, which may say where anchors are kept"
+        deed.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help=told)
+        return add_deed_json(deed)
+
+    show = add("show", "show what was done, of all runtimes, in order of time", _SHOW_EXAMPLES)
+    export = add("export", "copy the log to a file, as lines of JSON or as a table", _EXPORT_EXAMPLES)
+    summary = "verify that the log is what was written, and nothing of it is missing"
+    verify = add("verify", summary, _VERIFY_EXAMPLES, {1: "the log is not what was written"})
+    for deed in (show, export):
+        deed.add_argument("--user", metavar="ID", help="only what is of this user")
+        deed.add_argument("--session", metavar="ID", help="only what is of this agent session")
+        deed.add_argument("--server", metavar="SERVER", help="only what is of this server")
+        deed.add_argument("--since", metavar="TIME", help="30s, 10m, 2h, 7d, 2026-11-01 or 2026-11-01T08:30, here")
+    last = 100
+    show.add_argument("--last", type=count, default=last, metavar="N", help=f"how many; default: {last}")
+    export.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="default: jsonl")
+    export.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, which is stdout")
+    verify.add_argument(
+        "--anchor", metavar="WRITER:SEQUENCE:MAC", action="append", default=[], help="one that was kept elsewhere"
+    )
+
 
 async def run(options: argparse.Namespace) -> int:
     return await _DEEDS[options.deed](options)
 
 
+def _reading() -> AuditReading:
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- slow, and not for the options
+
+    return AuditReading(AuditFolder(state_folder(os.environ)))
+
+
 async def _show(options: argparse.Namespace) -> int:
-    reading = AuditReading(AuditFolder(state_folder(os.environ)))
+    reading = _reading()
     entries = await asyncio.to_thread(lambda: [*deque(wanted(reading.entries(), options), options.last)])
     if options.json:
         shape: RecordsShape = {
@@ -127,7 +182,7 @@ async def _show(options: argparse.Namespace) -> int:
 async def _export(options: argparse.Namespace) -> int:
     if options.json and options.format == "csv" and options.file == "-":
         raise UsageError("a table on stdout is no JSON", fix="name a file, or leave out --format csv or --json")
-    reading = AuditReading(AuditFolder(state_folder(os.environ)))
+    reading = _reading()
     count = await asyncio.to_thread(
         write_entries, wanted(reading.entries(), options), options.file, as_csv=options.format == "csv"
     )
@@ -141,6 +196,8 @@ async def _export(options: argparse.Namespace) -> int:
 
 
 async def _verify(options: argparse.Namespace) -> int:
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- as above
+
     given = [_anchor(text) for text in options.anchor]
     async with store_of(options) as (store, _):
         check = await check_state(state_folder(os.environ), store, given)

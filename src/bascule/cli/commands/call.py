@@ -11,10 +11,26 @@ from bascule.cli.json_output.answers import CallShape, FailureShape
 from bascule.cli.output.level_messages import advised
 from bascule.cli.output.outcomes import failure_shape, show, taken
 from bascule.cli.output.progress import doing, done, tool_progress
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import REQUESTED, add_common, add_timeout
 from bascule.cli.session import agent_session
 from bascule.core.errors import UsageError
 from bascule.core.json_types import as_object, is_object
 from bascule.core.outcome import Outcome, ToolFailure
+
+_EXAMPLES = """\
+  bascule call everything_echo message=hi
+  bascule call files_read_text_file path=/data/a.txt --timeout 5
+  bascule call search_find tags:='["a","b"]' limit:=10  := takes JSON
+  bascule call search_find --arguments '{"tags": ["a"]}'"""
+
+
+def add_options(command: Parser) -> None:
+    add_common(command.document(_EXAMPLES, REQUESTED))
+    command.add_argument("tool", metavar="TOOL", help="the exposed name, as `bascule list` shows it")
+    command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; KEY:=JSON for other than text")
+    command.add_argument("--arguments", dest="object", metavar="JSON", help="all arguments as one JSON object")
+    add_timeout(command)
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -5,13 +5,18 @@ The wheel contains the pages of `docs/errors`, so that they can be read offline.
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bascule.cli.exit_codes import OK
-from bascule.cli.json_output.setup import CodeShape, CodesShape, ExplainedShape
 from bascule.cli.output.errors import json_line
 from bascule.cli.output.tables import fitting
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_json
 from bascule.core.error_codes import CODES, Area
 from bascule.core.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from bascule.cli.json_output.setup import CodeShape, CodesShape, ExplainedShape
 
 PLACES = (Path(__file__).parents[1] / "error_code_pages", Path(__file__).parents[4] / "docs" / "errors")
 """Folders with the pages: that of the wheel (`force-include` in pyproject.toml), and that of a checkout."""
@@ -33,6 +38,17 @@ def page_of(code: str, places: Iterable[Path] = PLACES) -> str:
     raise ConfigError(f"the page of {code} is not where it belongs", fix="install Bascule again: `pip install bascule`")
 
 
+_EXAMPLES = """\
+  bascule explain BSC-401  what the error means, its usual causes, and how to mend each
+  bascule explain  every code there is"""
+
+
+def add_options(command: Parser) -> None:
+    add_json(command.document(_EXAMPLES))
+    told = "as the error shows it, such as BSC-401; default: all"
+    command.add_argument("code", metavar="CODE", nargs="?", help=told)
+
+
 async def run(options: argparse.Namespace) -> int:
     if options.code is None:
         every: CodesShape = {"codes": [_shape(code) for code in CODES]}
@@ -45,7 +61,7 @@ async def run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _shape(code: str) -> CodeShape:
+def _shape(code: str) -> "CodeShape":
     return {"code": code, "area": CODES[code].area, "title": CODES[code].title}
 
 

@@ -6,7 +6,9 @@ the standard library."""
 import argparse
 from typing import TYPE_CHECKING
 
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_json
 
 if TYPE_CHECKING:
     from bascule.cli.json_output.setup import CommandShape, SettingShape
@@ -51,9 +53,24 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def show(parser: Parser, options: argparse.Namespace) -> int:
-    """Print the help of a command. Raises `WrongWords` where there is none of this name."""
-    found, summary = parser, ""
+_EXAMPLES = """\
+  bascule help  every command, as `bascule --help` shows them
+  bascule help call  one command, with examples
+  bascule help audit verify  a sub-command
+  bascule help --json  every command with its options, for programs"""
+
+
+def add_options(command: Parser) -> None:
+    add_json(command.document(_EXAMPLES))
+    command.add_argument(
+        "words", metavar="COMMAND", nargs="*", help="the command, and its sub-command; default: all of them"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the help of a command. Raises `WrongWords` if there is none of this name."""
+    # The JSON of the whole command line has the options of all commands.
+    found, summary = build_parser(None if options.json and not options.words else options.words), ""
     for word in options.words:
         if word not in found.words:
             raise (

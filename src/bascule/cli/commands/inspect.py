@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -23,34 +23,38 @@ from bascule.cli.json_output.listings import (
 )
 from bascule.cli.output.errors import as_json, finding_shapes, json_line, legible
 from bascule.cli.output.level_messages import how_to_go_on, level_word
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_common
 from bascule.cli.session import agent_session
-from bascule.config.model.runtime_config import ServerConfig
-from bascule.config.model.transport import RemoteTransport, StdioTransport, Transport
-from bascule.config.secret import reveal_all
-from bascule.config.urls import shown_url
 from bascule.core.errors import Refused, SandboxError, UnknownTool
 from bascule.core.principal import Nobody
 from bascule.core.rendering import render_structured
 from bascule.core.sensitivity import Lane
 from bascule.core.text.invisible_chars import escaped
 from bascule.core.tool import ToolSpec
-from bascule.runtime.servers.lane_links import footing
 from bascule.runtime.servers.status import ServerReport
-from bascule.runtime.session import AgentSession
-from bascule.sandbox.engines import settings_of
-from bascule.sandbox.factory import Boxing
-from bascule.sandbox.mounts.host import this_machine
-from bascule.sandbox.mounts.layout import laid_out, shown
-from bascule.sandbox.process.child import Command
-from bascule.sandbox.process.environment import child_environment
-from bascule.sandbox.spec.launch_request import Order
+
+if TYPE_CHECKING:
+    from bascule.config.model.runtime_config import ServerConfig
+    from bascule.config.model.transport import Transport
+    from bascule.runtime.session import AgentSession
+    from bascule.sandbox.factory import Boxing
 
 LOOKING = Nobody("bascule", "inspect")
 
 
-def box_shape(server: ServerConfig, boxing: Boxing, environ: Mapping[str, str] = os.environ) -> BoxShape | None:
+def box_shape(server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, str] = os.environ) -> BoxShape | None:
     """By which engine it is made, and the paths that it shows or leaves out. None, if the server has no box. Packages
     that are fetched for a command, and the workspace, are not told: they are not the operator's to choose."""
+    from bascule.config.model.transport import StdioTransport  # noqa: PLC0415 -- slow, and not for the options
+    from bascule.config.secret import reveal_all  # noqa: PLC0415
+    from bascule.sandbox.engines import settings_of  # noqa: PLC0415
+    from bascule.sandbox.mounts.host import this_machine  # noqa: PLC0415
+    from bascule.sandbox.mounts.layout import laid_out, shown  # noqa: PLC0415
+    from bascule.sandbox.process.child import Command  # noqa: PLC0415
+    from bascule.sandbox.process.environment import child_environment  # noqa: PLC0415
+    from bascule.sandbox.spec.launch_request import Order  # noqa: PLC0415
+
     engine, stdio = boxing.engine_of(server), server.transport
     if not isinstance(stdio, StdioTransport) or engine is None or isinstance(engine, SandboxError):
         return None
@@ -65,6 +69,18 @@ def box_shape(server: ServerConfig, boxing: Boxing, environ: Mapping[str, str] =
         "engine": engine.kind,
         "shows": [{"path": each.path, "mode": each.mode, "why": each.why} for each in paths],
     }
+
+
+_EXAMPLES = """\
+  bascule inspect everything  a server: how it stands, what it says of itself, its tools
+  bascule inspect everything_echo  a tool: its schema, its digest, its permissions
+  bascule inspect everything_echo --json"""
+
+
+def add_options(command: Parser) -> None:
+    exits = {3: "the server cannot be reached", 4: "the rules keep it from this agent session"}
+    add_common(command.document(_EXAMPLES, exits))
+    command.add_argument("name", metavar="SERVER|TOOL", help="a server's name, or a tool's exposed name")
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -83,7 +99,7 @@ async def run(options: argparse.Namespace) -> int:
     return exit_codes.DENIED if refused else exit_codes.UNREACHABLE
 
 
-async def known_of(session: AgentSession, name: str) -> InspectedServerShape | InspectedToolShape:
+async def known_of(session: "AgentSession", name: str) -> InspectedServerShape | InspectedToolShape:
     """Everything known under a name. Raises `UnknownTool` where it is neither a server nor a tool."""
     server = next((report for report in session.servers() if report.name == name), None)
     if server is not None:
@@ -124,15 +140,17 @@ def server_shape(report: ServerReport, tools: list[ToolSpec]) -> ReportShape:
     }
 
 
-def _since_approved(session: AgentSession, spec: ToolSpec) -> tuple[str, ...]:
+def _since_approved(session: "AgentSession", spec: ToolSpec) -> tuple[str, ...]:
     approved, entry = session.lock.approved(spec.key), session.entries(spec.key.server).get(spec.key.tool)
     if approved is None or entry is None:
         return ()
     return definition_diff(approved.definition, entry.definition)
 
 
-def word_shape(server: ServerConfig, *, boxed: bool) -> WordShape:
+def word_shape(server: "ServerConfig", *, boxed: bool) -> WordShape:
     """What the operator says of a server: its ways out, what its tools may do and bring, what it is believed."""
+    from bascule.runtime.servers.lane_links import footing  # noqa: PLC0415 -- as above
+
     return {
         "footing": footing(server, boxed=boxed),
         "twin": _twin(server, boxed=boxed),
@@ -144,14 +162,17 @@ def word_shape(server: ServerConfig, *, boxed: bool) -> WordShape:
     }
 
 
-def _twin(server: ServerConfig, *, boxed: bool) -> TwinShape | None:
+def _twin(server: "ServerConfig", *, boxed: bool) -> TwinShape | None:
     if server.isolated is not None:
         return twin_shape(server.isolated, server.twin)
     return {"by": "probed", "transport": server.transport.kind, "opened": server.twin} if boxed else None
 
 
-def twin_shape(twin: Transport, opened: Literal["lazy", "eager"]) -> TwinShape:
+def twin_shape(twin: "Transport", opened: Literal["lazy", "eager"]) -> TwinShape:
     """How a twin is reached. It is `declared`: that it has no way out is the operator's word."""
+    from bascule.config.model.transport import RemoteTransport, StdioTransport  # noqa: PLC0415 -- as above
+    from bascule.config.urls import shown_url  # noqa: PLC0415
+
     shape: TwinShape = {"by": "declared", "transport": twin.kind, "opened": opened}
     if isinstance(twin, RemoteTransport):
         shape["url"] = shown_url(twin.url)

@@ -12,7 +12,6 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from bascule.catalog.resources import Library
-from bascule.catalog.search.meta_tools import search_pair
 from bascule.catalog.search.results import MOST_SHOWN
 from bascule.catalog.search.token_estimate import METHOD, tokens_of, tokens_of_all
 from bascule.cli import exit_codes
@@ -20,20 +19,22 @@ from bascule.cli.json_output.listings import ListedPromptShape, ListedResourceSh
 from bascule.cli.output.errors import as_json, explain, finding_mark, finding_shapes, first_line, json_line, legible
 from bascule.cli.output.level_messages import how_to_go_on
 from bascule.cli.output.tables import beneath, fitting, show_beside, terminal
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import REQUIRED, add_common
 from bascule.cli.session import agent_session, read_config
-from bascule.config.find_server import client_server_named
-from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import Refused
 from bascule.core.prompt import PromptSpec
 from bascule.core.resource import ResourceSpec
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.runtime.servers.status import ServerReport
-from bascule.runtime.session import AgentSession
 from bascule.upstream.state import LinkState
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+    from bascule.config.model.runtime_config import RuntimeConfig
+    from bascule.runtime.session import AgentSession
 
 
 def wanted(options: argparse.Namespace) -> frozenset[str]:
@@ -152,6 +153,8 @@ def cost_lines(specs: Sequence[ToolSpec]) -> Iterator[str]:
 
 
 def _pair(specs: Iterable[ToolSpec]) -> int:
+    from bascule.catalog.search.meta_tools import search_pair  # noqa: PLC0415 -- only for `--tokens`
+
     servers = sorted({spec.key.server for spec in specs if spec.status is ToolStatus.EXPOSED})
     return tokens_of_all(entry.spec for entry in search_pair(tuple(servers)))
 
@@ -175,6 +178,22 @@ _HEAD_WIDTH = 62
 
 _SHOWN = frozenset({ToolStatus.EXPOSED, ToolStatus.QUARANTINED, ToolStatus.COLLIDING, ToolStatus.UNUSABLE})
 """What a listing shows. A tool the operator has hidden is not part of what agents see."""
+
+_EXAMPLES = """\
+  bascule list  every tool of every server in the config of this folder
+  bascule list files  only of this server, and no other is started
+  bascule list --config ~/.mcp.json  the same for another file
+  bascule list --resources --prompts  what the servers offer beside tools as well
+  bascule list --tokens  what they cost a model's context, estimated
+  bascule list --json | jq .tools  for programs"""
+
+
+def add_options(command: Parser) -> None:
+    add_common(command.document(_EXAMPLES, REQUIRED))
+    command.add_argument("servers", metavar="SERVER", nargs="*", help="only this one, and no other is started")
+    command.add_argument("--resources", action="store_true", help="list resources and their templates too")
+    command.add_argument("--prompts", action="store_true", help="list prompts too")
+    command.add_argument("--tokens", action="store_true", help="estimate what the tools cost a model's context")
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -201,14 +220,16 @@ async def run(options: argparse.Namespace) -> int:
     return exit_codes.UNREACHABLE if any(r.required and r.error is not None for r in reports) else exit_codes.OK
 
 
-def only(config: RuntimeConfig, names: Sequence[str]) -> RuntimeConfig:
+def only(config: "RuntimeConfig", names: Sequence[str]) -> "RuntimeConfig":
     """The config as if it named these servers alone. All, if none is named."""
     if not names:
         return config
+    from bascule.config.find_server import client_server_named  # noqa: PLC0415 -- slow, and not for the options
+
     return replace(config, servers={name: client_server_named(config, name) for name in names})
 
 
-async def _show_as_they_settle(session: AgentSession) -> list[ServerReport]:
+async def _show_as_they_settle(session: "AgentSession") -> list[ServerReport]:
     console = terminal()
     reports: list[ServerReport] = []
     async for report in session.connecting():

@@ -12,10 +12,27 @@ from bascule.cli.commands.login_callback import Receiver, receiver
 from bascule.cli.json_output.running import LoginShape
 from bascule.cli.output.errors import as_json, explain, json_line, legible
 from bascule.cli.output.progress import settled
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_common, seconds
 from bascule.cli.session import agent_session
 from bascule.core.errors import LoginFailed
 from bascule.core.json_types import as_text
 from bascule.runtime.servers.status import LoginReport
+
+_EXAMPLES = """\
+  bascule login github  opens your browser, or prints the address where there is none
+  bascule login github --no-browser  prints the address; the browser has to run on this machine
+  bascule login github --user alice  on behalf of another user"""
+
+
+def add_options(command: Parser) -> None:
+    exits = {3: "nobody logged in, or the server cannot be reached with it"}
+    add_common(command.document(_EXAMPLES, exits))
+    command.add_argument("name", metavar="SERVER", help="the server's name")
+    command.add_argument("--no-browser", action="store_true", help="only print the address at which to log in")
+    command.add_argument("--timeout", type=seconds, default=300.0, metavar="SECONDS", help="how long to wait for you")
+    told = "the port to which the browser returns; default: any"
+    command.add_argument("--port", type=int, default=0, metavar="NUMBER", help=told)
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -5,7 +5,18 @@ import argparse
 from bascule.cli import exit_codes
 from bascule.cli.json_output.running import LogoutShape
 from bascule.cli.output.errors import json_line
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_common
 from bascule.cli.session import agent_session
+
+_EXAMPLES = """\
+  bascule logout github  forgets the login, here and at the login server
+  bascule logout github --user alice  that of another user"""
+
+
+def add_options(command: Parser) -> None:
+    add_common(command.document(_EXAMPLES))
+    command.add_argument("name", metavar="SERVER", help="the server's name")
 
 
 async def run(options: argparse.Namespace) -> int:

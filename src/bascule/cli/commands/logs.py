@@ -13,10 +13,8 @@ from bascule.cli import exit_codes
 from bascule.cli.json_output.records import LogLineShape
 from bascule.cli.output.errors import json_line, legible
 from bascule.cli.output.tables import fitting
-from bascule.config.loading.load import load_file
-from bascule.config.locate import locate
-from bascule.config.names import is_name
-from bascule.config.state_dir import state_folder
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_filters, count
 from bascule.core.errors import ConfigError, UsageError
 from bascule.records.server_logs.file import LogLine, log_folder, log_path
 from bascule.records.server_logs.tail import LogTail
@@ -24,8 +22,26 @@ from bascule.records.server_logs.tail import LogTail
 LOOK_EVERY = 0.2
 """Seconds between looks at a log that is followed."""
 
+_EXAMPLES = """\
+  bascule logs github  the last 100 lines
+  bascule logs github -n 20 --follow  the last 20, then whatever comes
+  bascule logs github --user alice  only of the processes that run on her behalf"""
+
+
+def add_options(command: Parser) -> None:
+    add_filters(command.document(_EXAMPLES))
+    command.add_argument("name", metavar="SERVER", help="the server's name")
+    lines = 100
+    told = f"how many; default: {lines}"
+    command.add_argument("-n", "--lines", type=count, default=lines, metavar="LINES", help=told)
+    command.add_argument("-f", "--follow", action="store_true", help="then show what is added, until Ctrl-C")
+
 
 async def run(options: argparse.Namespace) -> int:
+    from bascule.config.locate import locate  # noqa: PLC0415 -- slow, and not for the options
+    from bascule.config.names import is_name  # noqa: PLC0415
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415
+
     config = locate(options.config, os.environ)
     path = log_path(log_folder(state_folder(os.environ), config), options.name)
     if not is_name(options.name) or not path.exists():
@@ -43,6 +59,8 @@ async def run(options: argparse.Namespace) -> int:
 
 def check_name(name: str, config: Path, folder: Path) -> None:
     """Raises where no server has this name. One that was logged may since have been removed, or its config broken."""
+    from bascule.config.loading.load import load_file  # noqa: PLC0415 -- as above
+
     logged = {path.stem for path in folder.glob("*.log")}
     try:
         known = {*load_file(config, os.environ).servers, *logged}

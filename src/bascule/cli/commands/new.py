@@ -5,12 +5,16 @@ A server to begin with: the files of `examples/template`, written into a folder 
 import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bascule.cli import exit_codes
-from bascule.cli.json_output.setup import NewShape
 from bascule.cli.output.errors import json_line, legible
-from bascule.config.names import NAME_RULE, is_name
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_json
 from bascule.core.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from bascule.cli.json_output.setup import NewShape
 
 NAME = "records"
 """What the server is called in our own files. The word stands for nothing else there, so it can be put for another."""
@@ -26,6 +30,8 @@ KINDS = frozenset({".py", ".yaml", ".md"})
 
 def starter_files(name: str, places: Iterable[Path] = PLACES) -> dict[str, str]:
     """The files of a server of this name, by theirs."""
+    from bascule.config.names import NAME_RULE, is_name  # noqa: PLC0415 -- slow, and not for the options
+
     if not is_name(name) or not is_name(name + HTTP):
         raise UsageError(
             f"{name!r} cannot be the name of a server",
@@ -64,6 +70,18 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
             evidence=f"{error.strerror or type(error).__name__}: {error.filename or folder}",
             fix="name another folder with --folder",
         ) from error
+
+
+_EXAMPLES = """\
+  bascule new server records  a working server in the folder `records`, with its tests and its config
+  bascule new server records --folder .  the same in this folder; what is there is never written over"""
+
+
+def add_options(command: Parser) -> None:
+    add_json(command.document(_EXAMPLES))
+    command.add_argument("what", metavar="server", choices=("server",), help="what to write; there is only this yet")
+    command.add_argument("name", metavar="NAME", help="the name of the server, which stands before those of its tools")
+    command.add_argument("--folder", metavar="DIR", help="where to write it; default: a folder of its name")
 
 
 async def run(options: argparse.Namespace) -> int:

@@ -7,9 +7,22 @@ from bascule.cli import exit_codes
 from bascule.cli.json_output.answers import FailureShape, PromptShape
 from bascule.cli.output.level_messages import advised
 from bascule.cli.output.outcomes import failure_shape, show, taken
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import REQUESTED, add_common, add_timeout
 from bascule.cli.session import agent_session
 from bascule.core.errors import UsageError
 from bascule.core.outcome import PromptResult, ToolFailure
+
+_EXAMPLES = """\
+  bascule prompt notes_summary style=short
+  bascule prompt notes_summary style=short --json  every message of it, with its role"""
+
+
+def add_options(command: Parser) -> None:
+    add_common(command.document(_EXAMPLES, REQUESTED))
+    command.add_argument("name", metavar="PROMPT", help="the exposed name, as `bascule list --prompts` shows it")
+    command.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="an argument; its value is text")
+    add_timeout(command)
 
 
 async def run(options: argparse.Namespace) -> int:

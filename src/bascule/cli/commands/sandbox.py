@@ -10,7 +10,8 @@ from bascule.cli import exit_codes
 from bascule.cli.json_output.running import RemovedShape
 from bascule.cli.output.errors import explain, json_line, legible
 from bascule.cli.output.tables import show_rows
-from bascule.config.state_dir import state_folder
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_deed_json, add_json
 from bascule.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +24,37 @@ _DEAD = "its runtime is dead: `bascule doctor --reap` removes it"
 _UNPINNED = "no version is named: it stays as it was fetched"
 
 _UNITS = ("B", "KiB", "MiB", "GiB")
+
+_EXAMPLES = """\
+  bascule sandbox ls  the boxes there are, and the packages that were fetched for servers
+  bascule sandbox rm NAME  ends a box, or deletes packages: the next start fetches them again
+  bascule sandbox serve  the server, as a runtime starts it in a box; speaks MCP over stdin and stdout
+  bascule sandbox serve --unboxed .  without a box, as yourself, to try it out on this folder"""
+
+_LS_EXAMPLES = """\
+  bascule sandbox ls
+  bascule sandbox ls --json | jq .boxes"""
+
+_RM_EXAMPLES = """\
+  bascule sandbox rm NAME  by the name that `bascule sandbox ls` shows"""
+
+_SERVE_EXAMPLES = """\
+  bascule sandbox serve  in a box, as a runtime starts it
+  bascule sandbox serve --unboxed .  without a box, as yourself, on this folder"""
+
+
+def add_options(command: Parser) -> None:
+    add_json(command.document(_EXAMPLES))
+    command.has_words("deed", required=True)
+    look = "list the boxes of this machine's runtimes, and the packages that were fetched for servers"
+    add_deed_json(command.word("ls", look).document(_LS_EXAMPLES))
+    end = "end a box, or delete fetched packages so that the next start fetches them again"
+    exits = {2: "there is none of that name"}
+    removing = add_deed_json(command.word("rm", end).document(_RM_EXAMPLES, exits))
+    removing.add_argument("names", metavar="NAME", nargs="+", help="as `bascule sandbox ls` shows it")
+    summary = "serve tools that run commands, and read, write and list files, in the box that this is started in"
+    serve = command.word("serve", summary).document(_SERVE_EXAMPLES)
+    serve.add_argument("--unboxed", metavar="FOLDER", help="without a box, on this folder: whoever asks is you")
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -38,7 +70,8 @@ async def _serve(options: argparse.Namespace) -> int:
 
 
 async def _list(options: argparse.Namespace) -> int:
-    from bascule.sandbox.inventory import boxes_in, layers_in  # noqa: PLC0415 -- not for the server
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- not for the server
+    from bascule.sandbox.inventory import boxes_in, layers_in  # noqa: PLC0415
 
     state = state_folder(os.environ)
     boxes, layers = await boxes_in(state, os.environ), layers_in(state)
@@ -66,7 +99,8 @@ def _show(boxes: "Sequence[ListedBox]", layers: "Sequence[ListedLayer]") -> None
 
 
 async def _remove(options: argparse.Namespace) -> int:
-    from bascule.sandbox.inventory import end_box, remove_layer  # noqa: PLC0415 -- the same
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- the same
+    from bascule.sandbox.inventory import end_box, remove_layer  # noqa: PLC0415
 
     state, removed, missing = state_folder(os.environ), list[str](), list[str]()
     for name in options.names:

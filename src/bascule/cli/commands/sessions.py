@@ -5,14 +5,16 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bascule.catalog.naming import nearest_names
 from bascule.cli import exit_codes
 from bascule.cli.output.errors import explain, json_line, legible
 from bascule.cli.output.tables import fitting
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_deed_json, add_filters
 from bascule.cli.prompts.confirm import consent_at_the_terminal
 from bascule.cli.session import store_of, this_user
 from bascule.cli.views.sessions import (
@@ -24,9 +26,6 @@ from bascule.cli.views.sessions import (
     shown_shape,
     shown_text,
 )
-from bascule.config.model.runtime_config import RuntimeConfig
-from bascule.config.model.trust import level_named
-from bascule.config.state_dir import state_folder
 from bascule.core.errors import StoreError, UsageError
 from bascule.core.principal import Principal
 from bascule.records.audit.log import Audit
@@ -34,8 +33,66 @@ from bascule.runtime.levels.operator import Deed, Operator
 from bascule.store.interface import Store
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
+if TYPE_CHECKING:
+    from bascule.config.model.runtime_config import RuntimeConfig
+
 ALL = 1 << 31
 """More receipts than there are."""
+
+_EXAMPLES = """\
+  bascule sessions  every agent session, how private it is, and why
+  bascule sessions --user alice  hers alone
+  bascule sessions show --user alice --session s-1  what has changed its level
+  bascule sessions raise --user alice --session s-1 --to secret  by hand, also before it has seen anything
+  bascule sessions declassify --user alice --session s-1 --to public --reason "test data, after all"
+  bascule sessions end --user alice --session s-1  nothing more is done on its behalf, for good"""
+
+_SHOW_EXAMPLES = """\
+  bascule sessions show --user alice --session s-1
+  bascule sessions show --user alice --session s-1 --json  every receipt, for programs"""
+
+_RAISE_EXAMPLES = """\
+  bascule sessions raise --user alice --session s-1 --to secret
+  bascule sessions raise --user alice --session s-1 --to confidential --dataset payroll --reason "uploaded by hand" """
+
+_DECLASSIFY_EXAMPLES = """\
+  bascule sessions declassify --user alice --session s-1 --to public --reason "test data, after all"
+  bascule sessions declassify --user alice --session s-1 --to internal --reason "reviewed" --yes  without a question"""
+
+_END_EXAMPLES = """\
+  bascule sessions end --user alice --session s-1
+  bascule sessions end --user alice --session s-1 --reason "left the company" --yes"""
+
+
+def add_options(command: Parser) -> None:
+    add_filters(command.document(_EXAMPLES))
+    command.has_words("deed")
+
+    def add(name: str, summary: str, examples: str, exits: Mapping[int, str] | None = None) -> Parser:
+        deed = command.word(name, summary).document(examples, exits)
+        # Those that stand before the deed count too, so what is missing here must not undo them.
+        for option, word, told in (
+            ("--config", "FILE", "the config file, which may say where levels are kept"),
+            ("--user", "ID", "the user whose agent session it is"),
+            ("--session", "ID", "the agent session"),
+        ):
+            deed.add_argument(option, metavar=word, default=argparse.SUPPRESS, help=told)
+        return add_deed_json(deed)
+
+    add("show", "show what has changed the level of one agent session", _SHOW_EXAMPLES)
+    lift = add("raise", "raise the level of one agent session", _RAISE_EXAMPLES)
+    levels = ("internal", "confidential", "secret")
+    lift.add_argument("--to", required=True, type=str.lower, choices=levels, help="the level it has then, at least")
+    lift.add_argument("--dataset", metavar="NAME", default="", help="the private dataset that it has seen")
+    unagreed = {4: "a person was asked, and said no; nothing was changed"}
+    lower = add("declassify", "lower the level of one agent session", _DECLASSIFY_EXAMPLES, unagreed)
+    levels = ("public", "internal", "confidential")
+    lower.add_argument("--to", required=True, type=str.lower, choices=levels, help="the level it has then")
+    end = add("end", "end one agent session: nothing more is done on its behalf, for good", _END_EXAMPLES, unagreed)
+    for deed in (lift, lower, end):
+        deed.add_argument("--reason", metavar="TEXT", default="", required=deed is lower, help="kept in the receipt")
+    for deed in (lower, end):
+        deed.add_argument("--yes", action="store_true", help="do not ask first")
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -49,7 +106,9 @@ async def run(options: argparse.Namespace) -> int:
 
 
 @asynccontextmanager
-async def _written_down(store: Store, config: RuntimeConfig) -> AsyncGenerator[Audit]:
+async def _written_down(store: Store, config: "RuntimeConfig") -> AsyncGenerator[Audit]:
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- slow, and not for the options
+
     audit = Audit(time.time)
     whole = config.audit_arguments == "full"
     await audit.open(state_folder(os.environ), store.anchors, every=config.anchor_every, whole=whole)
@@ -95,6 +154,8 @@ async def _show(options: argparse.Namespace, store: LevelStore) -> int:
 
 
 async def _raise(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+    from bascule.config.model.trust import level_named  # noqa: PLC0415 -- as above
+
     principal = _principal(options)
     deed = await operator.raise_to(principal, level_named(options.to), dataset=options.dataset, reason=options.reason)
     if deed.began:
@@ -107,6 +168,8 @@ async def _raise(options: argparse.Namespace, store: LevelStore, operator: Opera
 
 
 async def _declassify(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+    from bascule.config.model.trust import level_named  # noqa: PLC0415 -- as above
+
     level = level_named(options.to)
     question = f"Lower it to {level.name}? What it has seen may leave from then on."
     return await _if_agreed(

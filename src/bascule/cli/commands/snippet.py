@@ -12,19 +12,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bascule.cli import exit_codes
-from bascule.cli.json_output.setup import ClientShape, SnippetShape
 from bascule.cli.output.errors import json_line, legible
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_common
 from bascule.cli.session import agent_session, read_config
 from bascule.cli.views.snippets import SNIPPETS, filled
-from bascule.config.locate import locate
 from bascule.core.errors import UsageError
 from bascule.core.json_types import as_array, as_object
 from bascule.core.permission import Permission
 from bascule.core.tool import ToolSpec
-from bascule.runtime.session import AgentSession
+
+if TYPE_CHECKING:
+    from bascule.cli.json_output.setup import ClientShape, SnippetShape
+    from bascule.runtime.session import AgentSession
 
 _READING = {"get", "list", "read", "search", "find", "show", "now", "echo", "query", "describe", "convert", "count"}
 
@@ -101,8 +104,24 @@ CLIENTS = {
 }
 """MCP clients that start a server by a command, and where each is told of it."""
 
+_EXAMPLES = """\
+  bascule snippet pydantic-ai > agent.py  a program that calls a tool of yours; langchain, openai, claude, …
+  bascule snippet plain --tool notes_search  with this tool; without a framework
+  bascule snippet langchain --offline  asks no server
+  bascule snippet cursor  the entry by which an MCP client has all of your servers"""
+
+
+def add_options(command: Parser) -> None:
+    add_common(command.document(_EXAMPLES))
+    told = f"a framework: {', '.join(SNIPPETS)}; or an MCP client: {', '.join(CLIENTS)}"
+    command.add_argument("framework", metavar="FRAMEWORK", choices=(*SNIPPETS, *CLIENTS), help=told)
+    command.add_argument("--tool", metavar="TOOL", help="the tool to call; default: one that only reads")
+    command.add_argument("--offline", action="store_true", help="do not ask the servers for their tools")
+
 
 async def run(options: argparse.Namespace) -> int:
+    from bascule.config.locate import locate  # noqa: PLC0415 -- slow, and not for the options
+
     path = locate(options.config, os.environ)
     if options.framework in CLIENTS:
         entry = client_entry(options.framework, path)
@@ -148,14 +167,14 @@ async def _call(options: argparse.Namespace) -> Shown | None:
             return shown(session.toolbox.specs())
 
 
-async def _of(session: AgentSession, name: str) -> Shown:
+async def _of(session: "AgentSession", name: str) -> Shown:
     found = await session.find(name)
     if found is None:
         raise UsageError(f"there is no tool {name!r}", fix="`bascule list` shows all; --offline takes any name")
     return Shown(found.name, example(found.input_schema))
 
 
-def client_entry(client: str, path: Path) -> ClientShape:
+def client_entry(client: str, path: Path) -> "ClientShape":
     """What a client's config says to have all servers of ours by one."""
     program = shutil.which("bascule") or str(Path(sys.argv[0]).absolute())
     # A client starts it in a folder of its own choice, so both paths are whole.

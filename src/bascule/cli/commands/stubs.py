@@ -5,19 +5,40 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bascule.catalog.typed.stub_module import TITLE, Module, module_of
 from bascule.cli import exit_codes
 from bascule.cli.json_output.listings import StubsShape
 from bascule.cli.output.errors import json_line, legible
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_common
 from bascule.cli.session import agent_session, read_config
-from bascule.config.find_server import client_server_named
 from bascule.core.errors import UsageError
 from bascule.core.tool import ToolSpec
-from bascule.runtime.session import AgentSession
+
+if TYPE_CHECKING:
+    from bascule.catalog.typed.stub_module import Module
+    from bascule.runtime.session import AgentSession
+
+_EXAMPLES = """\
+  bascule stubs --out tools.py  every tool as a typed function: `await tools.github_create_issue(session, …)`
+  bascule stubs --out tools.py --check  exits with 1 if the tools have changed since
+  bascule stubs --server github  those of one server, on stdout"""
+
+
+def add_options(command: Parser) -> None:
+    exits = {1: "with --check: it is out of date", 3: "a server cannot be reached, so nothing is written"}
+    add_common(command.document(_EXAMPLES, exits))
+    command.add_argument("--out", metavar="FILE", help="the module to write; default: stdout")
+    command.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if it is out of date")
+    told = "only the tools of this server"
+    command.add_argument("--server", metavar="SERVER", action="append", default=[], help=told)
 
 
 async def run(options: argparse.Namespace) -> int:
+    from bascule.catalog.typed.stub_module import module_of  # noqa: PLC0415 -- slow, and not for the options
+    from bascule.config.find_server import client_server_named  # noqa: PLC0415
+
     if options.check and options.out is None:
         raise UsageError("there is nothing to check", fix="name the module with --out FILE")
     config = read_config(options)
@@ -31,7 +52,7 @@ async def run(options: argparse.Namespace) -> int:
     return written(module, Path(options.out), check=options.check, as_json=options.json)
 
 
-async def tools_of(session: AgentSession, servers: Sequence[str]) -> list[ToolSpec]:
+async def tools_of(session: "AgentSession", servers: Sequence[str]) -> list[ToolSpec]:
     """The tools of some servers. If one of these cannot be reached nothing is written: its functions would be gone."""
     for name in servers:
         report = await session.settle(name)
@@ -41,8 +62,10 @@ async def tools_of(session: AgentSession, servers: Sequence[str]) -> list[ToolSp
     return [spec for spec in await session.tools() if spec.key.server in servers]
 
 
-def written(module: Module, path: Path, *, check: bool, as_json: bool) -> int:
+def written(module: "Module", path: Path, *, check: bool, as_json: bool) -> int:
     """Write the module, or only tell whether it would be another."""
+    from bascule.catalog.typed.stub_module import TITLE  # noqa: PLC0415 -- as above
+
     old = _read(path)
     changed = old != module.text
     if changed and not check:
@@ -56,7 +79,7 @@ def written(module: Module, path: Path, *, check: bool, as_json: bool) -> int:
     return exit_codes.TOOL_FAILED if changed and check else exit_codes.OK
 
 
-def as_shape(module: Module, path: Path | None) -> StubsShape:
+def as_shape(module: "Module", path: Path | None) -> StubsShape:
     """What was written, in its documented JSON shape."""
     return {
         "file": str(path) if path is not None else None,
@@ -73,7 +96,7 @@ def as_shape(module: Module, path: Path | None) -> StubsShape:
     }
 
 
-def _told(module: Module, path: Path, *, changed: bool, check: bool) -> str:
+def _told(module: "Module", path: Path, *, changed: bool, check: bool) -> str:
     count = len(module.tools)
     tools = f"{count} tool{'' if count == 1 else 's'}"
     if changed and check:

@@ -4,22 +4,42 @@ import argparse
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from bascule.cli import exit_codes
 from bascule.cli.json_output.running import KeyShape, TokenShape
 from bascule.cli.output.errors import json_line, legible
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import add_common, seconds
 from bascule.cli.session import acting_for, read_config
-from bascule.config.find_server import kit_server_named
-from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
-from bascule.identity.jwt.claims import Identity, audience_of_url
-from bascule.identity.jwt.minting import LIFE, Mint
+
+if TYPE_CHECKING:
+    from bascule.identity.jwt.claims import Identity
+    from bascule.identity.jwt.minting import Mint
+
+_EXAMPLES = """\
+  bascule token records --user alice --session s-1  for the entry `records` with `type: server`
+  bascule token --audience http://127.0.0.1:8000/mcp --life 60  for a server that is configured elsewhere
+  curl -H "Authorization: Bearer $(bascule token records)" http://127.0.0.1:8000/mcp
+  bascule token --key  for a server elsewhere, as BASCULE_TOKEN_KEY; it is no secret"""
+
+
+def add_options(command: Parser) -> None:
+    add_common(command.document(_EXAMPLES))
+    told = "the server's name: an entry with `type: server`"
+    command.add_argument("name", metavar="OWN_SERVER", nargs="?", help=told)
+    command.add_argument("--audience", metavar="URL", help="whom it is for, where there is no such entry")
+    command.add_argument("--key", action="store_true", help="print what our tokens are verified with, and no token")
+    command.add_argument("--life", type=seconds, metavar="SECONDS", help="default, and most: 300")
 
 
 async def run(options: argparse.Namespace) -> int:
     if options.key:
         return tell_key(options)
+    from bascule.identity.jwt.minting import LIFE  # noqa: PLC0415 -- slow, and not for the options
+
     audience = audience_asked_for(options)
     life = LIFE if options.life is None else options.life
     if life > LIFE:
@@ -29,7 +49,7 @@ async def run(options: argparse.Namespace) -> int:
             fix="ask for another later",
         )
     principal = Principal(*acting_for(options))
-    mint = Mint.of(state_folder(os.environ))
+    mint = _mint()
     token = mint.token(principal, audience, life)
     identity = await mint.verifier(audience).verify(token)
     if options.json:
@@ -40,11 +60,18 @@ async def run(options: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
+def _mint() -> "Mint":
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- as above
+    from bascule.identity.jwt.minting import Mint  # noqa: PLC0415
+
+    return Mint.of(state_folder(os.environ))
+
+
 def tell_key(options: argparse.Namespace) -> int:
     """What a server is given that has no part in this state folder, and is to believe our tokens."""
     if options.name is not None or options.audience is not None:
         raise UsageError("the key is the same for every server", fix="run `bascule token --key`")
-    key = str(Mint.of(state_folder(os.environ)).mark)
+    key = str(_mint().mark)
     shape: KeyShape = {"key": key}
     print(json_line(shape) if options.json else key)
     return exit_codes.OK
@@ -52,6 +79,9 @@ def tell_key(options: argparse.Namespace) -> int:
 
 def audience_asked_for(options: argparse.Namespace) -> str:
     """Whom the token is for: the server at this address, or the one of this name."""
+    from bascule.config.find_server import kit_server_named  # noqa: PLC0415 -- as above
+    from bascule.identity.jwt.claims import audience_of_url  # noqa: PLC0415
+
     if (options.name is None) == (options.audience is None):
         raise UsageError(
             "a token is for one server: name an entry with `type: server`, or its address",
@@ -64,7 +94,7 @@ def audience_asked_for(options: argparse.Namespace) -> str:
     return audience_of_url(kit_server_named(read_config(options), options.name).url)
 
 
-def token_shape(token: str, audience: str, identity: Identity) -> TokenShape:
+def token_shape(token: str, audience: str, identity: "Identity") -> TokenShape:
     principal = identity.principal
     return {
         "token": token,
@@ -75,7 +105,7 @@ def token_shape(token: str, audience: str, identity: Identity) -> TokenShape:
     }
 
 
-def told(audience: str, identity: Identity) -> str:
+def told(audience: str, identity: "Identity") -> str:
     until = time.strftime("%H:%M:%S", time.localtime(identity.expires_at))
     principal = identity.principal
     return (

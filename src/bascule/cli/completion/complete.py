@@ -5,6 +5,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.parser.grammar import Parser
 
 FILES, FOLDERS = ":files", ":folders"
@@ -139,12 +140,12 @@ def _fitting(found: Iterable[Answer], current: str) -> Iterator[Answer]:
     return ((word, told) for word, told in found if word.startswith((current, ":")))
 
 
-def tell(parser: Parser, words: Sequence[str]) -> int:
+def tell(words: Sequence[str]) -> int:
     """Print the answers to a shell. The first word is the name of the shell."""
     shell, *typed = words
     if typed[:1] == ["help"]:
         # Its words are those that it explains.
         typed = typed[1:]
-    for word, told in answers(parser, typed):
+    for word, told in answers(build_parser(typed), typed):
         print(f"{word}\t{told}" if shell != "bash" and told else word)
     return 0

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from bascule.cli.mcp_registry.inputs import Input, Need, Unmet, read_input, told
-from bascule.config.names import fold_name
 from bascule.core.errors import UsageError
 from bascule.core.json_types import JsonObject, as_array, as_object, as_text, is_array, is_object
 
@@ -65,6 +64,8 @@ class Described:
 
 def read_server_json(text: str | bytes, name: str | None = None) -> Described:
     """Raises `UsageError` where it is no such file. `name` is what the server is to be called."""
+    from bascule.config.names import fold_name  # noqa: PLC0415 -- slow, and `bascule add --help` needs only the kinds
+
     try:
         raw = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

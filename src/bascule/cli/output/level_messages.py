@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -12,8 +12,9 @@ from bascule.core.events import LevelChanged
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity, Lane, lane_for
-from bascule.runtime.levels.raising import in_words
-from bascule.runtime.session import AgentSession
+
+if TYPE_CHECKING:
+    from bascule.runtime.session import AgentSession
 
 T = TypeVar("T")
 
@@ -36,6 +37,8 @@ def level_word(level: DataSensitivity) -> Level:
 
 def raised(change: LevelChanged) -> str:
     """What has just happened to the level of the agent session that a command works in."""
+    from bascule.runtime.levels.raising import in_words  # noqa: PLC0415 -- most commands raise no level
+
     head = f"{change.principal} is now {change.after.name}, was {change.before.name} ({in_words(change.cause)})"
     closed = f"; closed: {', '.join(change.closed)}" if change.closed else ""
     twins = f"; from now on: {served(change.twins)}" if change.twins else ""
@@ -47,7 +50,7 @@ def served(twins: Mapping[str, str]) -> str:
     return ", ".join(f"{server} {by}" for server, by in sorted(twins.items()))
 
 
-def how_to_go_on(session: AgentSession) -> str:
+def how_to_go_on(session: "AgentSession") -> str:
     """What a person can do whose agent session is in the way; nothing, if it is not."""
     if session.lane is Lane.OPEN and not session.ended:
         return ""
@@ -58,7 +61,7 @@ def how_to_go_on(session: AgentSession) -> str:
     )
 
 
-def advised(outcome: T | ToolFailure, session: AgentSession) -> T | ToolFailure:
+def advised(outcome: T | ToolFailure, session: "AgentSession") -> T | ToolFailure:
     """A refusal that also says how to go on at the command line. Anything else as it is."""
     if not isinstance(outcome, ToolFailure) or outcome.kind is not FailureKind.DENIED:
         return outcome

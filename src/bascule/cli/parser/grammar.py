@@ -92,13 +92,17 @@ class Parser(argparse.ArgumentParser):
         self.needs_word = required
         self._adding = self.add_subparsers(dest=kind, metavar=_SHOWN[kind], required=required)
 
-    def word(self, name: str, summary: str, examples: str, exits: Mapping[int, str] | None = None) -> "Parser":
-        """A command, or a sub-command. The examples are lines: a command each, perhaps a gap and what it is for."""
+    def word(self, name: str, summary: str) -> "Parser":
+        """Adds a command, or a sub-command, and returns its parser."""
         added: Parser = self._adding.add_parser(name, description=f"{summary[0].upper()}{summary[1:]}.")
-        added.exits = {**(exits or {})}
-        added.examples = [tuple(_GAP.split(line.strip(), maxsplit=1)) for line in examples.splitlines()]
         self.words[name], self.summaries[name] = added, summary
         return added
+
+    def document(self, examples: str, exits: Mapping[int, str] | None = None) -> "Parser":
+        """Sets examples and exit codes of the help. A line of `examples` is a command, perhaps a gap and its use."""
+        self.examples = [tuple(_GAP.split(line.strip(), maxsplit=1)) for line in examples.splitlines()]
+        self.exits = {**(exits or {})}
+        return self
 
     def chosen(self, options: argparse.Namespace) -> "Parser":
         """The innermost command that was named."""

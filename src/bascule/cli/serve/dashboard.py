@@ -11,20 +11,17 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from bascule.cli.session import this_user
-from bascule.config.model.gateway import DashboardSettings
-from bascule.config.state_dir import state_folder
 from bascule.core.errors import UsageError
-from bascule.gateway.mcp.listen import Streams
-from bascule.identity.host_origin_check import HouseRules
 from bascule.records.feed.feed import Feed
-from bascule.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
+    from bascule.config.model.gateway import DashboardSettings
     from bascule.dashboard.app import Shown
     from bascule.dashboard.auth.token import Token
     from bascule.gateway.app import Gateway
     from bascule.gateway.cluster.peers import Neighbours
     from bascule.gateway.serve import Door
+    from bascule.runtime.runtime import Runtime
 
 NEEDS = ("jinja2", "httptools")
 """All else that it needs comes with the core."""
@@ -43,7 +40,7 @@ def installed() -> bool:
     return all(find_spec(name) is not None for name in NEEDS)
 
 
-def feed_for(settings: DashboardSettings, tell: Callable[[str], None]) -> Feed | None:
+def feed_for(settings: "DashboardSettings", tell: Callable[[str], None]) -> Feed | None:
     """A sink for the runtime that is to be shown. None where there is no dashboard; it is told why."""
     if not settings.enabled:
         return None
@@ -68,7 +65,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def mount(
-    app: "Gateway", shown: tuple[Runtime, Feed], door: "Door", beside: "tuple[Neighbours, str] | None" = None
+    app: "Gateway", shown: "tuple[Runtime, Feed]", door: "Door", beside: "tuple[Neighbours, str] | None" = None
 ) -> Address:
     """Put it on a gateway. Where that is one of several, it shows what all of them serve: `beside` says who the others
     are, and what people call this one."""
@@ -81,12 +78,13 @@ def mount(
     return address
 
 
-def address_at(settings: DashboardSettings, door: "Door") -> Address | None:
+def address_at(settings: "DashboardSettings", door: "Door") -> Address | None:
     """Where the workers of a gateway have theirs. None where they have none."""
     return _at_the_door(settings, door)[1] if settings.enabled and installed() else None
 
 
-def _at_the_door(settings: DashboardSettings, door: "Door") -> "tuple[Token, Address]":
+def _at_the_door(settings: "DashboardSettings", door: "Door") -> "tuple[Token, Address]":
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- not for the options of `up`
     from bascule.dashboard.auth.token import token_of  # noqa: PLC0415 -- most commands show nothing
 
     token, named = token_of(settings, state_folder(os.environ)), urlsplit(door.known_as)
@@ -94,11 +92,14 @@ def _at_the_door(settings: DashboardSettings, door: "Door") -> "tuple[Token, Add
 
 
 @asynccontextmanager
-async def alone(runtime: Runtime, feed: Feed, port: int = PORT) -> AsyncGenerator[Address]:
+async def alone(runtime: "Runtime", feed: Feed, port: int = PORT) -> AsyncGenerator[Address]:
     """Serve it at a port of its own."""
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- not for the options of `up`
     from bascule.dashboard.app import Opening, dashboard  # noqa: PLC0415 -- the same
     from bascule.dashboard.auth.token import token_of  # noqa: PLC0415 -- the same
     from bascule.dashboard.standalone import HOST, Alone, listen_alone  # noqa: PLC0415 -- most commands show nothing
+    from bascule.gateway.mcp.listen import Streams  # noqa: PLC0415 -- the same
+    from bascule.identity.host_origin_check import HouseRules  # noqa: PLC0415 -- the same
 
     token, streams = token_of(runtime.config.dashboard, state_folder(os.environ)), Streams()
     app = dashboard(_shown(runtime, feed), Opening(token, HouseRules(loopback_only=True)), streams)
@@ -113,7 +114,7 @@ def _address(origin: str, token: "Token") -> Address:
     return Address(plain, f"{plain}?token={quote(token.text.reveal(), safe='')}", token.place)
 
 
-def _shown(runtime: Runtime, feed: Feed, beside: "tuple[Neighbours, str] | None" = None) -> "Shown":
+def _shown(runtime: "Runtime", feed: Feed, beside: "tuple[Neighbours, str] | None" = None) -> "Shown":
     from bascule.dashboard.app import Shown  # noqa: PLC0415 -- most commands show nothing
     from bascule.dashboard.views.interface import deeds_of, views_of  # noqa: PLC0415 -- the same
 

@@ -9,23 +9,27 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bascule.cli import exit_codes
 from bascule.cli.json_output.running import DashboardEventShape
 from bascule.cli.output.errors import json_line, legible
 from bascule.cli.output.progress import settled
+from bascule.cli.parser.grammar import Parser
+from bascule.cli.parser.options import REQUIRED, add_common
 from bascule.cli.serve.dashboard import alone, feed_for
 from bascule.cli.session import acting_for, read_config, running
 from bascule.cli.views.up import View, view_for
 from bascule.cli.views.up_rows import Rows
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
 from bascule.records.feed.feed import Feed
-from bascule.runtime.runtime import Runtime
-from bascule.runtime.session import AgentSession
 from bascule.sandbox.process.child import kill_all
 from bascule.upstream.key import SHARED
 from bascule.upstream.state import USABLE
+
+if TYPE_CHECKING:
+    from bascule.runtime.runtime import Runtime
+    from bascule.runtime.session import AgentSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,14 @@ class Sign(Enum):
 
 
 Happenings = asyncio.Queue[Any]
+
+_EXAMPLES = """\
+  bascule up  until Ctrl-C; edit the config meanwhile, and only what changed is restarted
+  bascule up --json  one JSON object a line for everything that happens"""
+
+
+def add_options(command: Parser) -> None:
+    add_common(command.document(_EXAMPLES, REQUIRED))
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -67,7 +79,7 @@ async def run(options: argparse.Namespace) -> int:
 
 
 @asynccontextmanager
-async def _dashboard(options: argparse.Namespace, runtime: Runtime, feed: Feed | None) -> AsyncGenerator[None]:
+async def _dashboard(options: argparse.Namespace, runtime: "Runtime", feed: Feed | None) -> AsyncGenerator[None]:
     if feed is None:
         yield
         return
@@ -113,7 +125,7 @@ def _end_at_once() -> None:
 class Watch:
     """One run: takes what happens, one thing after another, and has it shown."""
 
-    def __init__(self, session: AgentSession, happenings: Happenings, view: View) -> None:
+    def __init__(self, session: "AgentSession", happenings: Happenings, view: View) -> None:
         self._session = session
         self._happenings = happenings
         self._view = view

@@ -12,8 +12,9 @@ import msgspec
 
 from bascule.cli import exit_codes, gc_tuning
 from bascule.cli.output.errors import explain, legible
+from bascule.cli.serve.command import loop_factory, words
 from bascule.cli.serve.dashboard import feed_for, mount
-from bascule.cli.serve.serve import LOOP_FACTORY, Stopping, door_of, tls_of, words
+from bascule.cli.serve.http import Stopping, door_of, tls_of
 from bascule.cli.serve.up import until_stopped
 from bascule.cli.session import tell_raised
 from bascule.config.loading.load import load_file
@@ -112,7 +113,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(told: Told, options: argparse.Namespace) -> int:
     try:
-        with asyncio.Runner(loop_factory=LOOP_FACTORY) as runner:
+        with asyncio.Runner(loop_factory=loop_factory(options)) as runner:
             runner.run(work(told, options))
     except BasculeError as error:
         print(explain(error), file=sys.stderr)

@@ -9,7 +9,7 @@ import pytest
 from bascule.cli.commands import add
 from bascule.cli.commands.add import target
 from bascule.cli.main import parse
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import UsageError
 
 
@@ -92,3 +92,9 @@ def test_the_file_is_the_one_that_is_named_the_one_that_is_there_or_a_new_one(
     assert target("other.yaml") == tmp_path / "other.yaml"
     monkeypatch.setenv("BASCULE_CONFIG", "mine.yaml")
     assert target(None) == tmp_path / "mine.yaml"
+
+
+def test_a_server_to_add_takes_variables_headers_and_a_source():
+    options = asked("x.json", "--from", "npm", "--env", "A", "--env", "B=1", "--dry-run")
+    assert (options.what, options.rest, options.source, options.env) == ("x.json", [], "npm", ["A", "B=1"])
+    assert (options.dry_run, options.replace, options.config) == (True, False, None)

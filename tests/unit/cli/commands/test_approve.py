@@ -14,6 +14,7 @@ import pytest
 from bascule.catalog.approval import Proposal
 from bascule.catalog.pinning.lock import Lock
 from bascule.cli.commands.approve import Review, agrees, as_shape, chosen, show
+from bascule.cli.parser.command_table import build_parser
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
 from bascule.core.errors import ConnectFailed, UsageError
 from bascule.core.finding import Finding, FindingKind
@@ -174,3 +175,9 @@ async def test_what_is_approved_where_the_lock_is_off_is_kept_and_said(tmp_path:
     assert (ran.code, "`catalog.lock` is off" in ran.err) == (0, True)
     assert locked_tools(tmp_path).keys() == {"act", "more"}
     assert locked_tools(tmp_path, "elsewhere") == {"act": RICH}
+
+
+def test_approving_takes_any_number_of_names():
+    options = build_parser().parse_args(["approve", "files", "web/fetch", "--yes"])
+    assert (options.names, options.all, options.yes) == (["files", "web/fetch"], False, True)
+    assert build_parser().parse_args(["approve", "--all"]).names == []

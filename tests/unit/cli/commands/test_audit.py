@@ -16,6 +16,7 @@ import pytest
 
 from bascule.cli.commands.audit import COLUMNS, since, write_entries
 from bascule.cli.main import main
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import UsageError
 from bascule.records.audit.read import Entry
 from support.auditing import fill, log_file, opened
@@ -169,3 +170,12 @@ def test_nothing_is_a_heading(capsys: pytest.CaptureFixture[str]):
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path):
     with pytest.raises(UsageError, match="cannot be written"):
         write_entries(ENTRIES, str(tmp_path), as_csv=False)
+
+
+def test_the_log_is_exported_as_lines_to_stdout_unless_it_is_said_otherwise():
+    options = build_parser().parse_args(["audit", "--json", "export"])
+    assert (options.deed, options.format, options.file, options.json) == ("export", "jsonl", "-", True)
+
+
+def test_anchors_may_be_several():
+    assert build_parser().parse_args(["audit", "verify", "--anchor", "a", "--anchor", "b"]).anchor == ["a", "b"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.cli.commands.call import Word, as_shape, read_pairs, typed
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
@@ -78,3 +79,22 @@ def test_a_failure_has_its_documented_shape():
         "retriable": None,
         "fix": "ask",
     }
+
+
+def test_a_call_takes_a_tool_and_its_arguments():
+    options = build_parser().parse_args(["call", "files_read", "path=/a", "limit:=3", "--timeout", "5"])
+    assert (options.command, options.tool) == ("call", "files_read")
+    assert options.arguments == ["path=/a", "limit:=3"]
+    assert options.timeout == 5
+
+
+def test_arguments_may_be_one_object():
+    options = build_parser().parse_args(["call", "x", "--arguments", "{}"])
+    assert (options.object, options.arguments) == ("{}", [])
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf", "0", "-1", "soon"])
+def test_a_limit_that_never_ends_or_never_begins_is_refused(limit: str):
+    with pytest.raises(SystemExit) as caught:
+        build_parser().parse_args(["call", "x", "--timeout", limit])
+    assert caught.value.code == 2

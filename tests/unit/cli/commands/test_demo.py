@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.commands import demo
 from bascule.cli.main import main
+from bascule.demo.story import play
 from bascule.demo.story.play import Teller
+from bascule.demo.story.screen import Document
 from bascule.demo.story.steps import Ending
 
 
@@ -27,7 +28,7 @@ def test_a_story_that_did_not_is_a_failure(monkeypatch: pytest.MonkeyPatch):
     async def spoiled(teller: Teller) -> Ending:
         return Ending(False, 1.0, None)
 
-    monkeypatch.setattr(demo, "perform", spoiled)
+    monkeypatch.setattr(play, "perform", spoiled)
 
     assert main(["demo", "--json"]) == 1
 
@@ -37,13 +38,13 @@ def test_a_story_that_is_broken_off_is_told_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    begun = demo.Document.open
+    begun = Document.open
 
-    def interrupted(self: demo.Document, step: object) -> None:
+    def interrupted(self: Document, step: object) -> None:
         os.kill(os.getpid(), number)
         begun(self, step)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(demo.Document, "open", interrupted)
+    monkeypatch.setattr(Document, "open", interrupted)
 
     assert main(["demo", "--json"]) == 130
     assert capsys.readouterr() == ("", "aborted\n")

@@ -6,14 +6,13 @@ import json
 
 import pytest
 
-from bascule.cli.commands.help import outline, show
+from bascule.cli.commands.help import outline, run
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.parser.grammar import WrongWords
-from bascule.cli.parser.parser import build_parser
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    parser = build_parser()
-    assert show(parser, parser.parse_args(["help", *words])) == 0
+    assert run(build_parser().parse_args(["help", *words])) == 0
     return capsys.readouterr().out
 
 
@@ -26,6 +25,7 @@ def test_the_help_of_all_or_of_one_command_or_sub_command_is_shown(capsys: pytes
 
 def test_as_json_it_is_data(capsys: pytest.CaptureFixture[str]):
     assert json.loads(shown(capsys, "audit", "--json"))["name"] == "bascule audit"
+    assert json.loads(shown(capsys, "--json")) == outline(build_parser())
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,8 @@ def test_as_json_it_is_data(capsys: pytest.CaptureFixture[str]):
     ],
 )
 def test_what_there_is_not_has_no_help(words: list[str], message: str):
-    parser = build_parser()
     with pytest.raises(WrongWords) as caught:
-        show(parser, parser.parse_args(["help", *words]))
+        run(build_parser().parse_args(["help", *words]))
     assert caught.value.message == message
 
 
@@ -70,3 +69,8 @@ def test_an_option_tells_its_value_and_what_it_may_be():
     assert (options["--format"]["value"], options["--format"]["choices"]) == ("jsonl|csv", ["jsonl", "csv"])
     assert (options["--json"]["value"], options["--json"]["choices"]) == (None, None)
     assert options["--since"]["value"] == "TIME"
+
+
+def test_help_takes_any_command():
+    assert build_parser().parse_args(["help", "audit", "verify"]).words == ["audit", "verify"]
+    assert build_parser().parse_args(["help"]).words == []

@@ -13,6 +13,7 @@ from bascule.catalog.resources import Library, ServerOffers
 from bascule.cli.commands.list import add_offers, as_shape, wanted
 from bascule.cli.json_output.listings import ListShape
 from bascule.cli.main import main
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import ConnectFailed
 from bascule.core.permission import Permission
 from bascule.core.resource import ResourceSpec
@@ -245,3 +246,8 @@ async def test_the_command_lists_them_only_when_asked(tmp_path: Path):
     assert (prompt["name"], prompt["prompt"], prompt["status"]) == ("work_greet", "greet", "exposed")
     assert prompt["arguments"] == [{"name": "who", "description": "", "required": True}]
     assert "resources" not in told.json
+
+
+def test_a_listing_may_show_more_than_tools():
+    options = build_parser().parse_args(["list", "--resources", "--prompts", "--tokens"])
+    assert (options.resources, options.prompts, options.tokens) == (True, True, True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.commands.login import may_open_browser, send_person, show_json, show_text
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import ConnectFailed
 from bascule.runtime.servers.status import LoginReport, ServerReport
 from bascule.upstream.settings import Agreement
@@ -82,3 +83,8 @@ async def test_one_logs_in_only_at_remote_servers_of_this_config(tmp_path: Path)
             ran = await bascule(tmp_path, command, name, "--config", config)
             assert ran.code == 2
             assert told in ran.err
+
+
+def test_a_login_waits_five_minutes_for_a_person_on_any_port():
+    options = build_parser().parse_args(["login", "github"])
+    assert (options.name, options.no_browser, options.timeout, options.port) == ("github", False, 300.0, 0)

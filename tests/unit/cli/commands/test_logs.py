@@ -12,6 +12,7 @@ from msgspec import structs
 
 from bascule.cli.commands.logs import as_shape, as_text, wanted
 from bascule.cli.main import main
+from bascule.cli.parser.command_table import build_parser
 from bascule.records.server_logs.file import LogLine, append, log_folder, log_path, make_private, write_line
 from support.command import configured, entry, started
 from support.waiting import fail_after
@@ -153,3 +154,15 @@ async def test_a_log_can_be_followed(place: Place, tmp_path: Path):
             place.log(a_line("two" if text == "one" else "three"))
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 130
+
+
+def test_logs_takes_a_name_and_how_many_lines():
+    options = build_parser().parse_args(["logs", "files", "-n", "0", "-f"])
+    assert (options.name, options.lines, options.follow) == ("files", 0, True)
+    assert build_parser().parse_args(["logs", "files"]).lines == 100
+
+
+@pytest.mark.parametrize("lines", ["-1", "many", "1.5"])
+def test_a_count_of_lines_is_none_or_more(lines: str):
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["logs", "files", f"--lines={lines}"])

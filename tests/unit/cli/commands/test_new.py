@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from bascule.cli.commands.new import PLACES, run, starter_files, told, write_files
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.parser.grammar import WrongWords
-from bascule.cli.parser.parser import build_parser
 from bascule.config.loading.load import load_file
 from bascule.core.errors import ConfigError, UsageError
 
@@ -147,3 +147,8 @@ def test_what_somebody_makes_in_the_last_moment_is_theirs(tmp_path: Path):
     with pytest.raises(UsageError, match="cannot be written into"):
         write_files(tmp_path, MadeMeanwhile(tmp_path))
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b.py": "theirs"}
+
+
+def test_a_new_server_has_a_name_and_perhaps_a_folder():
+    options = build_parser().parse_args(["new", "server", "desk"])
+    assert (options.what, options.name, options.folder) == ("server", "desk", None)

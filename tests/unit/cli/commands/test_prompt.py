@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.commands.prompt import as_shape, read_pairs
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind, PromptResult, ToolFailure
 from bascule.core.sensitivity import Lane
@@ -46,3 +47,7 @@ async def test_a_prompt_is_filled_in_by_the_command(tmp_path: Path):
     assert (ran.code, ran.out) == (0, "user: Hi.\n")
     missing = await bascule(tmp_path, "prompt", "work_greet", "--json", "--config", file)
     assert (missing.code, missing.json["kind"]) == (2, "invalid_arguments")
+
+
+def test_a_prompt_takes_texts():
+    assert build_parser().parse_args(["prompt", "sum", "style=short"]).arguments == ["style=short"]

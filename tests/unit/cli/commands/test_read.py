@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.commands.read import as_shape
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.outcome import FailureKind, ResourceResult, ToolFailure
 from bascule.core.sensitivity import Lane
 from support.command import bascule, configured
@@ -36,3 +37,8 @@ async def test_a_resource_is_read_by_the_command(tmp_path: Path):
     unknown = await bascule(tmp_path, "read", "b://1", "--config", file)
     assert unknown.code == 2
     assert "BSC-203" in unknown.err
+
+
+def test_a_resource_may_be_asked_of_one_server():
+    options = build_parser().parse_args(["read", "a://b", "--server", "files", "--timeout", "2"])
+    assert (options.uri, options.server, options.timeout) == ("a://b", "files", 2.0)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.commands.run import loaded, reached_at
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.config.find_server import kit_server_named
 from bascule.config.loading.load import load_file
-from bascule.config.model.kit_server import KitServer
+from bascule.config.model.kit_server import HOST, KitServer
 from bascule.core.errors import UsageError
 
 SERVER = """
@@ -72,3 +72,13 @@ def test_where_clients_reach_it_is_known_by_what_was_asked_for(words: tuple[str,
 def test_what_is_no_address_is_refused(words: tuple[str, ...]):
     with pytest.raises(UsageError):
         reached_at(build_parser().parse_args(["run", "records", *words]), RECORDS)
+
+
+def test_a_server_is_run_at_a_socket_or_an_address():
+    options = build_parser().parse_args(["run", "desk", "--socket", "/s"])
+    assert (options.name, options.socket, options.host, options.url) == ("desk", "/s", None, None)
+
+
+def test_the_help_names_the_default_address():
+    """The options load no config, so they cannot take it from there."""
+    assert f"default: {HOST}\n" in build_parser().words["run"].format_help()

@@ -10,7 +10,7 @@ import pytest
 from bascule.cli.commands import sandbox
 from bascule.cli.commands.sandbox import run
 from bascule.cli.main import main
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import ConfigError
 
 
@@ -74,3 +74,7 @@ def test_ages_are_told_as_people_tell_them(seconds: float, told: str):
 )
 def test_sizes_are_told_as_people_tell_them(size: float, told: str):
     assert sandbox._size(size) == told
+
+
+def test_boxes_are_removed_by_name():
+    assert build_parser().parse_args(["sandbox", "rm", "a", "b"]).names == ["a", "b"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.main import main
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.principal import Principal
 from bascule.store.sqlite.store import SqliteStore
 from support.command import Ran, bascule
@@ -260,3 +261,34 @@ def test_what_cannot_be_used_at_all_is_explained_and_never_a_traceback(folder: P
         assert ran.err.startswith("BSC-650")
         assert "fix:" in ran.err
         assert "Traceback" not in ran.err
+
+
+def test_an_agent_session_may_be_named_before_the_deed_or_after_it():
+    words = ["sessions", "--user", "u", "--json", "end", "--session", "s", "--yes"]
+    options = build_parser().parse_args(words)
+    assert (options.deed, options.user, options.session, options.json) == ("end", "u", "s", True)
+    assert (options.yes, options.reason, options.config) == (True, "", None)
+    assert build_parser().parse_args(["sessions"]).deed is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("raise",),
+        ("raise", "--to", "public"),
+        ("declassify", "--to", "secret", "--reason", "x"),
+        ("declassify", "--to", "public"),
+        ("end", "--to", "public"),
+        ("forget",),
+    ],
+    ids=" ".join,
+)
+def test_a_deed_that_cannot_be_is_a_usage_error(words: tuple[str, ...]):
+    with pytest.raises(SystemExit) as caught:
+        build_parser().parse_args(["sessions", *words])
+    assert caught.value.code == 2
+
+
+def test_a_level_is_named_as_in_the_config_or_as_it_is_shown():
+    for word in ("secret", "SECRET"):
+        assert build_parser().parse_args(["sessions", "raise", "--to", word]).to == "secret"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bascule.cli.main import main
+from bascule.cli.parser.command_table import build_parser
 from support.command import configured, entry
 from support.runtime import a_tool
 
@@ -135,3 +136,9 @@ def test_programs_are_told_what_was_written(tmp_path: Path, config: str, capsys:
     assert tool["digest"].startswith("sha256:")
     printed = json.loads(stubs(capsys, config, "--json", "--server", "work")[1])
     assert (printed["file"], printed["module"]) == (None, file.read_text())
+
+
+def test_stubs_are_of_some_servers_or_of_all():
+    options = build_parser().parse_args(["stubs", "--server", "a", "--server", "b", "--out", "f", "--check"])
+    assert (options.server, options.out, options.check) == (["a", "b"], "f", True)
+    assert build_parser().parse_args(["stubs"]).server == []

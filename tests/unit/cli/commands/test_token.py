@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bascule.cli.commands.token import audience_asked_for, run
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.principal import Principal
 from bascule.identity.jwt.minting import LIFE, Mint, MintMark
@@ -90,3 +90,13 @@ async def test_the_key_that_is_printed_is_the_public_half(capsys: pytest.Capture
 async def test_the_key_is_nobodys_in_particular(words: tuple[str, ...]):
     with pytest.raises(UsageError, match="the same for every server"):
         await run(options(*words))
+
+
+def test_a_token_is_for_a_server_here_or_elsewhere():
+    asked = options("--audience", "http://x", "--life", "60")
+    assert (asked.name, asked.audience, asked.life, asked.key) == (None, "http://x", 60.0, False)
+
+
+def test_the_help_names_the_default_life():
+    """The options do not load the mint, so they cannot take it from there."""
+    assert f"default, and most: {LIFE:g}\n" in build_parser().words["token"].format_help()

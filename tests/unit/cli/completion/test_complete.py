@@ -3,7 +3,7 @@
 import pytest
 
 from bascule.cli.completion.complete import answers, joined, tell
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 
 
 def offered(*words: str) -> list[str]:
@@ -41,6 +41,12 @@ def test_words_that_a_shell_has_taken_apart_are_put_together():
 
 
 def test_a_shell_is_told_line_by_line(capsys: pytest.CaptureFixture[str]):
-    assert tell(build_parser(), ["zsh", "help", "logo"]) == 0
-    assert tell(build_parser(), ["bash", "logo"]) == 0
+    assert tell(["zsh", "help", "logo"]) == 0
+    assert tell(["bash", "logo"]) == 0
     assert capsys.readouterr().out == "logout\tforget the login at a remote server\nlogout\n"
+
+
+def test_the_options_of_the_command_on_the_line_are_told(capsys: pytest.CaptureFixture[str]):
+    assert tell(["bash", "logs", "x", "--fol"]) == 0
+    assert tell(["bash", "help", "audit", "v"]) == 0
+    assert capsys.readouterr().out == "--follow\nverify\n"

@@ -2,7 +2,7 @@
 
 from bascule.cli.commands.help import outline
 from bascule.cli.json_output.setup import CommandShape, DemoShape
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.demo.story.steps import Command, Ending, Step
 from support.shapes import misfit
 

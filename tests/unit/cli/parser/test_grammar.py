@@ -2,8 +2,8 @@
 
 import pytest
 
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.parser.grammar import Parser, WrongWords, likely
-from bascule.cli.parser.parser import build_parser
 
 
 def refused(*words: str) -> WrongWords:
@@ -108,7 +108,7 @@ def test_what_an_example_is_for_stands_beside_it_or_below(monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", columns)
     parser = Parser(prog="it")
     parser.has_words("command")
-    parser.word("go", "go there", f"  it go  {'far ' * 15}\n  it go --fast")
+    parser.word("go", "go there").document(f"  it go  {'far ' * 15}\n  it go --fast")
     shown = parser.words["go"].format_help()
     assert ("it go\n      far" in shown) == (columns == "60")
     assert ("it go  far" in shown) == (columns != "60")

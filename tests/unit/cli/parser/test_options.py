@@ -15,7 +15,7 @@ def test_what_is_done_on_somebodys_behalf_takes_a_config_a_principal_and_json():
 def test_json_before_a_deed_is_not_undone_by_the_deed():
     parser = add_json(Parser())
     parser.has_words("deed")
-    add_deed_json(parser.word("do", "do it", "  do"))
+    add_deed_json(parser.word("do", "do it"))
     assert [parser.parse_args(words).json for words in (["--json", "do"], ["do", "--json"], ["do"])] == [
         True,
         True,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.serve.demo import arranged
 from bascule.core.errors import UsageError
 from support.waiting import until

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.cli.serve.stdio import run
 from bascule.core.errors import UsageError
 

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from bascule.cli import exit_codes
-from bascule.cli.parser.parser import build_parser
-from bascule.cli.serve.serve import worker_command
+from bascule.cli.parser.command_table import build_parser
+from bascule.cli.serve.http import worker_command
 from bascule.cli.serve.worker import Told, main
 from bascule.config.model.gateway import GatewaySettings
 from bascule.core.principal import Principal

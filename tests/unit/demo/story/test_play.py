@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bascule.cli.main import parse
-from bascule.cli.parser.parser import build_parser
+from bascule.cli.parser.command_table import build_parser
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.demo.story.play import NEXT, TOOLS, Play, perform, played
 from bascule.demo.story.stage import PRIVATE_FILE, Stage, built_in, stage, surrounded

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bascule.cli.parser.parser import build_parser
-from bascule.cli.serve.serve import Stopping, door_of
+from bascule.cli.parser.command_table import build_parser
+from bascule.cli.serve.http import Stopping, door_of
 from bascule.config.model.gateway import GatewaySettings
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import UsageError

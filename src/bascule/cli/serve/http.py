@@ -1,4 +1,5 @@
-"""`bascule serve`: one MCP endpoint in front of every server of the config."""
+"""Gateway of `bascule serve` over HTTP: one MCP endpoint in front of every server of the config, by one process or by
+workers."""
 
 import argparse
 import asyncio
@@ -6,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-from asyncio import AbstractEventLoop
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -16,7 +16,7 @@ import msgspec
 from bascule.cli import exit_codes, gc_tuning
 from bascule.cli.json_output.running import ServeShape
 from bascule.cli.output.errors import explain, json_line, legible
-from bascule.cli.output.logging import TEXT, Masking, speaking, wanted
+from bascule.cli.output.logging import TEXT, wanted
 from bascule.cli.output.progress import settled
 from bascule.cli.serve.dashboard import Address, address_at, feed_for, mount
 from bascule.cli.serve.up import until_stopped
@@ -40,17 +40,6 @@ from bascule.records.feed.feed import Feed
 from bascule.runtime.runtime import Runtime
 
 
-def _loop_factory() -> Callable[[], AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415
-    except ModuleNotFoundError:
-        return None
-    return uvloop.new_event_loop
-
-
-LOOP_FACTORY = _loop_factory()
-
-
 class Stopping:
     """Told to stop, perhaps before there is anything that could."""
 
@@ -67,14 +56,6 @@ class Stopping:
         self._stop = stop
         if self._told:
             stop()
-
-
-@contextmanager
-def words(options: argparse.Namespace) -> Generator[None]:
-    """How it says all that it says, from the first to the last."""
-    options.masking = Masking()
-    with speaking(wanted(options), options.masking):
-        yield
 
 
 async def run(options: argparse.Namespace) -> int:
