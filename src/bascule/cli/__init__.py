@@ -1,1 +1,1 @@
-"""The command `bascule`. It imports nothing third-party before it knows what to do."""
+"""Command line `bascule`: entry point, parser, commands and terminal output."""

@@ -1,4 +1,4 @@
-"""What the command's exit code says."""
+"""Exit codes of the command, by kind of failure and by class of error."""
 
 from bascule.core.errors import BasculeError, ConfigError, PeerError, Refused, UsageError
 from bascule.core.outcome import FailureKind, Result, ToolFailure

@@ -1,4 +1,4 @@
-"""When a program looks for what it no longer needs: not while it loads, and seldom where it serves for long."""
+"""Garbage collector settings: off during imports, and a high threshold in servers."""
 
 import gc
 from collections.abc import Generator

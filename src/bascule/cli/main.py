@@ -1,4 +1,5 @@
-"""The `bascule` command. It learns what to do before it imports anything that takes time."""
+"""Entry point of the `bascule` command: parses the command line, runs one command, returns its exit code. Imports
+nothing third-party before the command is known."""
 
 import argparse
 import os

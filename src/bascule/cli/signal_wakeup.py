@@ -1,5 +1,6 @@
-"""A signal wakes the event loop. Python notes a signal and sees to it when it next runs: one that comes in the moment
-before the loop waits, or reaches another thread, would be seen to only once something else happens."""
+"""Wake-up of the event loop by signals. Without it, a signal that arrives just before the loop blocks, or on another
+thread, is handled only at the next event. A module of its own, since it is loaded late: `bascule --help` has to be
+instant."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""`bascule add`: writes a server into the config, from a command, a URL, or the registry's description of it."""
+"""`bascule add`: writes a server into the config, from a command, a URL or the `server.json` of the MCP registry."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""`bascule approve`: what servers list against what was approved of it, shown to a person, and locked if they agree."""
+"""`bascule approve`: review of new and changed tools by a person, and their pinning in `bascule.lock`."""
 
 import argparse
 import asyncio

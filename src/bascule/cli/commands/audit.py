@@ -1,8 +1,4 @@
-"""`bascule audit`: what was done, and whether the log of it is what was written.
-
-The audit log as a file for other programs: lines of JSON, or a table.
-
-From when on records are wanted, as it is typed: so long ago, or a day and a time of day."""
+"""`bascule audit`: shows, exports and verifies the tamper-evident audit log."""
 
 import argparse
 import asyncio

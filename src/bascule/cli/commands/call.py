@@ -1,4 +1,4 @@
-"""`bascule call`: one governed call, its result on stdout, anything else on stderr."""
+"""`bascule call`: one governed tool call, its result on stdout and everything else on stderr."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`bascule completion`: the script by which a shell completes our words."""
+"""`bascule completion`: prints the completion script of a shell."""
 
 import argparse
 import sys

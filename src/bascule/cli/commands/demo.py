@@ -1,4 +1,4 @@
-"""`bascule demo`: a played session in which private data comes on board, and cannot leave."""
+"""`bascule demo`: plays an agent session that reads private data and is kept from leaking it."""
 
 import argparse
 import asyncio

@@ -1,6 +1,5 @@
-"""`bascule explain`: the page of an error code, or the list of all codes.
-
-The wheel contains the pages of `docs/errors`, so that they can be read offline."""
+"""`bascule explain`: page of an error code, or list of all codes. The wheel contains the pages, so that they can be
+read offline."""
 
 import argparse
 from collections.abc import Iterable

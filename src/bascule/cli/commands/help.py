@@ -1,7 +1,4 @@
-"""`bascule help`: what a command does and takes. Imports nothing beyond the standard library.
-
-The whole command line as plain data: every command with its summary, options and examples. Imports nothing beyond
-the standard library."""
+"""`bascule help`: help of a command as text, or the outline of the command line as plain data."""
 
 import argparse
 from typing import TYPE_CHECKING

@@ -1,4 +1,5 @@
-"""`bascule import`: shows what other programs' MCP configs have, and writes it into ours if told to."""
+"""`bascule import`: takes over servers from the config files of other MCP clients. Shows a diff, and writes only with
+`--write`."""
 
 import argparse
 import os

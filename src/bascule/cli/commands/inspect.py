@@ -1,6 +1,4 @@
-"""`bascule inspect`: all that is known of one server or one tool.
-
-What the box of a server shows, for `bascule inspect`."""
+"""`bascule inspect`: everything known of one server or one tool, such as schema, digest, permissions and sandbox."""
 
 import argparse
 import os

@@ -1,8 +1,5 @@
-"""`bascule list`: every server as soon as it is known how it stands, with its tools.
-
-What servers offer beside tools, as `bascule list` shows it.
-
-What tools cost a model's context: all of them, and the two that can stand for all."""
+"""`bascule list`: servers and their tools, printed as each server connects, with resources, prompts and estimated
+token costs."""
 
 import argparse
 import sys

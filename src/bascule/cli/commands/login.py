@@ -1,4 +1,4 @@
-"""`bascule login`: a person logs in at a server with their browser, and the login is proved by linking once."""
+"""`bascule login`: OAuth login at a server with the user's browser, proved by one connection."""
 
 import argparse
 import asyncio

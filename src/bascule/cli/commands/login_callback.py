@@ -1,4 +1,4 @@
-"""Where a browser comes back to after a login: a port of this machine alone, open for one answer."""
+"""Loopback listener for the redirect of one OAuth login."""
 
 import asyncio
 import hmac

@@ -1,4 +1,4 @@
-"""`bascule logout`: forgets a login, here and at the login server."""
+"""`bascule logout`: deletes an OAuth login here and revokes it at the authorization server."""
 
 import argparse
 

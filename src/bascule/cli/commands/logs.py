@@ -1,4 +1,4 @@
-"""`bascule logs`: what a server said on stderr, and how its links fared."""
+"""`bascule logs`: stderr output of a server, and the history of its links."""
 
 import argparse
 import asyncio

@@ -1,6 +1,4 @@
-"""`bascule new`: writes a working server of one's own, with its tests and its config.
-
-A server to begin with: the files of `examples/template`, written into a folder under another name."""
+"""`bascule new`: writes a working MCP server from a template, with its tests and its config."""
 
 import argparse
 from collections.abc import Iterable, Mapping

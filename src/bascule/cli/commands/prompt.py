@@ -1,4 +1,4 @@
-"""`bascule prompt`: one prompt filled in, its messages on stdout, anything else on stderr."""
+"""`bascule prompt`: one prompt with its arguments filled in, its messages on stdout and everything else on stderr."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`bascule read`: one resource, its text on stdout, anything else on stderr."""
+"""`bascule read`: one resource, its text on stdout and everything else on stderr."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""`bascule run`: serves a server of one's own that the config describes."""
+"""`bascule run`: serves a kit server of the config, over HTTP or at a Unix socket."""
 
 import argparse
 import sys

@@ -1,4 +1,5 @@
-"""`bascule sandbox`: boxes, and the server with which agents work in one."""
+"""`bascule sandbox`: lists and removes sandboxes and fetched packages, and starts the MCP server that works in a
+sandbox."""
 
 import argparse
 import os

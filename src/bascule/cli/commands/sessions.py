@@ -1,4 +1,5 @@
-"""`bascule sessions`: how private agent sessions are, and what only an operator may do about it."""
+"""`bascule sessions`: sensitivity levels of agent sessions, and the operator's commands to raise, declassify or end
+one."""
 
 import argparse
 import os

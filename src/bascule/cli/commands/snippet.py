@@ -1,6 +1,5 @@
-"""`bascule snippet`: prints a program that uses this folder's config in a framework, or the entry for an MCP client.
-
-A tool to show in an example, and arguments for it: one that only reads, if there is one, and wants little."""
+"""`bascule snippet`: prints a program that calls a read-only tool from an agent framework, or the entry for the config
+of an MCP client."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""`bascule stubs`: writes the tools as a typed Python module, for an editor to complete and a checker to check."""
+"""`bascule stubs`: generates a typed Python module of the tools, for editors and type checkers."""
 
 import argparse
 import os

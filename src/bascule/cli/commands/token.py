@@ -1,4 +1,4 @@
-"""`bascule token`: a token that a server of our kit believes for some minutes, for whoever tries one out by hand."""
+"""`bascule token`: mints a short-lived JWT to try out a kit server by hand."""
 
 import argparse
 import os

@@ -1,1 +1,1 @@
-"""Shell completion: the scripts for each shell, and the words they complete."""
+"""Shell completion: scripts for each shell, and the words that they complete."""

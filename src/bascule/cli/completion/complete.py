@@ -1,5 +1,5 @@
-"""What can stand where the cursor is, told to a shell line by line. The parser knows it; a TAB must not cost more than
-a look at a file, so nothing is started and nothing of MCP imported."""
+"""Completion of a command line: candidates for the word at the cursor, one per line. Starts no server and imports
+nothing of MCP, so that a TAB stays fast."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence

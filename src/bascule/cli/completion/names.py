@@ -1,5 +1,5 @@
-"""Names of servers and tools for a shell to complete: from the config of this folder, and from what the servers listed
-when they were last asked. Nothing is started."""
+"""Completion of server and tool names, from the config and from the last listings in the state database. Starts no
+server."""
 
 import os
 import sqlite3

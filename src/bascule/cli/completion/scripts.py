@@ -1,5 +1,5 @@
-"""What a shell is told, once, so that it asks us what can stand where the cursor is. None of the command's words is in
-these: they are asked for, so a new version needs no new script."""
+"""Completion scripts for Bash, Zsh and fish. Each asks `bascule __complete` for the words, so that a new version needs
+no new script."""
 
 HIDDEN = "__complete"
 """The word with which a shell asks."""

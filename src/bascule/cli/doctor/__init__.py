@@ -1,1 +1,1 @@
-"""`bascule doctor`: one module of checks per area, and the report."""
+"""Health checks of `bascule doctor`, one module per area, and their report."""

@@ -1,4 +1,4 @@
-"""What `bascule doctor` checks of certificates: from when to when each is good, for which names, and who signed it."""
+"""Health checks of TLS certificates: validity period, host names and issuer."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""One thing that `bascule doctor` looked at."""
+"""Result of one health check, and insights into the cause of a failure."""
 
 import msgspec
 

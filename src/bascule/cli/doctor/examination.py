@@ -1,4 +1,5 @@
-"""Order of all checks of `bascule doctor`: config, state folder, runtime, servers."""
+"""Order of the health checks: config, state folder, runtime, servers. A failed check leaves out only the checks that
+depend on it."""
 
 import argparse
 import asyncio

@@ -1,6 +1,5 @@
-"""What `bascule doctor` checks of levels: the ways out of each server, what keeps the levels, and who follows them.
-
-What `bascule doctor` checks of the lock: whether tools are held against what was approved, and what waits."""
+"""Health checks of sensitivity levels and tool pinning: network lanes of each server, key and store of the levels,
+drift from `bascule.lock`."""
 
 import stat
 from collections.abc import Iterator

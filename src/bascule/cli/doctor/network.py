@@ -1,12 +1,5 @@
-"""What `bascule doctor` checks of what we serve: that addresses are free, and that keys can be used.
-
-What `bascule doctor` checks of the dashboard: that nobody else can read what opens it, and from where it is seen.
-
-Who listens at a port of this machine, as far as this user may know.
-
-What `bascule doctor` checks of an address at which we listen: that nobody else does.
-
-What `bascule doctor` checks of where counts and spans go: somebody collects them, their page is free."""
+"""Health checks of listening addresses: gateway, kit servers, dashboard and telemetry. Names the process that occupies
+a port."""
 
 import asyncio
 import errno

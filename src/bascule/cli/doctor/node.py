@@ -1,6 +1,4 @@
-"""What `bascule doctor` finds out about servers that Node runs: whether its version is one that their package wants.
-
-Versions of Node, and the ranges of them that a package asks for, as npm reads them."""
+"""Health check of Node.js: its version against the `engines` range of a server's package."""
 
 import os
 import re

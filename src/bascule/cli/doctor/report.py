@@ -1,4 +1,4 @@
-"""What `bascule doctor` shows a person: what is wrong first, group by group, and at the end what to do first."""
+"""Report of the health checks for a person: failures first, by group, and the first thing to do."""
 
 import re
 import textwrap

@@ -1,4 +1,4 @@
-"""What `bascule doctor` checks of boxes: which engine makes them, what each shows, and that servers start sealed."""
+"""Health checks of sandboxes: available engines, visible paths, and a start on the sealed network lane."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,10 +1,5 @@
-"""What `bascule doctor` checks of each server: that it is reached, what it lists, and what is odd about that.
-
-What `bascule doctor` checks of tools: that the model APIs take their definitions.
-
-What `bascule doctor` checks of what a config says: that packages are pinned, and that names mean one thing.
-
-What `bascule doctor` finds out about a server that ended at once: whether it was started in the wrong folder."""
+"""Health checks of servers: reachability, tool listings, limits of model APIs, pinned package versions, names and
+working directory."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,4 @@
-"""What `bascule doctor` checks of the audit log: that it can be read and written, that the clock of this machine goes
-forward and, where it is short, that it is what was written.
-
-What `bascule doctor` checks of the folders that we write to: whose they are, and that there is room.
-
-What `bascule doctor` checks of where state is kept: that it can be opened, and what keeps it."""
+"""Health checks of storage: permissions and free space of the folders, state store, and audit log."""
 
 import asyncio
 import os

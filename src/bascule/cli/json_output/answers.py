@@ -1,4 +1,4 @@
-"""How requests and commands end."""
+"""JSON shapes of errors, and of results of calls, resources and prompts."""
 
 from typing import Any, Literal, TypedDict
 

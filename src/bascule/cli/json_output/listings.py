@@ -1,4 +1,4 @@
-"""What servers offer, and what is approved of it."""
+"""JSON shapes of servers, tools, resources and prompts, and of their approval."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 

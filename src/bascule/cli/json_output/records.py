@@ -1,4 +1,4 @@
-"""What is kept of agent sessions, of what was done, and of what servers said."""
+"""JSON shapes of agent sessions and their receipts, of the audit log and of server logs."""
 
 from typing import Any, Literal, TypedDict
 

@@ -1,4 +1,4 @@
-"""What runs: servers, the gateway, boxes; and who is let in."""
+"""JSON shapes of health checks, running servers, the gateway, sandboxes, logins and tokens."""
 
 from typing import Literal, TypedDict
 

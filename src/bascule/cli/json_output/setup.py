@@ -1,4 +1,4 @@
-"""Getting servers into the config, programs to begin with, and the command itself."""
+"""JSON shapes of changes to the config, generated programs, error codes and the command line itself."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 

@@ -1,1 +1,1 @@
-"""Servers from the MCP registry: server.json, its inputs, and pinning of versions."""
+"""Servers from the MCP registry: `server.json`, its inputs, and pinning of versions."""

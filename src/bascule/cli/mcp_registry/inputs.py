@@ -1,4 +1,4 @@
-"""What a server wants to be told, as the registry's `server.json` describes it, and how a config says it."""
+"""Inputs that a `server.json` of the MCP registry declares, and their form in a config."""
 
 import re
 from collections.abc import Mapping

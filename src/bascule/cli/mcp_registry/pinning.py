@@ -1,4 +1,4 @@
-"""Packages that a command fetches in whatever version is newest: what to write instead."""
+"""Version pinning of packages that a server's command fetches: unpinned ones, and the text to write instead."""
 
 import re
 from collections.abc import Sequence

@@ -1,8 +1,5 @@
-"""A server as the official registry describes it (`server.json`), told in the keys of our config.
-
-It is somebody else's file: its texts are never taken for references to variables of ours, and what it wants to be told
-becomes a reference that the operator fills.
-"""
+"""Parser of a `server.json` of the MCP registry, translated into keys of the config. The file is untrusted: its texts
+never become references to variables of ours, and each input becomes a reference that the operator fills."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""An error as a person reads it: what failed, where, the evidence, the likely cause, the fix, where to read more."""
+"""Errors as text for a person: message, place, evidence, likely cause, fix and page."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

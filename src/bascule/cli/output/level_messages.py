@@ -1,4 +1,4 @@
-"""Levels in the words of the command: what a call has raised, and how to go on where a level is in the way."""
+"""Messages about sensitivity levels: the level that a call has raised, and the ways to go on after a denial."""
 
 import shlex
 from collections.abc import Mapping

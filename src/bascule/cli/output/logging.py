@@ -1,4 +1,4 @@
-"""How a command that serves says what happens: for a person to read, or as lines of JSON for a program."""
+"""Log output of commands that serve: text for a person or JSON lines for a program, with secrets masked."""
 
 import argparse
 import io

@@ -1,4 +1,4 @@
-"""Outcomes as commands show them: text for people, JSON in a stable shape for programs."""
+"""Outcomes of calls as commands print them: text for people, JSON in a stable shape for programs."""
 
 import sys
 

@@ -1,5 +1,5 @@
-"""One line on the terminal that says what a command waits for, and for how long. It comes after a second, is drawn in
-its place, and is gone before anything else is written."""
+"""Progress line on the terminal: the servers and tools that a command waits for, with the seconds. Drawn after 1 s,
+and erased before any other output."""
 
 import os
 import sys

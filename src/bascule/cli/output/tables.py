@@ -1,5 +1,5 @@
-"""Rows for a terminal of any width: columns where they fit, else a block for each row. No word is cut in two: a name or
-a code that is broken cannot be found again, nor copied."""
+"""Tables for a terminal of any width: columns where they fit, else a block for each row. No word is cut: a truncated
+name or code can be neither found nor copied."""
 
 import sys
 from collections.abc import Iterator, Sequence

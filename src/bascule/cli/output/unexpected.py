@@ -1,4 +1,5 @@
-"""What nobody foresaw, told as every other error is: what it was, where in our code, and what to do about it."""
+"""Unexpected exceptions as errors with a code: the exception, its place in our code, and a fix. A module of its own,
+since it is loaded late: `bascule --help` has to be instant."""
 
 import os
 import traceback

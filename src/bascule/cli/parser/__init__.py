@@ -1,1 +1,1 @@
-"""Command-line parser: grammar, options and the outline of all commands."""
+"""Command-line parser: command table, grammar and shared options."""

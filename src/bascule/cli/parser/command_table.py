@@ -1,4 +1,4 @@
-"""Command table: group, name, one-line summary and module of every command, and the parser that is made from it."""
+"""Command table: group, name, summary and module of every command, and the parser that is made from it."""
 
 from collections.abc import Iterable
 from importlib import import_module

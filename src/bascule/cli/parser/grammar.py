@@ -1,5 +1,5 @@
-"""The command line's parser: commands in groups, help with examples, and a wrong word answered with the nearest right
-one. Imports nothing beyond the standard library: `--help` has to be instant."""
+"""Grammar of the command line on top of argparse: groups of commands, examples in the help, the nearest valid word for
+a wrong one. Imports only the standard library: `--help` has to be instant."""
 
 import argparse
 import re

@@ -1,4 +1,4 @@
-"""Options that several commands take, and how their values are read. Imports nothing beyond the standard library."""
+"""Options that several commands share, and the types of their values. Imports only the standard library."""
 
 import argparse
 from math import inf

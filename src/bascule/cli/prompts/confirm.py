@@ -1,5 +1,5 @@
-"""A yes or a no of the person at the terminal. The event loop reads it, and no thread: that of a person who has left
-could not be ended."""
+"""Confirmation prompt on the terminal, for approvals and for commands without a way back. The event loop reads the
+answer: a thread that waits for a closed terminal could not be ended."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""A person at the terminal, asked what a server wants to know. Where nobody sits, nothing is offered to servers."""
+"""Elicitation on the terminal: a person answers the questions of a server. Without a terminal, servers are not offered
+the capability."""
 
 from collections.abc import Iterator
 from typing import Any, TextIO

@@ -1,4 +1,4 @@
-"""How `bascule serve` and `bascule up` come to their dashboard: on the gateway, or at a port of its own."""
+"""Dashboard of `bascule serve` and `bascule up`: mounted on the gateway, or served at a loopback port of its own."""
 
 import os
 import time

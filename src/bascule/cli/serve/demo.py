@@ -1,4 +1,4 @@
-"""`bascule serve --demo`: the gateway on the built-in servers, with a few small agents at work."""
+"""`bascule serve --demo`: gateway on the built-in servers, with the traffic of a few small agents."""
 
 import argparse
 import asyncio

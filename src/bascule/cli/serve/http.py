@@ -1,4 +1,4 @@
-"""Gateway of `bascule serve` over HTTP: one MCP endpoint in front of every server of the config, by one process or by
+"""`bascule serve` over HTTP: one MCP endpoint in front of every server of the config, served by one process or by
 workers."""
 
 import argparse

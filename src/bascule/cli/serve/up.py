@@ -1,4 +1,4 @@
-"""`bascule up`: links to every server and keeps them, shows how each stands, and follows edits of the config."""
+"""`bascule up`: connects to every server, shows the state of each link, and follows edits of the config."""
 
 import argparse
 import asyncio

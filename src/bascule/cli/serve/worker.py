@@ -1,4 +1,4 @@
-"""One worker of `bascule serve`: a whole runtime behind a socket that it has from its supervisor, and shares."""
+"""Worker process of `bascule serve`: one runtime behind listening sockets that it inherits from the supervisor."""
 
 import argparse
 import asyncio

@@ -1,1 +1,1 @@
-"""Text views of audit records, imports, sessions and a running gateway."""
+"""Views of audit records, imports, agent sessions, snippets and `bascule up`: text for people and JSON for programs."""

@@ -1,4 +1,4 @@
-"""The audit log as `bascule audit` shows it: text for people, JSON in a stable shape."""
+"""Views of the audit log for `bascule audit`: text for people, JSON in a stable shape."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,5 @@
-"""What `bascule import` found and would do, as people and programs read it."""
+"""Views of `bascule import`: servers found in the config files of MCP clients, needed variables, and the diff of the
+config."""
 
 import difflib
 import os

@@ -1,4 +1,4 @@
-"""Agent sessions and their receipts as `bascule sessions` shows them: text for people, JSON in a stable shape."""
+"""Views of agent sessions and their receipts for `bascule sessions`: text for people, JSON in a stable shape."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

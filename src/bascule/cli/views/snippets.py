@@ -1,4 +1,4 @@
-"""The programs that `bascule snippet` prints, one a framework. `@NAME@` stands for what is filled in."""
+"""Program templates of `bascule snippet`, one per agent framework, with placeholders such as `@TOOL@`."""
 
 from dataclasses import dataclass
 

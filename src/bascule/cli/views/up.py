@@ -1,4 +1,4 @@
-"""What `bascule up` shows: a table that stays in place, a line for each change, or JSON."""
+"""Views of `bascule up`: a table that stays in place, a line for each change, or JSON lines."""
 
 import sys
 import time

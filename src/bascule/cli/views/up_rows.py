@@ -1,4 +1,4 @@
-"""One row for each configured server, as it stands now for one principal."""
+"""Rows of `bascule up`: state of the link to each configured server, for one principal."""
 
 from collections import Counter
 from dataclasses import dataclass, field
