@@ -1,7 +1,8 @@
-"""Sizes, names and places of files: what keeps a reader able to guess where a thing is."""
+"""Sizes, names and places of files, so that a reader can guess the file that holds a thing."""
 
 import ast
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,10 +13,19 @@ UNIT = ROOT / "tests/unit"
 
 MAX_LINES = 500
 
+MAX_FOLDER = 24
+"""Modules in one folder. A longer list is searched, not read."""
+
+SMALL = 60
+"""Lines below which a module with one importer is part of that importer."""
+
+SEPARATE = re.compile(r"\b(Pure|Separate)\b")
+"""Opens the sentence of a small module's docstring that gives the reason for a file of its own: `Pure: …`, `Separate: …`."""
+
 DRAWERS = {"utils", "util", "helpers", "helper", "base", "common", "misc"}
 """Names under which anything may be put, so that nothing is found."""
 
-VAGUE_ENDINGS = ("Manager", "Handler")
+VAGUE_ENDINGS = ("Manager",)
 
 BROAD_CATCHES = {
     "cli/main.py:main": "the command's outermost: whatever it is, a person is told it with its code, and not by a traceback",
@@ -74,33 +84,95 @@ def test_no_file_is_longer_than_five_hundred_lines():
     )
 
 
-def mirrored(module: Path) -> Path:
-    place = module.relative_to(PACKAGE)
-    return UNIT / place.with_name(f"test_{place.name}")
-
-
-def whole(test: Path) -> Path:
-    """`test_place__part.py` tests one part of `place.py`."""
-    return test.with_name(test.stem.partition("__")[0] + ".py")
-
-
 def source_modules() -> list[Path]:
     return [path for path in python_files("src/bascule") if path.stem not in {"__init__", "__main__"}]
 
 
-def test_every_module_has_its_unit_tests():
+def packages() -> list[Path]:
+    return sorted({path.parent for path in source_modules()} - {PACKAGE})
+
+
+def test_no_folder_has_more_than_twenty_four_modules():
+    counts = Counter(path.parent for path in source_modules())
+
     none_of(
-        (f"{shown(mirrored(path))} for {shown(path)}" for path in source_modules() if not mirrored(path).is_file()),
-        "tests/unit mirrors the source. Missing:",
+        (f"{shown(folder)}: {count} modules" for folder, count in counts.items() if count > MAX_FOLDER),
+        f"A folder has at most {MAX_FOLDER} modules. Split these by topic:",
     )
 
 
-def test_every_unit_test_file_has_its_module():
-    expected = {mirrored(path) for path in source_modules()}
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    """Dotted names that may be modules: of `from a import b`, both `a` and `a.b`."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in names)
+            case _:
+                pass
+
+
+def importers() -> dict[str, set[Path]]:
+    found = defaultdict[str, set[Path]](set)
+    for path in python_files("src/bascule"):
+        for name in imported_by(path):
+            found[name].add(path)
+    return found
+
+
+def test_a_small_module_with_one_importer_gives_its_reason():
+    users = importers()
+    small = [path for path in source_modules() if len(path.read_bytes().splitlines()) < SMALL]
 
     none_of(
-        (shown(path) for path in UNIT.rglob("test_*.py") if not {path, whole(path)} & expected),
-        "tests/unit mirrors the source. These mirror nothing:",
+        (
+            f"{shown(path)}, imported by {shown(*users[dotted(path)])}"
+            for path in small
+            if len(users[dotted(path)] - {path}) == 1
+            and not SEPARATE.search(ast.get_docstring(ast.parse(path.read_bytes())) or "")
+        ),
+        f"A module under {SMALL} lines with one importer is part of that importer, or its docstring says why not, in a "
+        "sentence that begins with `Pure` or `Separate`:",
+    )
+
+
+def subjects_of(test: Path) -> set[Path]:
+    """Module or package that a unit test file names: `a/test_b.py` and `a/test_b__aspect.py` are tests of `a/b`."""
+    place = test.relative_to(UNIT).with_name(test.stem.removeprefix("test_").partition("__")[0])
+    return {path for path in (PACKAGE / place, PACKAGE / f"{place}.py") if path.exists()}
+
+
+def test_every_unit_test_file_names_a_module_or_a_package():
+    none_of(
+        (shown(path) for path in UNIT.rglob("test_*.py") if not subjects_of(path)),
+        "A unit test file has the path of a module or of a package. These name neither:",
+    )
+
+
+def test_every_module_has_unit_tests_of_its_own_or_of_its_package():
+    tested = {path for test in UNIT.rglob("test_*.py") for path in subjects_of(test)}
+
+    none_of(
+        (shown(path) for path in source_modules() if not tested & {path, path.parent}),
+        "No file in tests/unit has the path of these modules or of a package around them:",
+    )
+
+
+def test_every_package_has_unit_tests():
+    none_of(
+        (
+            shown(folder)
+            for folder in packages()
+            if not any((UNIT / folder.relative_to(PACKAGE)).glob("test_*.py"))
+            and not (UNIT / folder.relative_to(PACKAGE)).with_name(f"test_{folder.name}.py").exists()
+        ),
+        "Each package has unit tests. Missing:",
     )
 
 
@@ -126,7 +198,7 @@ def test_no_class_is_named_by_a_vague_ending():
             for path in python_files("src")
             for found in vague.finditer(path.read_text(encoding="utf-8"))
         ),
-        "A class is named by what one instance is, never Manager or Handler:",
+        "A class is named by what one instance is, never Manager:",
     )
 
 
