@@ -5,11 +5,13 @@ from collections.abc import Callable
 
 from handbook.cli_page import cli_page
 from handbook.config_page import config_page
+from handbook.design_page import design_page
 from handbook.events_page import events_page
 from handbook.json_page import json_page
 from handbook.navigation import DOCS
 
 MADE: dict[str, Callable[[], str]] = {
+    "design.md": design_page,
     "reference/cli.md": cli_page,
     "reference/config.md": config_page,
     "reference/events.md": events_page,

@@ -32,8 +32,12 @@ def test_the_house_is_exhaustive():
     assert contracts()["house"]["exhaustive"] is True
 
 
+def design() -> str:
+    return (ROOT / "docs/design.md").read_text(encoding="utf-8")
+
+
 def test_every_row_of_the_house_is_drawn_in_the_documentation():
-    drawn = re.search(r"```text\n(cli\n.*?)```", (ROOT / "docs/design.md").read_text(), re.DOTALL)
+    drawn = re.search(r"```text\n(cli\n.*?)```", design(), re.DOTALL)
 
     assert drawn is not None, "docs/design.md draws no house"
     rows = [re.split(r"\s{2,}", line.strip())[0].split(" | ") for line in drawn[1].splitlines()]
@@ -44,3 +48,11 @@ def test_every_room_is_a_package():
     rooms = {room for row in house() for room in row}
 
     assert {room for room in rooms if not (ROOT / "src/bascule" / room / "__init__.py").is_file()} == set()
+
+
+def test_every_module_that_the_design_page_names_exists():
+    named = set(re.findall(r"(?<![\w/.-])((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)(?![\w*])", design()))
+    places = [ROOT, ROOT / "src/bascule"]
+
+    assert len(named) > 50, "the names of modules are no longer found"
+    assert {name for name in named if not any((place / name).exists() for place in places)} == set()
