@@ -1,4 +1,4 @@
-"""Web server for the dashboard alone, at a port on the loopback. A module of its own: only `bascule up` needs it, and
+"""Web server for the dashboard alone, at a port on the loopback. Separate: only `bascule up` needs it, and
 the app runs on a gateway's web server without it."""
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Built-in MCP server with slow tool calls and a crash: the showcase needs timeouts and restarts. A module of its own,
+"""Built-in MCP server with slow tool calls and a crash: the showcase needs timeouts and restarts. Separate,
 because it runs as a program: `python -m bascule.demo.reports`."""
 
 import sys

@@ -1,4 +1,4 @@
-"""LangChain middleware that lists an agent session's tools again before each model request. A module of its own,
+"""LangChain middleware that lists an agent session's tools again before each model request. Separate,
 because it is imported late: LangChain's agents take seconds to import."""
 
 from collections.abc import Awaitable, Callable
