@@ -1,1 +1,1 @@
-"""Sensitivity levels at run time: raising, changes by an operator, and the socket for servers in a sandbox."""
+"""Sensitivity levels at run time: raising, changes by an operator; servers raise through `sandbox/raise_socket`."""
