@@ -31,7 +31,7 @@ BROAD_CATCHES = {
     "cli/main.py:main": "the command's outermost: whatever it is, a person is told it with its code, and not by a traceback",
     "core/undo/transaction.py:_problem_of": "a user's participant: the others must be kept or undone all the same",
     "gateway/app.py:_answer": "the gateway's outermost: one request's fault must not take the others with it",
-    "kit/loading.py:_run": "an author's file: whatever it raises is told as the reason why there is no server",
+    "kit/server.py:_run": "an author's file: whatever it raises is told as the reason why there is no server",
     "records/recorder.py:record": "a user's event sink: its mistake must not fail the call it only watches",
     "policy/decide.py:decide": "whatever is wrong with a rule, a request it did not allow is refused",
     "runtime/approvals/callback.py:put_to": "a user's callback: whatever it raises is no answer, and none of the server's business",

@@ -63,8 +63,11 @@ def add_options(command: Parser) -> None:
 
 async def run(options: argparse.Namespace) -> int:
     from bascule.cli.views.import_ import Import, as_shape, lines, undone_lines  # noqa: PLC0415 -- as above
-    from bascule.config.editing.add_server import additions, servers_in  # noqa: PLC0415
-    from bascule.config.editing.dotenv import dotenv_with  # noqa: PLC0415
+    from bascule.config.editing.add_server import (  # noqa: PLC0415
+        additions,
+        dotenv_with,
+        servers_in,
+    )
     from bascule.config.editing.undo import undo  # noqa: PLC0415
     from bascule.config.importing.merge import merge  # noqa: PLC0415
     from bascule.config.importing.programs import Surroundings  # noqa: PLC0415

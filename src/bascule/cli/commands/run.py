@@ -78,7 +78,7 @@ def reached_at(options: argparse.Namespace, described: "KitServer") -> str:
 def loaded(config: "RuntimeConfig", described: "KitServer", url: str | None = None) -> "GovernedServer":
     """The server, as the config wants it, for clients that reach it at this address."""
     try:
-        from bascule.kit.loading import load_server  # noqa: PLC0415 -- FastMCP takes a second, and is an extra
+        from bascule.kit.server import load_server  # noqa: PLC0415 -- FastMCP takes a second, and is an extra
     except ModuleNotFoundError as error:
         if error.name != "fastmcp":
             raise

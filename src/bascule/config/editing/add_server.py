@@ -1,4 +1,5 @@
-"""Insertion of a server into a config file. All other characters stay as they are, or nothing is written."""
+"""Insertion of a server into a config file, and of its credentials into the `.env` file beside it. All other characters
+stay as they are, or nothing is written; the quoting of `.env` matches the reader in `config/variables.py`."""
 
 import os
 import re
@@ -15,6 +16,7 @@ from bascule.config.loading.client_formats import OURS
 from bascule.config.loading.document import document_of, is_json, read_text
 from bascule.config.loading.entries import SHAPES, Shape, shape_of
 from bascule.config.loading.load import load_text
+from bascule.config.variables import read_dotenv
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.json_types import JsonObject, as_object, is_array, is_object
 
@@ -228,3 +230,20 @@ def _by_hand(path: Path, why: str, name: str, entry: JsonObject) -> ConfigError:
         where=str(path),
         fix="add it by hand:\n" + written(name, entry, ""),
     )
+
+
+def dotenv_with(path: Path, values: Mapping[str, str]) -> Addition:
+    before = read_text(path) if path.exists() else None
+    there, _ = read_dotenv(path)
+    lines = "".join(f"{name}={quoted(value)}\n" for name, value in values.items() if name not in there)
+    start = before or ""
+    start += "\n" if start and not start.endswith("\n") else ""
+    return Addition(path, before, start + lines, "", replaced=False, mode=0o600)
+
+
+def quoted(value: str) -> str:
+    """As it is read again: in single quotes nothing is an escape."""
+    if "'" not in value and "\n" not in value and "\r" not in value:
+        return f"'{value}'"
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'

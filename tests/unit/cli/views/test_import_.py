@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from bascule.cli.views.import_ import Import, as_shape, diff, lines, undone_lines
-from bascule.config.editing.add_server import additions
-from bascule.config.editing.dotenv import dotenv_with
+from bascule.config.editing.add_server import additions, dotenv_with
 from bascule.config.editing.undo import Undone
 from bascule.config.importing.merge import merge
 from bascule.config.importing.programs import PROGRAMS, ForeignFile

@@ -1,4 +1,4 @@
-"""Adding a server to a config file."""
+"""Insertion of a server into a config file, and of credentials into `.env`."""
 
 import json
 import stat
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bascule.config import load_file
-from bascule.config.editing.add_server import addition, variables_in
+from bascule.config.editing.add_server import addition, dotenv_with, variables_in
+from bascule.config.variables import read_dotenv
 from bascule.core.errors import ConfigError, UsageError
 
 ENTRY: dict[str, Any] = {"command": "npx", "args": ["-y", "pkg@1.2.3"], "env": {"KEY": "${KEY}"}}
@@ -210,3 +211,29 @@ def test_variables_are_found_at_any_depth_and_escaped_ones_are_none():
     found = variables_in({"args": ["${A}", "$${B}"], "env": {"C": "x${C:-d}", "D": "${env:D}", "E": "${C}"}})
 
     assert found == {"A": True, "C": True, "D": True}
+
+
+ODD = ["plain", "with 'quotes'", 'and "others"', "a # b", "back\\slash", "'both\\\" of'", "line\nline", "$x ${y}", ""]
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_what_is_put_in_is_what_is_read(tmp_path: Path, value: str):
+    path = tmp_path / ".env"
+    dotenv_with(path, {"A": value}).write()
+
+    assert read_dotenv(path) == ({"A": value}, ())
+
+
+def test_what_is_set_already_stays(tmp_path: Path):
+    path = tmp_path / ".env"
+    path.write_text("A=mine # note")
+    dotenv_with(path, {"A": "theirs", "B": "b"}).write()
+
+    assert path.read_text() == "A=mine # note\nB='b'\n"
+
+
+def test_a_new_one_is_for_the_user_alone(tmp_path: Path):
+    path = tmp_path / ".env"
+    dotenv_with(path, {"A": "a"}).write()
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
