@@ -283,7 +283,7 @@ async def known(session: AgentSession, name: str) -> None:
 @pytest.mark.requirement("BRG-5")
 @pytest.mark.parametrize(
     ("package", "module"),
-    [("langchain_core", ""), ("langgraph", ""), ("langchain", ".live")],
+    [("langchain_core", ""), ("langgraph", ""), ("langchain", ".middleware")],
     ids=["langchain_core", "langgraph", "langchain"],
 )
 @pytest.mark.long

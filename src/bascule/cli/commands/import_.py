@@ -64,6 +64,7 @@ def add_options(command: Parser) -> None:
 async def run(options: argparse.Namespace) -> int:
     from bascule.cli.views.import_ import Import, as_shape, lines, undone_lines  # noqa: PLC0415 -- as above
     from bascule.config.editing.add_server import (  # noqa: PLC0415
+        additions,
         dotenv_with,
         servers_in,
     )
