@@ -142,7 +142,7 @@ def forwarder(path: str) -> Generator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     folder = str(Path(proxy_forwarder.__file__).parent)
-    program = f"import sys; sys.path.insert(0, {folder!r}); import forward; forward.serve({port}, 'egress.sock', lambda: print(flush=True))"
+    program = f"import sys; sys.path.insert(0, {folder!r}); import proxy_forwarder; proxy_forwarder.serve({port}, 'egress.sock', lambda: print(flush=True))"
     argv = [sys.executable, "-I", "-S", "-c", program]
     with subprocess.Popen(argv, cwd=Path(path).parent, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
