@@ -33,7 +33,7 @@ BROAD_CATCHES = {
     "gateway/app.py:_answer": "the gateway's outermost: one request's fault must not take the others with it",
     "kit/server.py:_run": "an author's file: whatever it raises is told as the reason why there is no server",
     "records/recorder.py:record": "a user's event sink: its mistake must not fail the call it only watches",
-    "policy/decide.py:decide": "whatever is wrong with a rule, a request it did not allow is refused",
+    "policy/rules.py:decide": "whatever is wrong with a rule, a request it did not allow is refused",
     "runtime/approvals/callback.py:put_to": "a user's callback: whatever it raises is no answer, and none of the server's business",
     "runtime/execution/rollback.py:_begin": "a user's participant: what it raises is told as the reason why nothing was sent",
     "transports/inprocess/worker_thread.py:run": "a program's code in a thread of its own; what it raises goes on to who waits for it",

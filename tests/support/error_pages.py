@@ -10,7 +10,7 @@ from bascule.core.outcome import FailureKind
 from bascule.gateway import limits
 from bascule.gateway.http import body
 from bascule.runtime.failures import ABORTED, KINDS
-from bascule.wire.tool_result import TOOL_ERROR
+from bascule.wire.results import TOOL_ERROR
 
 PAGES = Path(__file__).parents[2] / "docs" / "errors"
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from bascule.policy.decide import decide
 from bascule.policy.facts import Facts
-from bascule.policy.rules import Rule
+from bascule.policy.rules import Rule, decide
 from bascule.policy.verdict import Verdict
 
 

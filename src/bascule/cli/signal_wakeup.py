@@ -1,5 +1,5 @@
 """Wake-up of the event loop by signals. Without it, a signal that arrives just before the loop blocks, or on another
-thread, is handled only at the next event. A module of its own, since it is loaded late: `bascule --help` has to be
+thread, is handled only at the next event. Separate, since it is loaded late: `bascule --help` has to be
 instant."""
 
 import asyncio

@@ -18,7 +18,7 @@ from bascule.kit.admission import Admission
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.kit.permission import PERMISSIONS_KEY, in_words
 from bascule.sensitivity.private_data import LABELS_KEY
-from bascule.wire.tool_result import FATAL_KEY, PREFIX
+from bascule.wire.results import FATAL_KEY, PREFIX
 
 _logger = logging.getLogger(__name__)
 

@@ -1,4 +1,5 @@
-"""Policy rules, each a named function over the facts. The first refusal decides, so their order counts.
+"""Policy rules, each a named function over the facts, and `decide`, which evaluates them in order: the first refusal
+stands.
 
 To add a rule, write it here, and put it into `RULES` at its place in the order:
 
@@ -25,7 +26,7 @@ from bascule.core.sensitivity import is_wider, lane_for
 from bascule.core.tool import ToolStatus
 from bascule.policy.containment import Footing, goes_on
 from bascule.policy.facts import FACTS, Facts
-from bascule.policy.verdict import Ask, Refusal
+from bascule.policy.verdict import Allow, Ask, Refusal, Verdict
 
 Rule = Callable[[Facts], Refusal | Ask | None]
 RuleT = TypeVar("RuleT", bound=Rule)
@@ -147,3 +148,26 @@ def person_agrees(facts: Facts) -> Ask | None:
 
 
 RULES: tuple[Rule, ...] = (tool_is_exposed, tool_is_usable, session_goes_on, data_stays_in, person_agrees)
+
+
+def decide(facts: Facts, rules: tuple[Rule, ...] = RULES) -> Verdict:
+    """Whether a request may happen, and by which lane. Never raises: a rule that breaks has refused."""
+    for rule in rules:
+        try:
+            refusal = rule(facts)
+        except Exception as error:  # noqa: BLE001 -- whatever is wrong with a rule, a request it did not allow is refused
+            return _broken(rule, error)
+        if refusal is not None:
+            return refusal
+    return Allow(facts.lane)
+
+
+def _broken(rule: Rule, error: Exception) -> Refusal:
+    name = getattr(rule, "__name__", type(rule).__name__)
+    return Refusal(
+        rule=name,
+        message=f"the rule {name} failed with {type(error).__name__}",
+        fix="report this as a bug of Bascule",
+        # Whether the tool may be known of is what this rule would have told.
+        reveals=rule is not tool_is_exposed,
+    )

@@ -35,11 +35,10 @@ from bascule.core.tool import Subject, ToolKey, ToolStatus
 from bascule.core.trace_context import TraceContext
 from bascule.core.undo.transaction import Participant
 from bascule.policy.containment import Footing
-from bascule.policy.decide import decide
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
 from bascule.policy.permissions import may_repeat, permissions_of_request
-from bascule.policy.rules import RULES, facts_read
+from bascule.policy.rules import RULES, decide, facts_read
 from bascule.policy.verdict import Allow, Verdict
 from bascule.runtime.prepared_call import Prepared, arguments_of
 from bascule.runtime.rate_meter import Meter

@@ -20,7 +20,7 @@ from bascule.kit.levels.files import KeptLevels
 from bascule.kit.permission import PERMISSIONS_KEY
 from bascule.kit.request_context import Home
 from bascule.sensitivity.private_data import LABELS_KEY
-from bascule.wire.tool_result import FATAL_KEY, PREFIX
+from bascule.wire.results import FATAL_KEY, PREFIX
 from support.kit import ALICE, CONNECT, READ, labels_of, text_of
 
 PRIVATE = "Jane Roe, 1961-04-02"

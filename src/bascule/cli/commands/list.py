@@ -1,16 +1,18 @@
-"""`bascule list`: servers and their tools, printed as each server connects, with resources, prompts and estimated
-token costs."""
+"""`bascule list`: servers and their tools, printed as each server connects, with resources, prompts and token estimates,
+which are counted from the text of the definitions, without a model's tokenizer."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bascule.catalog.resources import Library
 from bascule.catalog.search.results import MOST_SHOWN
-from bascule.catalog.search.token_estimate import METHOD, tokens_of, tokens_of_all
 from bascule.cli import exit_codes
 from bascule.cli.json_output.listings import ListedPromptShape, ListedResourceShape, ListShape
 from bascule.cli.output.errors import as_json, explain, finding_mark, finding_shapes, first_line, json_line, legible
@@ -32,6 +34,28 @@ if TYPE_CHECKING:
 
     from bascule.config.model.runtime_config import RuntimeConfig
     from bascule.runtime.session import AgentSession
+
+METHOD = (
+    "estimated from the letters alone: one token for a word of up to 10 letters, 3 digits, 4 signs, or 2 characters of "
+    "another script; models count differently"
+)
+
+_PIECE = re.compile(r"[A-Za-z]{1,10}|[0-9]{1,3}|[^\x00-\x7f]{1,2}|[^A-Za-z0-9\s\x80-\U0010ffff]{1,4}")
+"""What is a token, more or less. Spaces belong to the word behind them."""
+
+
+def estimated_tokens(text: str) -> int:
+    return sum(1 for _ in _PIECE.finditer(text))
+
+
+def tokens_of(spec: ToolSpec) -> int:
+    """Of one tool as a model is told of it: its name, what it does, and the schema of its arguments."""
+    told = {"name": spec.name, "description": spec.description, "input_schema": spec.plain_schema}
+    return estimated_tokens(msgspec.json.encode(told).decode())
+
+
+def tokens_of_all(specs: Iterable[ToolSpec]) -> int:
+    return sum(map(tokens_of, specs))
 
 
 def wanted(options: argparse.Namespace) -> frozenset[str]:

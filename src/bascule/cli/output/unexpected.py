@@ -1,4 +1,4 @@
-"""Unexpected exceptions as errors with a code: the exception, its place in our code, and a fix. A module of its own,
+"""Unexpected exceptions as errors with a code: the exception, its place in our code, and a fix. Separate,
 since it is loaded late: `bascule --help` has to be instant."""
 
 import os

@@ -1,5 +1,5 @@
 """`bascule serve --stdio`: every server of the config over stdin and stdout, for the one client that started the
-process. A module of its own, so that it starts without the modules for HTTP."""
+process. Separate, so that it starts without the modules for HTTP."""
 
 import argparse
 import asyncio

@@ -8,7 +8,7 @@ from bascule.core.json_types import JsonObject, is_object
 from bascule.core.outcome import FailureKind, Result, ToolFailure
 from bascule.gateway.errors import Rejected
 from bascule.wire.request_meta import INTERNAL_ERROR, INVALID_PARAMS
-from bascule.wire.tool_result import FATAL_KEY, PREFIX
+from bascule.wire.results import FATAL_KEY, PREFIX
 
 FAILURE_KEY = "dev.bascule/failure"
 """In the `_meta` of an error: the failure's kind and code, and whether another try can go well, for programs."""

@@ -21,7 +21,7 @@ from bascule.runtime.requests.tool_call import INNER_CALL
 from bascule.runtime.result_limits import limited_outcome
 from bascule.runtime.session_context import Governed, Standing
 from bascule.transports.inprocess.python_result import failure_reply, is_meant, reply_of
-from bascule.wire.tool_result import read_fatal, take_outcome
+from bascule.wire.results import read_fatal, take_outcome
 
 _log = logging.getLogger("bascule.native")
 

@@ -19,7 +19,7 @@ from bascule.runtime.call_state import Trail
 from bascule.runtime.prepared_call import Prepared
 from bascule.runtime.requests.operation import AnyResult, Operation
 from bascule.runtime.session_context import Standing
-from bascule.wire.other_results import take_completion, take_contents, take_messages, take_page
+from bascule.wire.results import take_completion, take_contents, take_messages, take_page
 
 
 class Matter(msgspec.Struct, frozen=True):

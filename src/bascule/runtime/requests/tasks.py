@@ -21,8 +21,8 @@ from bascule.runtime.requests.tool_call import read_within
 from bascule.runtime.server_requests.parse import check_offered, read_question
 from bascule.runtime.session_context import Standing
 from bascule.wire.input_required import read_input_required
+from bascule.wire.results import other_kind
 from bascule.wire.task import GET, read_task, result_of_task
-from bascule.wire.tool_result import other_kind
 
 
 class TaskRef(msgspec.Struct, frozen=True):

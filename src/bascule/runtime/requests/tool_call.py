@@ -15,8 +15,8 @@ from bascule.runtime.call_state import Trail
 from bascule.runtime.prepared_call import Prepared
 from bascule.runtime.requests.operation import Operation
 from bascule.runtime.session_context import Standing
+from bascule.wire.results import read_fatal, take_outcome
 from bascule.wire.task import TASK, read_task
-from bascule.wire.tool_result import read_fatal, take_outcome
 
 
 def _find(standing: Standing, call: ToolCall) -> Awaitable[Entry]:

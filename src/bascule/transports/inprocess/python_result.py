@@ -12,7 +12,7 @@ from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.transports.inprocess.python_signature import RESULT
 from bascule.transports.inprocess.python_types import Media
-from bascule.wire.tool_result import FATAL_KEY, PREFIX
+from bascule.wire.results import FATAL_KEY, PREFIX
 
 
 def reply_of(value: Any) -> JsonObject:

@@ -1,9 +1,8 @@
-"""What tools cost a model's context, as it is told."""
+"""Token costs of tools, as `bascule list --tokens` prints them."""
 
 from typing import Any
 
-from bascule.catalog.search.token_estimate import tokens_of
-from bascule.cli.commands.list import add_costs, cost_lines, cost_of
+from bascule.cli.commands.list import add_costs, cost_lines, cost_of, tokens_of
 from bascule.core.tool import ToolKey, ToolSpec, ToolStatus
 
 

@@ -16,7 +16,7 @@ from bascule.core.sensitivity import Lane
 from bascule.kit.errors import ToolFatalError, ToolRetryError
 from bascule.transports.inprocess.python_result import failure_reply, is_meant, reply_of, unfitting
 from bascule.transports.inprocess.python_types import Media
-from bascule.wire.tool_result import FATAL_KEY
+from bascule.wire.results import FATAL_KEY
 
 
 @dataclass

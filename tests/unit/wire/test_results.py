@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bascule.core.errors import ProtocolViolation
 from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
 from bascule.core.sensitivity import Lane
-from bascule.wire.tool_result import MAX_RAW, TOOL_ERROR, error_text, read_fatal, take_outcome
+from bascule.wire.results import MAX_RAW, TOOL_ERROR, error_text, read_fatal, take_outcome
 
 STEPS = {"send": 0.25}
 

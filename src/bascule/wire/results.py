@@ -1,5 +1,5 @@
-"""Results of `tools/call` read as outcomes: content, a tool's own error with its code, or a fatal error that ends the
-agent's run."""
+"""Results read as outcomes: of `tools/call` (content, a tool error with its code, or a fatal error that ends the run), and
+of resource, prompt, completion and listing requests. Pure: no I/O, no clock."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,16 @@ import msgspec
 from msgspec.structs import replace
 
 from bascule.core.errors import ProtocolViolation
-from bascule.core.json_types import JsonObject, as_array, as_object, as_text
-from bascule.core.outcome import FailureKind, ToolFailure, ToolResult
+from bascule.core.json_types import JsonObject, as_array, as_object, as_text, is_array, is_object
+from bascule.core.outcome import (
+    CompletionResult,
+    FailureKind,
+    PageResult,
+    PromptResult,
+    ResourceResult,
+    ToolFailure,
+    ToolResult,
+)
 from bascule.core.rendering import Style
 from bascule.core.sensitivity import Lane
 from bascule.wire.jsonrpc import bounded
@@ -149,3 +157,54 @@ def read_fatal(failure: ToolFailure, raw: JsonObject) -> ToolFailure:
     if as_object(raw.get("_meta")).get(FATAL_KEY) is not True and not failure.message.startswith(PREFIX):
         return failure
     return replace(failure, kind=FailureKind.FATAL, message=failure.message.removeprefix(PREFIX), retriable=False)
+
+
+MAX_VALUES = 100
+"""Completions the protocol allows in one answer."""
+
+Steps = Mapping[str, float]
+
+
+def take_contents(raw: JsonObject, server: str, uri: str, lane: Lane, steps: Steps) -> ResourceResult:
+    """What a resource holds, or `ProtocolViolation`. Nothing of the reply is copied."""
+    _complete(raw, server, uri)
+    contents = raw.get("contents")
+    if not is_array(contents) or not all(map(is_object, contents)):
+        raise misshapen("contents is not a list of objects", server, uri, raw)
+    return ResourceResult(raw, server, uri, lane, steps)
+
+
+def take_messages(raw: JsonObject, server: str, prompt: str, lane: Lane, steps: Steps) -> PromptResult:
+    """A prompt's messages, or `ProtocolViolation`. Nothing of the reply is copied."""
+    _complete(raw, server, prompt)
+    messages = raw.get("messages")
+    if not is_array(messages) or not all(map(is_object, messages)):
+        raise misshapen("messages is not a list of objects", server, prompt, raw)
+    return PromptResult(raw, server, prompt, lane, steps)
+
+
+def take_completion(raw: JsonObject, server: str, subject: str, lane: Lane, steps: Steps) -> CompletionResult:
+    """The values an argument can be completed to, or `ProtocolViolation`. Those beyond the limit are left out."""
+    _complete(raw, server, subject)
+    found = as_object(raw.get("completion"))
+    values = found.get("values")
+    if not is_array(values) or not all(isinstance(value, str) for value in values):
+        raise misshapen("completion.values is not a list of texts", server, subject, raw)
+    more = found.get("hasMore") is True or len(values) > MAX_VALUES
+    return CompletionResult(raw, server, lane, steps, tuple(values[:MAX_VALUES]), _count(found.get("total")), more)
+
+
+def take_page(raw: JsonObject, server: str, subject: str, lane: Lane, steps: Steps) -> PageResult:
+    """A page as it came. What is on it is the catalog's affair."""
+    _complete(raw, server, subject)
+    return PageResult(raw, server, lane, steps)
+
+
+def _complete(raw: JsonObject, server: str, subject: str) -> None:
+    kind = raw.get("resultType")
+    if kind is not None and kind != "complete":
+        raise other_kind(kind, server, subject)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

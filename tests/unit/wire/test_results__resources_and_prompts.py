@@ -7,7 +7,7 @@ import pytest
 
 from bascule.core.errors import ProtocolViolation
 from bascule.core.sensitivity import Lane
-from bascule.wire.other_results import MAX_VALUES, take_completion, take_contents, take_messages, take_page
+from bascule.wire.results import MAX_VALUES, take_completion, take_contents, take_messages, take_page
 
 STEPS = {"send": 0.1}
 
