@@ -1,5 +1,5 @@
-"""Results read as outcomes: of `tools/call` (content, a tool error with its code, or a fatal error that ends the run), and
-of resource, prompt, completion and listing requests. Pure: no I/O, no clock."""
+"""Results read as outcomes: of `tools/call` (content, a tool error with its code, or a fatal error), and of resource,
+prompt, completion and listing requests. Pure: no I/O, no clock."""
 
 from collections.abc import Mapping
 from typing import Any

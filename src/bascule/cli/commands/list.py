@@ -1,5 +1,5 @@
-"""`bascule list`: servers and their tools, printed as each server connects, with resources, prompts and token estimates,
-which are counted from the text of the definitions, without a model's tokenizer."""
+"""`bascule list`: servers and their tools, printed as each server connects, with resources, prompts and token
+estimates, which are counted from the text of the definitions, without a model's tokenizer."""
 
 import argparse
 import re
