@@ -102,7 +102,7 @@ class Standing:
         """Who takes part in each of its calls from the beginning."""
         self._clock = clock
         self._meters: dict[str, Meter] = {}
-        self._keys: dict[tuple[str, int], LinkKey] = {}
+        self._keys: dict[str, tuple[int, LinkKey]] = {}
         self._keys_version = -1
         # Not held: an agent session that nobody uses any more would keep what was listed in its time.
         self._toolbox: ref[Toolbox] | None = None
@@ -254,16 +254,16 @@ class Standing:
         return permit if isinstance(verdict, Allow) and verdict.lane is key.lane else None
 
     def link_key(self, server: str, lane: Lane) -> LinkKey:
-        """Made once for each server and epoch: a key hashes slowly the first time, and every call looks one up."""
+        """Key of a link, made once for each server and epoch: its first hash is slow, and every call needs one."""
         if self._keys_version != self.roster.listings.version:
             # Whether a link is shared is a matter of the config, which can be edited.
             self._keys.clear()
             self._keys_version = self.roster.listings.version
         epoch = self.ratchet.epoch
-        key = self._keys.get((server, epoch))
-        if key is None:
-            key = self._keys[server, epoch] = self.roster.key(self.principal, server, lane)
-        return key
+        found = self._keys.get(server)
+        if found is None or found[0] != epoch:
+            found = self._keys[server] = (epoch, self.roster.key(self.principal, server, lane))
+        return found[1]
 
     def config(self, server: str) -> ServerConfig:
         """How a server is configured. Raises where it was removed."""
