@@ -1,4 +1,4 @@
-"""Exit codes say who has to act."""
+"""Exit codes by kind of failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From words to an exit code, with what went wrong told once."""
+"""Entry point of the command: exit codes, errors, interrupts."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How every command begins."""
+"""Runtime and principal of a command."""
 
 import argparse
 import asyncio

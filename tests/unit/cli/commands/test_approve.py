@@ -1,4 +1,4 @@
-"""What is shown to who approves, and what they are asked."""
+"""`bascule approve`: the review on the terminal, and the question for approval."""
 
 import argparse
 import asyncio

@@ -1,8 +1,4 @@
-"""`bascule audit`.
-
-Times as they are typed.
-
-The log as a file for other programs."""
+"""`bascule audit`: times on the command line, exported files, verification."""
 
 import csv
 import io

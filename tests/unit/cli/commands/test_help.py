@@ -1,6 +1,4 @@
-"""`bascule help`.
-
-The command line as plain data."""
+"""`bascule help`, and the outline of the command line."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which config is imported into, and of which programs. What the command does is in the behaviour tests."""
+"""`bascule import`: choice of the config and of the programs. The rest is in tests/behaviour/test_import.py."""
 
 from argparse import Namespace
 from pathlib import Path

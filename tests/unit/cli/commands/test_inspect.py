@@ -1,6 +1,4 @@
-"""All that is known of a server or a tool.
-
-What is told of a server's box."""
+"""`bascule inspect`: everything known of a server or a tool, with its sandbox."""
 
 import json
 import sys

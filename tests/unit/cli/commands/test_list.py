@@ -1,8 +1,4 @@
-"""Every server with its tools, for people and for programs.
-
-What servers offer beside tools, as `bascule list` shows it.
-
-What tools cost in a model's context."""
+"""`bascule list`: servers and tools, resources and prompts, token costs."""
 
 import argparse
 import json
@@ -13,7 +9,17 @@ import pytest
 
 from bascule.catalog.resources import Library, ServerOffers
 from bascule.catalog.search.meta_tools import search_pair
-from bascule.cli.commands.list import add_offers, as_shape, estimated_tokens, tokens_of, tokens_of_all, wanted
+from bascule.cli.commands.list import (
+    add_costs,
+    add_offers,
+    as_shape,
+    cost_lines,
+    cost_of,
+    estimated_tokens,
+    tokens_of,
+    tokens_of_all,
+    wanted,
+)
 from bascule.cli.json_output.listings import ListShape
 from bascule.cli.main import main
 from bascule.cli.parser.command_table import build_parser
@@ -281,3 +287,57 @@ def test_a_tool_costs_its_name_its_description_and_its_schema():
 
 def test_the_pair_is_small():
     assert tokens_of_all(entry.spec for entry in search_pair(("files", "github"))) < 400
+
+
+def weighed(name: str, words: int, status: ToolStatus = ToolStatus.EXPOSED) -> ToolSpec:
+    server, _, tool = name.partition("_")
+    return ToolSpec(name, ToolKey(server, tool), "sha256:0", "word " * words, status=status)
+
+
+SPECS = (
+    weighed("b_small", 1),
+    weighed("b_large", 100),
+    weighed("a_one", 10),
+    weighed("a_kept", 1000, ToolStatus.QUARANTINED),
+)
+
+
+def test_servers_are_told_with_their_tools_the_dearest_first():
+    lines = [line.split() for line in cost_lines(SPECS)]
+
+    assert [line[0] for line in lines[1:6]] == ["a", "a_one", "b", "b_large", "b_small"]
+    assert lines[3][1:] == [str(tokens_of(SPECS[0]) + tokens_of(SPECS[1])), "2"]
+
+
+def test_all_tools_stand_against_the_pair_and_that_it_is_an_estimate_is_said():
+    lines = [*cost_lines(SPECS)]
+    (everything,) = (line for line in lines if line.startswith("all tools"))
+    (pair,) = (line for line in lines if line.startswith("search_tools and call_tool"))
+
+    assert everything.split()[-2:] == [str(sum(tokens_of(spec) for spec in SPECS[:3])), "3"]
+    assert int(pair.split()[-2]) > 0
+    assert "estimated" in lines[0]
+    assert lines[-1].startswith("estimated from the letters alone")
+
+
+def test_what_agents_are_not_shown_costs_them_nothing():
+    assert cost_of(SPECS[3]) == 0
+    assert not any("kept" in line for line in cost_lines(SPECS))
+
+
+def test_the_json_shape_gets_fields_and_loses_none():
+    shape: Any = {
+        "servers": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+        "tools": [{"server": spec.key.server, "tool": spec.key.tool} for spec in SPECS],
+    }
+    add_costs(shape, SPECS)
+
+    assert [tool["tokens"] for tool in shape["tools"]] == [cost_of(spec) for spec in SPECS]
+    assert [server["tokens"] for server in shape["servers"]] == [
+        tokens_of(SPECS[2]),
+        tokens_of(SPECS[0]) + tokens_of(SPECS[1]),
+        0,
+    ]
+    assert shape["tokens"]["estimated"] is True
+    assert shape["tokens"]["all_tools"] == sum(map(cost_of, SPECS))
+    assert 0 < shape["tokens"]["search_pair"] < 400

@@ -1,4 +1,4 @@
-"""What is told of a login, and what is opened for it."""
+"""`bascule login`: output, and start of the browser."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Where a browser comes back to."""
+"""Loopback listener for the redirect of a login."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""What is told of a logout."""
+"""`bascule logout`: output."""
 
 from bascule.cli.commands.logout import told
 

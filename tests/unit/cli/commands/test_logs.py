@@ -1,4 +1,4 @@
-"""What a server said, shown."""
+"""`bascule logs`."""
 
 import argparse
 import json

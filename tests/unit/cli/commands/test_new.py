@@ -1,6 +1,4 @@
-"""What `bascule new` does and says.
-
-What is written for a new server, and what is left alone."""
+"""`bascule new`: files of the new server, and output."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Which server is served, and how."""
+"""`bascule run`: choice of the server and of its address."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""The entry that a client needs. What is printed for frameworks is run in the behaviour tests.
-
-A tool to show, and arguments for it."""
+"""`bascule snippet`: the tool and the entries for MCP clients. The programs run in tests/behaviour/test_snippet.py."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can stand where the cursor is."""
+"""Completion of a command line."""
 
 import pytest
 

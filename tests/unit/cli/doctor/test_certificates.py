@@ -1,4 +1,4 @@
-"""What a certificate says of itself."""
+"""Health checks of certificates."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a check tells of an error."""
+"""Results of health checks."""
 
 from bascule.cli.doctor.check import Check, failed
 from bascule.core.errors import ConnectFailed

@@ -1,4 +1,4 @@
-"""`bascule doctor`: what it is asked for, and how it ends. The checks are in the tests of the modules beside it."""
+"""`bascule doctor`: options and exit codes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Checks, and what to do about them."""
+"""All health checks of a config, in order."""
 
 import json
 import sys

@@ -1,6 +1,4 @@
-"""What a doctor finds of levels.
-
-What waits for approval."""
+"""Health checks of sensitivity levels and of tool pinning."""
 
 from pathlib import Path
 

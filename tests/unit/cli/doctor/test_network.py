@@ -1,12 +1,4 @@
-"""What we serve with.
-
-Where counts and spans go.
-
-Who listens at a port.
-
-Whether we can listen.
-
-What doctor says of the dashboard."""
+"""Health checks of listening addresses."""
 
 import os
 import socket

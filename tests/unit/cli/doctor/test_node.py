@@ -1,6 +1,4 @@
-"""What a package wants of Node, and which there is.
-
-Ranges of versions, as npm reads them."""
+"""Health check of Node.js, and version ranges as npm reads them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a doctor finds of boxes."""
+"""Health checks of sandboxes."""
 
 from typing import Any
 

@@ -1,10 +1,4 @@
-"""What is told of servers and their tools.
-
-Tools that a model API would refuse.
-
-A script that is not where it is looked for.
-
-What doctor checks of packages and names."""
+"""Health checks of servers and their tools."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""What doctor says of the audit log.
-
-Room, and whose a folder is.
-
-Where state is kept."""
+"""Health checks of the audit log, of folders and of the state store."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How requests and commands end, as programs are told it."""
+"""JSON shapes of errors and results."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What servers offer, as programs are told it."""
+"""JSON shapes of servers and tools."""
 
 from bascule.cli.commands.inspect import twin_shape
 from bascule.cli.json_output.listings import InspectedServerShape, ReportShape, TwinShape, WordShape

@@ -1,4 +1,4 @@
-"""What is kept, as programs are told it."""
+"""JSON shapes of receipts and logs."""
 
 from bascule.cli.commands.logs import as_shape
 from bascule.cli.json_output.records import LogLineShape, ReceiptShape

@@ -1,4 +1,4 @@
-"""What runs, as programs are told it."""
+"""JSON shapes of running servers, sandboxes and health checks."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The beginning, as programs are told it."""
+"""JSON shapes of the command line and of the demo."""
 
 from bascule.cli.commands.help import outline
 from bascule.cli.json_output.setup import CommandShape, DemoShape

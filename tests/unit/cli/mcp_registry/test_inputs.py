@@ -1,4 +1,4 @@
-"""What a server wants to be told."""
+"""Inputs of a `server.json`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a command waits for, on one line that leaves nothing behind."""
+"""Progress line on the terminal."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""What nobody foresaw is told with its place in our code."""
+"""Unexpected exceptions as errors."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Options of `bascule serve`, and the event loop that it takes. How it serves is in the tests of `http` and `stdio`."""
+"""`bascule serve`: options, event loop and log output."""
 
 from bascule.cli.parser.command_table import build_parser
 from bascule.cli.serve.command import loop_factory, words

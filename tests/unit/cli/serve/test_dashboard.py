@@ -1,4 +1,4 @@
-"""How commands come to their dashboard."""
+"""Dashboard of `bascule serve` and `bascule up`."""
 
 import aiohttp
 import pytest

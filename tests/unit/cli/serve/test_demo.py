@@ -1,4 +1,4 @@
-"""The gateway for show."""
+"""`bascule serve --demo`."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""At which door the gateway stands."""
+"""Address of the gateway, and an early stop."""
 
 import pytest
 

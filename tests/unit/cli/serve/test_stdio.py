@@ -1,4 +1,4 @@
-"""What can be asked for together with `--stdio`. Conversations are in tests/behaviour/test_gateway_stdio.py."""
+"""Options that `--stdio` excludes. Conversations are in tests/behaviour/test_gateway_stdio.py."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a worker is told, and what it makes of it. How it serves is told by the tests of workers under load."""
+"""Arguments of a worker process, and its exit code."""
 
 import socket
 from pathlib import Path

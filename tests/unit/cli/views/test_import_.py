@@ -1,4 +1,4 @@
-"""What an import shows."""
+"""Views of `bascule import`."""
 
 from pathlib import Path
 from typing import Any
