@@ -1,7 +1,6 @@
 """`bascule approve`: review of new and changed tools by a person, and their pinning in `bascule.lock`."""
 
 import argparse
-import asyncio
 import signal
 import sys
 from collections.abc import Generator, Iterable
@@ -67,7 +66,9 @@ def add_options(command: Parser) -> None:
 
 
 async def run(options: argparse.Namespace) -> int:
-    from bascule.runtime.servers.lock import approve, lock_path  # noqa: PLC0415 -- slow, and not for the options
+    import asyncio  # noqa: PLC0415 -- slow, and not for the options
+
+    from bascule.runtime.servers.lock import approve, lock_path  # noqa: PLC0415
 
     config = read_config(options)
     path = lock_path(config.path)

@@ -1,14 +1,12 @@
 """`bascule login`: OAuth login at a server with the user's browser, proved by one connection."""
 
 import argparse
-import asyncio
 import os
 import sys
 import webbrowser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bascule.cli import exit_codes
-from bascule.cli.commands.login_callback import Receiver, receiver
 from bascule.cli.json_output.running import LoginShape
 from bascule.cli.output.errors import as_json, explain, json_line, legible
 from bascule.cli.output.progress import settled
@@ -18,6 +16,9 @@ from bascule.cli.session import agent_session
 from bascule.core.errors import LoginFailed
 from bascule.core.json_types import as_text
 from bascule.runtime.servers.status import LoginReport
+
+if TYPE_CHECKING:
+    from bascule.cli.commands.login_callback import Receiver
 
 _EXAMPLES = """\
   bascule login github  opens your browser, or prints the address where there is none
@@ -36,6 +37,10 @@ def add_options(command: Parser) -> None:
 
 
 async def run(options: argparse.Namespace) -> int:
+    import asyncio  # noqa: PLC0415 -- slow, and not for the options
+
+    from bascule.cli.commands.login_callback import receiver  # noqa: PLC0415
+
     async with agent_session(options) as session, receiver(options.port) as waiting:
 
         async def ask(url: str) -> str:
@@ -58,6 +63,8 @@ def may_open_browser(options: argparse.Namespace) -> bool:
 
 
 async def send_person(url: str, *, browser: bool) -> None:
+    import asyncio  # noqa: PLC0415 -- as above
+
     opened = browser and await asyncio.to_thread(_open, url)
     told = "your browser opens; if it does not, log in at" if opened else "log in at"
     settled()
@@ -100,7 +107,7 @@ def show_json(report: LoginReport, user: str) -> None:
     print(json_line(shape))
 
 
-def _nobody_came(options: argparse.Namespace, waiting: Receiver) -> LoginFailed:
+def _nobody_came(options: argparse.Namespace, waiting: "Receiver") -> LoginFailed:
     return LoginFailed(
         f"nobody has logged in within {options.timeout:g} s",
         where=options.name,

@@ -1,7 +1,6 @@
 """`bascule logs`: stderr output of a server, and the history of its links."""
 
 import argparse
-import asyncio
 import os
 import sys
 import time
@@ -38,7 +37,9 @@ def add_options(command: Parser) -> None:
 
 
 async def run(options: argparse.Namespace) -> int:
-    from bascule.config.locate import locate  # noqa: PLC0415 -- slow, and not for the options
+    import asyncio  # noqa: PLC0415 -- slow, and not for the options
+
+    from bascule.config.locate import locate  # noqa: PLC0415
     from bascule.config.names import is_name  # noqa: PLC0415
     from bascule.config.state_dir import state_folder  # noqa: PLC0415
 

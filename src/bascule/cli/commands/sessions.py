@@ -16,7 +16,6 @@ from bascule.cli.output.errors import explain, json_line, legible
 from bascule.cli.output.tables import fitting
 from bascule.cli.parser.grammar import Parser
 from bascule.cli.parser.options import add_deed_json, add_filters
-from bascule.cli.prompts.confirm import consent_at_the_terminal
 from bascule.cli.session import store_of, this_user
 from bascule.cli.views.sessions import (
     deed_shape,
@@ -29,13 +28,13 @@ from bascule.cli.views.sessions import (
 )
 from bascule.core.errors import StoreError, UsageError
 from bascule.core.principal import Principal
-from bascule.records.audit.log import Audit
-from bascule.runtime.levels.operator import Deed, Operator
 from bascule.store.interface import Store
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
 if TYPE_CHECKING:
     from bascule.config.model.runtime_config import RuntimeConfig
+    from bascule.records.audit.log import Audit
+    from bascule.runtime.levels.operator import Deed, Operator
 
 ALL = 1 << 31
 """More receipts than there are."""
@@ -101,14 +100,17 @@ async def run(options: argparse.Namespace) -> int:
         look = _LOOKS.get(options.deed)
         if look is not None:
             return await look(options, store.levels)
+        from bascule.runtime.levels.operator import Operator  # noqa: PLC0415 -- slow, and not for the options
+
         async with _written_down(store, config) as audit:
             operator = Operator(store.levels, this_user(), time.time, audit)
             return await _DEEDS[options.deed](options, store.levels, operator)
 
 
 @asynccontextmanager
-async def _written_down(store: Store, config: "RuntimeConfig") -> AsyncGenerator[Audit]:
-    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- slow, and not for the options
+async def _written_down(store: Store, config: "RuntimeConfig") -> "AsyncGenerator[Audit]":
+    from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- as above
+    from bascule.records.audit.log import Audit  # noqa: PLC0415
 
     audit = Audit(time.time)
     whole = config.audit_arguments == "full"
@@ -154,7 +156,7 @@ async def _show(options: argparse.Namespace, store: LevelStore) -> int:
     return exit_codes.OK
 
 
-async def _raise(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+async def _raise(options: argparse.Namespace, store: LevelStore, operator: "Operator") -> int:
     from bascule.config.model.trust import level_named  # noqa: PLC0415 -- as above
 
     principal = _principal(options)
@@ -168,7 +170,7 @@ async def _raise(options: argparse.Namespace, store: LevelStore, operator: Opera
     return exit_codes.OK
 
 
-async def _declassify(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+async def _declassify(options: argparse.Namespace, store: LevelStore, operator: "Operator") -> int:
     from bascule.config.model.trust import level_named  # noqa: PLC0415 -- as above
 
     level = level_named(options.to)
@@ -178,12 +180,12 @@ async def _declassify(options: argparse.Namespace, store: LevelStore, operator: 
     )
 
 
-async def _end(options: argparse.Namespace, store: LevelStore, operator: Operator) -> int:
+async def _end(options: argparse.Namespace, store: LevelStore, operator: "Operator") -> int:
     question = "End it? There is no way back."
     return await _if_agreed(options, store, question, lambda principal: operator.end(principal, options.reason))
 
 
-Doing = Callable[[Principal], Coroutine[Any, Any, Deed]]
+Doing = Callable[[Principal], Coroutine[Any, Any, "Deed"]]
 
 
 async def _if_agreed(options: argparse.Namespace, store: LevelStore, question: str, doing: Doing) -> int:
@@ -204,6 +206,8 @@ async def _if_agreed(options: argparse.Namespace, store: LevelStore, question: s
 
 
 async def _agreed(record: SessionRecord, question: str, deed: str) -> bool:
+    from bascule.cli.prompts.confirm import consent_at_the_terminal  # noqa: PLC0415 -- as above
+
     consent = consent_at_the_terminal(sys.stdin, sys.stderr)
     if consent is None:
         raise UsageError(
@@ -214,7 +218,7 @@ async def _agreed(record: SessionRecord, question: str, deed: str) -> bool:
     return await consent.agrees(question)
 
 
-def _tell(options: argparse.Namespace, deed: Deed) -> None:
+def _tell(options: argparse.Namespace, deed: "Deed") -> None:
     print(json_line(deed_shape(deed)) if options.json else fitting(deed_text(deed)))
 
 

@@ -2,7 +2,6 @@
 of an MCP client."""
 
 import argparse
-import asyncio
 import json
 import os
 import shutil
@@ -155,6 +154,8 @@ async def _call(options: argparse.Namespace) -> Shown | None:
     """The call that the program makes: of the tool that is named, or of one that the servers have."""
     if options.offline:
         return Shown(options.tool) if options.tool else None
+    import asyncio  # noqa: PLC0415 -- as above
+
     async with agent_session(options, config=read_config(options)) as session:
         if options.tool:
             return await _of(session, options.tool)

@@ -12,7 +12,6 @@ import msgspec
 
 from bascule.cli.session import this_user
 from bascule.core.errors import UsageError
-from bascule.records.feed.feed import Feed
 
 if TYPE_CHECKING:
     from bascule.config.model.gateway import DashboardSettings
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from bascule.gateway.app import Gateway
     from bascule.gateway.cluster.peers import Neighbours
     from bascule.gateway.serve import Door
+    from bascule.records.feed.feed import Feed
     from bascule.runtime.runtime import Runtime
 
 NEEDS = ("jinja2", "httptools")
@@ -40,8 +40,10 @@ def installed() -> bool:
     return all(find_spec(name) is not None for name in NEEDS)
 
 
-def feed_for(settings: "DashboardSettings", tell: Callable[[str], None]) -> Feed | None:
+def feed_for(settings: "DashboardSettings", tell: Callable[[str], None]) -> "Feed | None":
     """A sink for the runtime that is to be shown. None where there is no dashboard; it is told why."""
+    from bascule.records.feed.feed import Feed  # noqa: PLC0415 -- not for the options of `up`
+
     if not settings.enabled:
         return None
     if not installed():
@@ -92,7 +94,7 @@ def _at_the_door(settings: "DashboardSettings", door: "Door") -> "tuple[Token, A
 
 
 @asynccontextmanager
-async def alone(runtime: "Runtime", feed: Feed, port: int = PORT) -> AsyncGenerator[Address]:
+async def alone(runtime: "Runtime", feed: "Feed", port: int = PORT) -> AsyncGenerator[Address]:
     """Serve it at a port of its own."""
     from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- not for the options of `up`
     from bascule.dashboard.app import Opening, dashboard  # noqa: PLC0415 -- the same
@@ -114,7 +116,7 @@ def _address(origin: str, token: "Token") -> Address:
     return Address(plain, f"{plain}?token={quote(token.text.reveal(), safe='')}", token.place)
 
 
-def _shown(runtime: "Runtime", feed: Feed, beside: "tuple[Neighbours, str] | None" = None) -> "Shown":
+def _shown(runtime: "Runtime", feed: "Feed", beside: "tuple[Neighbours, str] | None" = None) -> "Shown":
     from bascule.dashboard.app import Shown  # noqa: PLC0415 -- most commands show nothing
     from bascule.dashboard.views.interface import deeds_of, views_of  # noqa: PLC0415 -- the same
 

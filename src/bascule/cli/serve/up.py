@@ -22,12 +22,11 @@ from bascule.cli.session import acting_for, read_config, running
 from bascule.cli.views.up import View, view_for
 from bascule.cli.views.up_rows import Rows
 from bascule.core.events import CatalogChanged, ConfigApplied, ConfigRejected, LinkChanged
-from bascule.records.feed.feed import Feed
-from bascule.sandbox.process.child import kill_all
 from bascule.upstream.key import SHARED
 from bascule.upstream.state import USABLE
 
 if TYPE_CHECKING:
+    from bascule.records.feed.feed import Feed
     from bascule.runtime.runtime import Runtime
     from bascule.runtime.session import AgentSession
 
@@ -79,7 +78,7 @@ async def run(options: argparse.Namespace) -> int:
 
 
 @asynccontextmanager
-async def _dashboard(options: argparse.Namespace, runtime: "Runtime", feed: Feed | None) -> AsyncGenerator[None]:
+async def _dashboard(options: argparse.Namespace, runtime: "Runtime", feed: "Feed | None") -> AsyncGenerator[None]:
     if feed is None:
         yield
         return
@@ -99,12 +98,19 @@ def _tell(words: str) -> None:
 @contextmanager
 def until_stopped(stop: Callable[[], None]) -> Generator[None]:
     """The first SIGINT or SIGTERM calls `stop`, and all is closed in order. Another one ends the program at once."""
+    from bascule.sandbox.process.child import kill_all  # noqa: PLC0415 -- slow, and not for the options
+
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
 
+    def end_at_once() -> None:
+        # Else their ends would be waited for, each as long as its server may take.
+        kill_all()
+        raise KeyboardInterrupt
+
     def signalled() -> None:
         for number in numbers:
-            loop.add_signal_handler(number, _end_at_once)
+            loop.add_signal_handler(number, end_at_once)
         stop()
 
     for number in numbers:
@@ -114,12 +120,6 @@ def until_stopped(stop: Callable[[], None]) -> Generator[None]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
-
-
-def _end_at_once() -> None:
-    # Else their ends would be waited for, each as long as its server may take.
-    kill_all()
-    raise KeyboardInterrupt
 
 
 class Watch:

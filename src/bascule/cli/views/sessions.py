@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,9 +13,10 @@ from bascule.cli.output.tables import show_rows
 from bascule.core.principal import Principal
 from bascule.core.receipt import Receipt
 from bascule.core.sensitivity import DataSensitivity, lane_for
-from bascule.runtime.levels.operator import Deed
-from bascule.runtime.levels.raising import in_words
 from bascule.store.levels.interface import SessionRecord
+
+if TYPE_CHECKING:
+    from bascule.runtime.levels.operator import Deed
 
 _COLOURS = {DataSensitivity.CONFIDENTIAL: "yellow", DataSensitivity.SECRET: "red"}
 
@@ -78,7 +80,7 @@ def receipt_shape(receipt: Receipt) -> ReceiptShape:
     }
 
 
-def deed_shape(deed: Deed) -> DeedShape:
+def deed_shape(deed: "Deed") -> DeedShape:
     receipt = receipt_shape(deed.receipt) if deed.receipt is not None else None
     return {"ok": True, **session_shape(deed.record), "receipt": receipt, "fence": deed.fence}
 
@@ -99,7 +101,7 @@ def plainly(record: SessionRecord) -> str:
     return "\n".join([head, *_labelled(parts)])
 
 
-def deed_text(deed: Deed) -> str:
+def deed_text(deed: "Deed") -> str:
     if deed.receipt is None:
         told = f"{deed.record.principal} was {deed.record.level.name} already"
         return legible("\n".join([told, *_labelled((("datasets", _datasets(deed.record)), ("fence", deed.fence)))]))
@@ -107,6 +109,8 @@ def deed_text(deed: Deed) -> str:
 
 
 def _receipt_lines(receipt: Receipt) -> Iterator[str]:
+    from bascule.runtime.levels.raising import in_words  # noqa: PLC0415 -- slow, and not for the options
+
     change = f"{receipt.change}: {receipt.before.name} → {receipt.after.name}"
     yield f"receipt {receipt.number}, {_when(receipt.at)}, {change if receipt.change != 'end' else 'end'}"
     yield from _labelled(

@@ -3,6 +3,8 @@
 import ast
 import inspect
 import shlex
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +58,17 @@ def test_where_no_command_is_named_none_has_its_options_but_all_have_their_summa
     parser, whole = build_parser([]), build_parser()
     assert [name for name, word in parser.words.items() if len(word.settings) > 1] == []
     assert parser.format_help() == whole.format_help()
+
+
+SLOW = {"bascule.config", "bascule.runtime.runtime", "bascule.gateway", "bascule.identity", "mcp", "aiohttp", "rich"}
+"""Each takes 50 ms or more to import."""
+
+
+def test_the_options_of_all_commands_load_nothing_slow():
+    """Help, completion and a wrong option need no more than them."""
+    code = "import sys; from bascule.cli.parser.command_table import build_parser; build_parser(); print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert SLOW & {*ended.stdout.split()} == set()
 
 
 def test_most_commands_take_a_config_a_principal_and_json():
