@@ -1,8 +1,6 @@
-"""Variables in config texts, substituted once: `${VAR}`, `${VAR:-default}` (also when VAR is empty), `${env:VAR}`, and
-`$$` for a dollar sign. Values come from the environment and the `.env` file beside the config.
-
-A substituted value is never expanded again, so it cannot name another variable. `.env` values do not reach the
-environment of child processes."""
+"""Variables in config texts, from the environment and the `.env` file beside it: `${VAR}`, `${VAR:-default}` (also when
+VAR is empty), `${env:VAR}`, and `$$` for a dollar sign. A substituted value is never expanded again, so it cannot name
+another variable, and `.env` values do not reach the environment of child processes."""
 
 import re
 from collections.abc import Mapping

@@ -1,8 +1,5 @@
-"""Repair of sloppy JSON Schemas, with the habits of older drafts and of OpenAPI. A keyword whose meaning is unclear
-makes the schema unusable.
-
-Every keyword of JSON Schema has a rule that returns its value, or the intended one with a note. Unknown keywords stay.
-Nothing is changed in place: the digest is over the schema as the server sent it."""
+"""Repair of sloppy JSON Schemas, with the habits of older drafts and of OpenAPI; an unclear keyword makes the schema
+unusable. Nothing is changed in place, since the digest is over the schema as the server sent it."""
 
 from collections.abc import Callable
 from typing import Any

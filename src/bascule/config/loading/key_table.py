@@ -1,7 +1,5 @@
-"""Table of the keys of a configuration file: name, type, meaning, default and choices of each key, one row per key.
-
-The loader, the JSON Schema and the reference page read it. The defaults are those of the model: none is a literal here.
-"""
+"""Table of the keys of a config file, one row per key: name, type, meaning, default and choices. The loader, the JSON
+Schema and the reference page read it; the defaults are those of the model, and none is a literal here."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,9 +1,5 @@
-"""Backups (the attic) of a workspace: originals that may have to come back, and new files before they are moved in.
-
-The attic lies beside the files of the agent session, so that files move without a copy, and no path of an agent leads
-there; in a sandbox, which shows the files alone, it is a folder among them. Each process has a folder of its own in it,
-with numbered slots. A process that was killed leaves its folder behind. The changes of its calls stay, since their
-effects elsewhere are unknown; the originals stay in that folder, with an index, until three more such folders exist."""
+"""Backups (the attic) of a workspace: originals that may have to come back, and new files before they are moved in. The
+attic lies beside the files of the agent session, so that files move without a copy, and no path of an agent leads there."""
 
 import errno
 import fcntl
@@ -64,7 +60,12 @@ _TRIES = 16
 
 
 class Attic:
-    """The slots of one workspace in this process. Nothing is made before the first is needed."""
+    """Numbered slots of one workspace, in a folder of this process. The folder is made for the first slot.
+
+    A process that was killed leaves its folder behind. The changes of its calls stay, since their effects elsewhere are
+    unknown; the originals stay in that folder, with an index, until three more such folders exist. In a sandbox, which
+    shows the files alone, the attic is a folder among them.
+    """
 
     def __init__(self, home: int, place: str = ATTIC) -> None:
         """`home` is the folder in which it lies, by that name. The descriptor stays the caller's."""
