@@ -1,6 +1,6 @@
-"""Confined opening below a folder, by Linux's `openat2` (ctypes) or by a walk folder by folder, and `renameat2`. Neither
-follows a symbolic link: a caller that wants links followed reads them and opens again, so the path of an open file is
-always known, and a link that is put in place in between is an error and no way out."""
+"""Confined opening below a folder, by Linux's `openat2` (ctypes) or by a walk folder by folder, and `renameat2`.
+Neither follows a symbolic link: a caller that wants links followed reads them and opens again, so the path of an open
+file is always known, and a link that is put in place in between is an error and no way out."""
 
 import ctypes
 import errno

@@ -1,5 +1,5 @@
-"""Backups (the attic) of a workspace: originals that may have to come back, and new files before they are moved in. The
-attic lies beside the files of the agent session, so that files move without a copy, and no path of an agent leads there."""
+"""Backups (the attic) of a workspace: originals that may have to come back, and new files before they are moved in. It
+lies beside the files of the agent session, so that files move without a copy, and no path of an agent leads there."""
 
 import errno
 import fcntl
