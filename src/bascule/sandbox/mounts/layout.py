@@ -18,7 +18,7 @@ from bascule.sandbox.mounts.programs import Find, interpreters, show_program, sh
 from bascule.sandbox.mounts.projects import CODE, show_project
 from bascule.sandbox.mounts.symlinks import trail
 from bascule.sandbox.mounts.system import show_system, written_files
-from bascule.sandbox.mounts.too_wide import below
+from bascule.sandbox.mounts.denylist import below
 from bascule.sandbox.mounts.visible_paths import View
 from bascule.sandbox.process.child import Command, find_program
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount
