@@ -12,13 +12,13 @@ from pathlib import Path
 from bascule.config.model.sandbox import AUTO, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
+from bascule.sandbox.mounts.denylist import below
 from bascule.sandbox.mounts.host import Machine
 from bascule.sandbox.mounts.path_checks import is_file, is_folder, is_there
 from bascule.sandbox.mounts.programs import Find, interpreters, show_program, show_venv
 from bascule.sandbox.mounts.projects import CODE, show_project
 from bascule.sandbox.mounts.symlinks import trail
 from bascule.sandbox.mounts.system import show_system, written_files
-from bascule.sandbox.mounts.denylist import below
 from bascule.sandbox.mounts.visible_paths import View
 from bascule.sandbox.process.child import Command, find_program
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount

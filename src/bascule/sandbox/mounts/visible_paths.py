@@ -5,10 +5,10 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 
+from bascule.sandbox.mounts.denylist import below, crowded, forbidden, too_wide
 from bascule.sandbox.mounts.host import Machine
 from bascule.sandbox.mounts.path_checks import is_file, is_folder
 from bascule.sandbox.mounts.symlinks import trail
-from bascule.sandbox.mounts.denylist import below, crowded, forbidden, too_wide
 from bascule.sandbox.spec.box import Link, Mount, Omitted
 
 

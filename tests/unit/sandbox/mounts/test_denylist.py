@@ -2,8 +2,8 @@
 
 import pytest
 
-from bascule.sandbox.mounts.host import Machine
 from bascule.sandbox.mounts.denylist import crowded, forbidden, too_wide
+from bascule.sandbox.mounts.host import Machine
 
 MACHINE = Machine(
     home="/home/me", here="/home/me/project", state="/home/me/.local/state/bascule", python="/usr/bin/python3"
