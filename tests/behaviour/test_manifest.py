@@ -10,7 +10,8 @@ from behaviour.manifest import MILESTONE, ROWS
 
 HERE = Path(__file__).parent
 AGREED = HERE.parents[2] / "shared/requirements.md"
-"""The list that was agreed on. It lies beside a checkout only where the product is being made."""
+"""The agreed list of requirements, beside a checkout of the developers. Rows may be ahead of it: a new behaviour gets
+its row first."""
 
 
 def marker_calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -86,7 +87,7 @@ def test_every_row_is_due_at_some_milestone():
     assert [row.id for row in ROWS if row.due not in range(1, 11)] == []
 
 
-def test_the_rows_are_those_agreed_on():
+def test_every_agreed_requirement_has_a_row():
     if AGREED.is_file():
         agreed = set(re.findall(r"^\| ([A-Z]+-\d+) \|", AGREED.read_text(encoding="utf-8"), re.MULTILINE))
-        assert {row.id for row in ROWS} == agreed
+        assert agreed <= {row.id for row in ROWS}
