@@ -189,6 +189,7 @@ async def can_speak_as_nobody_else(runtime: Runtime, mint: Mint) -> None:
     # What tools, and what they start, find: nothing to speak with. One of Docker's carries a mark to be found by.
     assert [name for name in seen["environment"] if name != "BASCULE_RUN"] == [
         "BASCULE_LANE",
+        "BASCULE_RAISE_DESCRIPTOR",
         "BASCULE_RAISE_SOCKET",
         "BASCULE_WORKSPACE",
     ]
@@ -196,6 +197,7 @@ async def can_speak_as_nobody_else(runtime: Runtime, mint: Mint) -> None:
     started = seen["started with"]
     assert {name for name in started if name.startswith("BASCULE")} - {"BASCULE_RUN"} == {
         "BASCULE_LANE",
+        "BASCULE_RAISE_DESCRIPTOR",
         "BASCULE_RAISE_SOCKET",
         "BASCULE_WORKSPACE",
         "BASCULE_TOKEN",

@@ -60,11 +60,13 @@ def publish(text: str) -> str:
 @mcp.tool
 @tool_permission(ToolPermission.READ)
 def said(line: str) -> str:
-    """What is answered to a line at the socket."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.connect(os.environ["BASCULE_RAISE_SOCKET"])
-        connection.sendall(line.encode() + b"\n")
-        return connection.recv(8192).decode()
+    """Reply of the runtime to a line that is sent as a request to raise the level."""
+    ours, theirs = socket.socketpair()
+    with ours, socket.socket(fileno=os.dup(int(os.environ["BASCULE_RAISE_DESCRIPTOR"]))) as inherited:
+        with theirs:
+            socket.send_fds(inherited, [b"\n"], [theirs.fileno()])
+        ours.sendall(line.encode() + b"\n")
+        return ours.recv(8192).decode()
 
 
 @mcp.tool

@@ -15,7 +15,10 @@ LANE_VARIABLE = "BASCULE_LANE"
 
 RAISE_SOCKET_VARIABLE = "BASCULE_RAISE_SOCKET"
 """Path of the raise socket, over which a kit server reads and raises the sensitivity level of its agent session. Where
-it is set, the level is kept nowhere else."""
+it is set, the level is kept nowhere else. Kit servers of version 0.1.0 connect to it, which private lanes refuse."""
+
+RAISE_DESCRIPTOR_VARIABLE = "BASCULE_RAISE_DESCRIPTOR"
+"""File descriptor of a connection to the raise socket, which a kit server in a sandbox inherits."""
 
 WORKSPACE_VARIABLE = "BASCULE_WORKSPACE"
 """Folder with the files of the one agent session that a server in a sandbox serves."""

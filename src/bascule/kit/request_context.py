@@ -11,7 +11,7 @@ from threading import Lock
 
 from bascule.config.model.result_presets import PRESETS, Preset
 from bascule.config.model.runtime_config import RuntimeConfig
-from bascule.config.state_dir import RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE, WORKSPACES_VARIABLE, state_folder
+from bascule.config.state_dir import WORKSPACE_VARIABLE, WORKSPACES_VARIABLE, state_folder
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
@@ -68,11 +68,8 @@ class Home:
         self.folder = folder or state_folder(environ)
         self._own = Path("servers", _folder_of(name))
         self._guests = 0
-        raised_through = environ.get(RAISE_SOCKET_VARIABLE)
-        # Named and not there is an error when it is asked: a folder in a box would be clean each time.
-        self.levels: Levels = (
-            KeptLevels(self.folder / self._own) if raised_through is None else SocketLevels(raised_through)
-        )
+        # A socket that is named and missing is an error at the first request: a folder would be clean in each sandbox.
+        self.levels: Levels = SocketLevels.named_in(environ) or KeptLevels(self.folder / self._own)
         boxed = environ.get(WORKSPACE_VARIABLE)
         self._boxed = boxed is not None
         self.workspaces = (

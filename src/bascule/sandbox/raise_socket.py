@@ -1,7 +1,9 @@
 """Level socket for a kit server in a sandbox, and the provision that gives each sandbox its own. Through it the server
 can read the sensitivity level of its agent session and raise it, and nothing else.
 
-The socket answers reads itself. Requests to raise come up in a queue, from which the runtime takes them."""
+The entry program of the sandbox connects to it, and the server inherits the connection: in private lanes it could not
+open one. For each request the server sends one end of a new socket pair over it (`SCM_RIGHTS`), and gets the answer
+there. The socket answers reads itself. Requests to raise come up in a queue, from which the runtime takes them."""
 
 import asyncio
 import logging
@@ -9,10 +11,12 @@ import os
 import socket
 import stat
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from bascule.config.state_dir import RAISE_SOCKET_VARIABLE
 from bascule.core.errors import BasculeError, ProtocolViolation, SandboxError, UsageError
@@ -27,7 +31,8 @@ from bascule.sensitivity.ratchet import Ratchets
 from bascule.wire.level_protocol import LONGEST, Raise, read_request, refusing, telling
 
 AT_ONCE = 8
-"""Requests of one server that are answered at the same time. More wait in the kernel's backlog."""
+"""Requests of one server that are answered at the same time, and connections of its that are read. More wait in the
+kernel's backlog."""
 
 PACE = 200
 """Requests of one server in a second. A kit server reads the level before each call that connects; one that sends more
@@ -66,7 +71,8 @@ class RaiseRequest:
 
 
 class RaiseSocket:
-    """The socket of one server in one agent session. One connection carries one request and its answer."""
+    """The socket of one server in one agent session. Each request has a connection of its own, which was passed over
+    the inherited one; a kit server of version 0.1.0 opens it at the path."""
 
     def __init__(
         self,
@@ -83,8 +89,12 @@ class RaiseSocket:
         self._requests = requests
         self._kept: dict[str, DataSensitivity] = {}
         self._listening: socket.socket | None = None
-        self._serving: asyncio.Task[None] | None = None
-        self._answering: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._inherited = False
+        """Set while the connection that the server inherited is open."""
+        self._free = asyncio.Semaphore(AT_ONCE)
+        self._second = time.monotonic()
+        self._in_second = 0
 
     async def open(self) -> None:
         """Listens from here on. Raises `SandboxError`."""
@@ -97,31 +107,32 @@ class RaiseSocket:
                 evidence=error.strerror or str(error),
                 fix="let the state folder be one that only you can read and write, on a disk that has room",
             ) from error
-        self._serving = asyncio.create_task(self._serve(self._listening), name="raise socket")
+        self._begin(self._serve(self._listening))
 
     async def close(self) -> None:
         """Stops to answer. The runtime still carries out a raise that was requested. Idempotent."""
-        tasks = [task for task in (self._serving, *self._answering) if task is not None]
+        tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        self._serving = None
         if self._listening is not None:
             self._listening.close()
             self._listening = None
             with suppress(OSError):
                 self.path.unlink(missing_ok=True)
 
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name="raise socket")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
     async def _serve(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         free = asyncio.Semaphore(AT_ONCE)
-        begun, asked = time.monotonic(), 0
         while True:
             await free.acquire()
-            if asked >= PACE:
-                await asyncio.sleep(max(begun + 1.0 - time.monotonic(), 0.0))
-                begun, asked = time.monotonic(), 0
             try:
                 connection, _ = await loop.sock_accept(listening)
             except OSError:
@@ -129,25 +140,54 @@ class RaiseSocket:
                 free.release()
                 await asyncio.sleep(0.1)
                 continue
-            if time.monotonic() - begun >= 1.0:
-                begun, asked = time.monotonic(), 0
-            asked += 1
-            task = asyncio.create_task(self._answer(connection))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
-            task.add_done_callback(lambda _: free.release())
+            self._begin(self._read(connection)).add_done_callback(lambda _: free.release())
 
-    async def _answer(self, connection: socket.socket) -> None:
+    async def _read(self, connection: socket.socket) -> None:
+        """Takes requests from a connection until the server closes it. The inherited one may be idle: it is the oldest,
+        since the entry program connects before the server runs."""
+        inherited, self._inherited = not self._inherited, True
+        try:
+            with connection, suppress(OSError, TimeoutError):
+                connection.settimeout(0)
+                while True:
+                    async with asyncio.timeout(None if inherited else PATIENCE):
+                        data, descriptors = await _received(connection)
+                    if not data:
+                        return
+                    await self._turn()
+                    if not descriptors:
+                        await self._answer(connection.dup(), data)
+                        return
+                    self._begin(self._answer(_unix_stream(descriptors[0])))
+        finally:
+            if inherited:
+                self._inherited = False
+
+    async def _turn(self) -> None:
+        """Waits until one more request may be answered."""
+        await self._free.acquire()
+        now = time.monotonic()
+        if now - self._second >= 1.0:
+            self._second, self._in_second = now, 0
+        self._in_second += 1
+        if self._in_second > PACE:
+            await asyncio.sleep(self._second + 1.0 - now)
+
+    async def _answer(self, connection: socket.socket | None, begun: bytes = b"") -> None:
         loop = asyncio.get_running_loop()
-        with connection:
-            connection.settimeout(0)
-            # A client that has closed its end reads no answer. A raise closes the sandbox that requested it.
-            with suppress(OSError, TimeoutError):
+        try:
+            if connection is None:
+                return
+            with connection, suppress(OSError, TimeoutError):
+                # A client that has closed its end reads no answer. A raise closes the sandbox that requested it.
+                connection.settimeout(0)
                 async with asyncio.timeout(PATIENCE):
-                    line = await _line(connection)
+                    line = await _line(connection, begun)
                 reply = await self._reply(line)
                 async with asyncio.timeout(PATIENCE):
                     await loop.sock_sendall(connection, reply)
+        finally:
+            self._free.release()
 
     async def _reply(self, line: bytes) -> bytes:
         try:
@@ -184,16 +224,50 @@ class RaiseSocket:
         await done
 
 
-async def _line(connection: socket.socket) -> bytes:
-    """The first line that a server sends. A line longer than any valid request is cut, and so is rejected."""
+async def _line(connection: socket.socket, data: bytes) -> bytes:
+    """The first line that a server sends, of which `data` has come. A line longer than any valid request is cut, and
+    so is rejected."""
     loop = asyncio.get_running_loop()
-    data = b""
     while b"\n" not in data and len(data) < LONGEST:
         more = await loop.sock_recv(connection, LONGEST - len(data))
         if not more:
             break
         data += more
     return data.partition(b"\n")[0]
+
+
+async def _received(connection: socket.socket) -> tuple[bytes, list[int]]:
+    """The next bytes, and at most one file descriptor that came with them."""
+    while True:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(connection, LONGEST, 1, socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            await _readable(connection)
+        else:
+            return data, descriptors
+
+
+async def _readable(connection: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+    loop.add_reader(connection, lambda: readable.done() or readable.set_result(None))
+    try:
+        await readable
+    finally:
+        loop.remove_reader(connection)
+
+
+def _unix_stream(descriptor: int) -> socket.socket | None:
+    """The connection at a file descriptor that a server has sent. Closes anything else, since it could block a read."""
+    try:
+        passed = socket.socket(fileno=descriptor)
+    except OSError:
+        os.close(descriptor)
+        return None
+    if (passed.family, passed.type) == (socket.AF_UNIX, socket.SOCK_STREAM):
+        return passed
+    passed.close()
+    return None
 
 
 def _bound(path: Path) -> socket.socket:

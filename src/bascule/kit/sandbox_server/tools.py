@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from bascule.config.state_dir import RAISE_SOCKET_VARIABLE
+from bascule.config.state_dir import RAISE_DESCRIPTOR_VARIABLE, RAISE_SOCKET_VARIABLE
 from bascule.core.errors import InvalidArguments, UsageError
 from bascule.identity.jwt.claims import SPAWN_VARIABLE
 from bascule.kit.sandbox_server.shell import Shell, Ticket
@@ -25,7 +25,7 @@ MOST_READ = 256 * 1024
 
 MOST_LISTED = 1000
 
-OURS = frozenset({SPAWN_VARIABLE, RAISE_SOCKET_VARIABLE})
+OURS = frozenset({SPAWN_VARIABLE, RAISE_SOCKET_VARIABLE, RAISE_DESCRIPTOR_VARIABLE})
 """Variables with which a server acts for its agent session. Commands do not inherit them."""
 
 A = TypeVar("A", bound=msgspec.Struct)

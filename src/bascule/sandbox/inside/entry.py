@@ -6,6 +6,7 @@ Failed probes go to stderr, with exit code 97. Runs outside the package: standar
 """
 
 import contextlib
+import ctypes
 import importlib
 import json
 import os
@@ -31,6 +32,9 @@ NOT_RUN = 126
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
 
+_DUMPABLE, _SECCOMP, _FILTER = 4, 22, 2
+"""Numbers of <linux/prctl.h> and <linux/seccomp.h>: PR_SET_DUMPABLE, PR_SET_SECCOMP, SECCOMP_MODE_FILTER."""
+
 FORWARDER_WITHIN = 10.0
 """Seconds until the way to the proxy must be open. It takes milliseconds, on a busy machine some more."""
 
@@ -44,6 +48,12 @@ def main(argv: "list[str]") -> "NoReturn":
         refuse(reason)
     if told["forwarding"] != "none":
         lead_to_proxy(told)
+    if told["raising"] and told["mode"] == "become":
+        inherit_connection(told["raising"], told["descriptor"])
+    if told["filter"]:
+        refuse_calls(bytes.fromhex(told["filter"]))
+        for reason in proofs.ways_out(told["lane"]):
+            refuse(reason)
     limit(told["limits"])
     if told["mode"] == "become":
         become(argv[2:], told["cwd"])
@@ -87,6 +97,8 @@ def _start_beside(serve: "Any", port: int, path: str) -> None:
     try:
         os.setsid()
         if os.fork() == 0:
+            # The forwarder is not under the second filter: no other process may write to its memory or trace it.
+            hide_memory()
             _let_go_of_pipes()
             serve(port, path)
     finally:
@@ -105,6 +117,46 @@ def _listens(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
         tried.settimeout(FORWARDER_WITHIN)
         return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+# Private lanes
+
+
+def inherit_connection(path: str, descriptor: int) -> None:
+    """Connects to the raise socket, at a file descriptor that the server inherits. A runtime that has gone leaves the
+    server without one, so that its level cannot be read."""
+    connection = socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(OSError):
+        connection.connect(path)
+        number = connection.detach()
+        if number == descriptor:
+            os.set_inheritable(number, True)  # noqa: FBT003
+        else:
+            os.dup2(number, descriptor)
+            os.close(number)
+
+
+def refuse_calls(program: bytes) -> None:
+    """Installs a seccomp filter for this process and all that it starts."""
+
+    class _Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+    told = _Program(len(program) // 8, program)
+    if _prctl(_SECCOMP, _FILTER, ctypes.addressof(told)) != 0:
+        refuse(f"the kernel did not take the filter of system calls: {os.strerror(ctypes.get_errno())}")
+
+
+def hide_memory() -> None:
+    """Closes /proc/PID/mem and the tracing of this process to processes of the same user."""
+    if _prctl(_DUMPABLE, 0, 0) != 0:
+        refuse(f"the memory of this process cannot be hidden: {os.strerror(ctypes.get_errno())}")
+
+
+def _prctl(option: int, value: int, pointer: int) -> int:
+    call = ctypes.CDLL(None, use_errno=True).prctl
+    call.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong]
+    return call(option, value, pointer, 0, 0)
 
 
 # The server

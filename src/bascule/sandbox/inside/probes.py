@@ -1,6 +1,7 @@
 """Isolation probes from inside a sandbox: user and capabilities, seccomp, writable kernel settings, interfaces and
-routes. They send nothing; standard library only."""
+routes; after the second filter, Unix sockets, FIFOs and connections. They send nothing; standard library only."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -79,3 +80,38 @@ def _routes() -> Iterator[str]:
                 yield f"whether {address} can be reached is not known: {error}"
         else:
             yield f"there is a route to {address}"
+
+
+# After the second filter
+
+
+def ways_out(lane: str) -> Iterator[str]:
+    """Reasons why a private lane is not closed, found by trying to leave it."""
+    yield from _unix_sockets()
+    if lane == "sealed":
+        yield from _connections()
+
+
+def _unix_sockets() -> Iterator[str]:
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        with contextlib.suppress(OSError):
+            socket.socket(socket.AF_UNIX, kind).close()
+            yield f"a Unix socket of type {kind.name} can be made"
+        if kind is not socket.SOCK_STREAM:
+            with contextlib.suppress(OSError):
+                for end in socket.socketpair(socket.AF_UNIX, kind):
+                    end.close()
+                yield f"a pair of Unix sockets of type {kind.name} can be made: they can send to a path"
+
+
+def _connections() -> Iterator[str]:
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_INET, kind) as tried:
+            try:
+                tried.connect(("127.0.0.1", 9))
+            except OSError as error:
+                if error.errno == errno.ENETUNREACH:
+                    continue
+                yield f"connections are not refused: {error}"
+            else:
+                yield "connections are not refused"

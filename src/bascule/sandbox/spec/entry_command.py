@@ -1,11 +1,13 @@
 """Command line of the entry program in a sandbox, the same for every engine."""
 
 import json
+import platform
 from collections.abc import Mapping
 from typing import Literal
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.spec.box import INSIDE, PROXY_PORT, PROXY_SOCKET, Box
+from bascule.sandbox.spec.box import INSIDE, PROXY_PORT, PROXY_SOCKET, RAISE_DESCRIPTOR, RAISE_SOCKET, Box
+from bascule.sandbox.spec.seccomp import lane_filter
 
 Mode = Literal["become", "stay", "prove"]
 """What it does when it has found the box tight: become the server, stay for as long as the box is there, or end."""
@@ -31,6 +33,10 @@ def entry_argv(
         "forwarding": forwarding if box.proxied else "none",
         "port": PROXY_PORT,
         "socket": PROXY_SOCKET,
+        "raising": RAISE_SOCKET if any(mount.target == RAISE_SOCKET for mount in box.mounts) else "",
+        "descriptor": RAISE_DESCRIPTOR,
+        "lane": box.lane.value,
+        "filter": lane_filter(platform.machine(), box.lane).hex(),
         "cwd": box.cwd,
         "limits": dict(limits or {}),
     }

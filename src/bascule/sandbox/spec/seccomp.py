@@ -1,11 +1,17 @@
-"""Seccomp filter of a sandbox: the refused system calls, as a BPF program for the kernel and as a Docker profile. All
-other calls stay open: a server in Python or Node must not notice."""
+"""Seccomp filters of a sandbox: the refused system calls, as BPF programs for the kernel and as a Docker profile. All
+other calls stay open: a server in Python or Node must not notice.
+
+The engine installs the first filter, the same in every lane. In private lanes the entry program installs a second one
+just before it becomes the server (`lane_filter`)."""
 
 import errno
 import socket
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from bascule.core.sensitivity import Lane
 
 Test = Literal["is", "is not", "at least", "has bit"]
 
@@ -91,6 +97,22 @@ REFUSED: tuple[RefusedCall, ...] = (
     *(RefusedCall("ioctl", errno.EPERM, (Condition(1, "is", trick),)) for trick in TERMINAL_TRICKS),
 )
 
+NO_UNIX_SOCKETS: tuple[RefusedCall, ...] = (
+    RefusedCall("socket", errno.EAFNOSUPPORT, (Condition(0, "is", socket.AF_UNIX),)),
+    # All types but SOCK_STREAM, which is 1: a datagram socket of a pair can still send to a path.
+    RefusedCall("socketpair", errno.EAFNOSUPPORT, (Condition(0, "is", socket.AF_UNIX), Condition(1, "has bit", 0xE))),
+)
+"""Refused in private lanes: a Unix socket that lies in a mounted folder leads to a program of the host."""
+
+NO_CONNECTIONS = (RefusedCall("connect", errno.ENETUNREACH),)
+"""Refused in the sealed lane. The error is that of a host without a route."""
+
+REFUSED_IN: dict[Lane, tuple[RefusedCall, ...]] = {
+    Lane.OPEN: (),
+    Lane.PROXIED: NO_UNIX_SOCKETS,  # programs connect to the proxy, over TCP on loopback
+    Lane.SEALED: (*NO_UNIX_SOCKETS, *NO_CONNECTIONS),
+}
+
 _SAME = {
     "move_mount": 429, "open_tree": 428, "open_tree_attr": 467, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
     "fspick": 433, "mount_setattr": 442, "process_madvise": 440, "pidfd_getfd": 438, "quotactl_fd": 443,
@@ -110,7 +132,7 @@ NUMBERS: dict[str, dict[str, int]] = {
         "lookup_dcookie": 212, "vhangup": 153, "uselib": 134, "sysfs": 139, "ustat": 136, "_sysctl": 156,
         "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "sethostname": 170,
         "setdomainname": 171, "iopl": 172, "ioperm": 173, "modify_ldt": 154, "migrate_pages": 256,
-        "move_pages": 279, "clone": 56, "socket": 41, "socketpair": 53, "ioctl": 16, "personality": 135,
+        "move_pages": 279, "clone": 56, "socket": 41, "connect": 42, "socketpair": 53, "ioctl": 16, "personality": 135,
     },
     "aarch64": {
         **_SAME,
@@ -121,8 +143,8 @@ NUMBERS: dict[str, dict[str, int]] = {
         "delete_module": 106, "reboot": 142, "swapon": 224, "swapoff": 225, "acct": 89, "quotactl": 60,
         "nfsservctl": 42, "syslog": 116, "lookup_dcookie": 18, "vhangup": 58, "settimeofday": 170,
         "clock_settime": 112, "adjtimex": 171, "clock_adjtime": 266, "sethostname": 161, "setdomainname": 162,
-        "migrate_pages": 238, "move_pages": 239, "clone": 220, "socket": 198, "socketpair": 199, "ioctl": 29,
-        "personality": 92,
+        "migrate_pages": 238, "move_pages": 239, "clone": 220, "socket": 198, "socketpair": 199, "connect": 203,
+        "ioctl": 29, "personality": 92,
     },
 }  # fmt: skip
 """What a call is to the kernel. One that an architecture lacks is left out there."""
@@ -151,8 +173,13 @@ NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 _JUMPS = {"is": JUMP_IF_EQUAL, "is not": JUMP_IF_EQUAL, "at least": JUMP_IF_AT_LEAST, "has bit": JUMP_IF_BITS}
 
 
-def filter_program(machine: str) -> bytes:
-    """The program for the kernel of this kind of machine."""
+def lane_filter(machine: str, lane: Lane) -> bytes:
+    """The second filter, as a program for the kernel. Empty in the open lane."""
+    return filter_program(machine, REFUSED_IN[lane]) if REFUSED_IN[lane] else b""
+
+
+def filter_program(machine: str, refused: Sequence[RefusedCall] = REFUSED) -> bytes:
+    """A filter, as a program for the kernel of this kind of machine."""
     program = [
         _instruction(LOAD, ARCHITECTURE),
         _instruction(JUMP_IF_EQUAL, ARCHITECTURES[machine], 1, 0),
@@ -161,7 +188,7 @@ def filter_program(machine: str) -> bytes:
     ]
     if machine == "x86_64":
         program += [_instruction(JUMP_IF_AT_LEAST, X32, 0, 1), _refusal(errno.EPERM)]
-    for call in REFUSED:
+    for call in refused:
         if call.name in NUMBERS[machine]:
             program += _rule(call, NUMBERS[machine][call.name])
     return b"".join([*program, _instruction(RETURN, ALLOW)])

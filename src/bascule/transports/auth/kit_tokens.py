@@ -3,7 +3,12 @@
 import time
 from collections.abc import Callable, Mapping
 
-from bascule.config.state_dir import LANE_VARIABLE, RAISE_SOCKET_VARIABLE, WORKSPACE_VARIABLE
+from bascule.config.state_dir import (
+    LANE_VARIABLE,
+    RAISE_DESCRIPTOR_VARIABLE,
+    RAISE_SOCKET_VARIABLE,
+    WORKSPACE_VARIABLE,
+)
 from bascule.core.errors import LoginNeeded
 from bascule.core.principal import Nobody, Principal
 from bascule.core.request import Permit
@@ -12,7 +17,7 @@ from bascule.core.text.redaction import Mask
 from bascule.identity.jwt.claims import AT_SPAWN, RESERVED, SPAWN_VARIABLE, audience_of_url
 from bascule.identity.jwt.minting import KEY_VARIABLE, LIFE, Mint
 from bascule.identity.oauth.challenge import Challenge
-from bascule.sandbox.spec.box import RAISE_SOCKET, WORKSPACE
+from bascule.sandbox.spec.box import RAISE_DESCRIPTOR, RAISE_SOCKET, WORKSPACE
 
 FRESH = LIFE / 2
 """Seconds for which a token is shown. What is sent with it may be long on its way, and clocks differ."""
@@ -40,6 +45,7 @@ class ForKit:
         return {
             LANE_VARIABLE: lane.value,
             RAISE_SOCKET_VARIABLE: RAISE_SOCKET,
+            RAISE_DESCRIPTOR_VARIABLE: str(RAISE_DESCRIPTOR),
             WORKSPACE_VARIABLE: WORKSPACE,
             **self._named(),
         }

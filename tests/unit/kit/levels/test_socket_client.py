@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import pytest
 
-from bascule.config.state_dir import LANE_VARIABLE, RAISE_SOCKET_VARIABLE
+from bascule.config.state_dir import LANE_VARIABLE, RAISE_DESCRIPTOR_VARIABLE, RAISE_SOCKET_VARIABLE
 from bascule.core.errors import Refused, StoreError, UsageError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.admission import Admission
@@ -28,8 +28,9 @@ PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 class Keeper:
     """Whoever made the box, in a thread: answers each line with what it is told to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, inherited: bool) -> None:
         self.path = str(path)
+        self._inherited = inherited
         self.reply: bytes | None = b'{"level":"public"}\n'
         self.heard: list[bytes] = []
         self.held: Event | None = None
@@ -37,6 +38,16 @@ class Keeper:
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listening.bind(self.path)
         self._listening.listen(32)
+        self._connections: list[socket.socket] = []
+
+    def levels(self) -> SocketLevels:
+        """A client with an inherited connection, or one that connects to the path."""
+        if not self._inherited:
+            return SocketLevels(self.path)
+        connection = socket.socket(socket.AF_UNIX)
+        self._connections.append(connection)
+        connection.connect(self.path)
+        return SocketLevels("", connection.fileno())
 
     def serve(self) -> None:
         while True:
@@ -44,7 +55,15 @@ class Keeper:
                 connection, _ = self._listening.accept()
             except OSError:
                 return
-            Thread(target=self._answer, args=(connection,), daemon=True).start()
+            Thread(target=self._read, args=(connection,), daemon=True).start()
+
+    def _read(self, connection: socket.socket) -> None:
+        if not self._inherited:
+            self._answer(connection)
+            return
+        with connection:
+            while descriptors := socket.recv_fds(connection, 1, 1)[1]:
+                Thread(target=self._answer, args=(socket.socket(fileno=descriptors[0]),), daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
         with connection:
@@ -60,12 +79,13 @@ class Keeper:
 
     def close(self) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
+        for each in (self._listening, *self._connections):
+            each.close()
 
 
 @contextmanager
-def kept(path: Path) -> Generator[Keeper]:
-    keeper = Keeper(path)
+def kept(path: Path, *, inherited: bool) -> Generator[Keeper]:
+    keeper = Keeper(path, inherited=inherited)
     thread = Thread(target=keeper.serve)
     thread.start()
     try:
@@ -75,15 +95,15 @@ def kept(path: Path) -> Generator[Keeper]:
         thread.join()
 
 
-@pytest.fixture
-def keeper() -> Generator[Keeper]:
+@pytest.fixture(params=[True, False], ids=["inherited", "path"])
+def keeper(request: pytest.FixtureRequest) -> Generator[Keeper]:
     # The folders of tests are deeper than a path of a socket may be.
-    with TemporaryDirectory() as folder, kept(Path(folder) / "raise.sock") as keeper:
+    with TemporaryDirectory() as folder, kept(Path(folder) / "raise.sock", inherited=request.param) as keeper:
         yield keeper
 
 
 async def test_it_asks_whoever_made_the_box(keeper: Keeper):
-    levels = SocketLevels(keeper.path)
+    levels = keeper.levels()
     assert levels.seen(ALICE) is None
     assert await levels.look(ALICE) is PUBLIC
     keeper.reply = b'{"level":"secret"}\n'
@@ -93,7 +113,7 @@ async def test_it_asks_whoever_made_the_box(keeper: Keeper):
 
 
 async def test_a_dataset_is_told_of_and_the_answer_is_the_level(keeper: Keeper):
-    levels = SocketLevels(keeper.path)
+    levels = keeper.levels()
     keeper.reply = b'{"level":"secret"}\n'
     levels.add(ALICE, "salaries", CONFIDENTIAL)
 
@@ -103,14 +123,14 @@ async def test_a_dataset_is_told_of_and_the_answer_is_the_level(keeper: Keeper):
 
 async def test_a_raise_that_raised_nothing_is_an_error(keeper: Keeper):
     with pytest.raises(StoreError, match="cannot be told"):
-        SocketLevels(keeper.path).add(ALICE, "salaries", CONFIDENTIAL)
+        keeper.levels().add(ALICE, "salaries", CONFIDENTIAL)
 
 
 @pytest.mark.parametrize(
     "reply", [None, b"", b"\n", b"{}\n", b'{"level":"none"}\n', b'{"error":"no room"}\n', b"x" * 20_000, b'{"level":']
 )
 async def test_what_tells_no_level_is_an_error_and_never_a_level(keeper: Keeper, reply: bytes | None):
-    levels = SocketLevels(keeper.path)
+    levels = keeper.levels()
     keeper.reply = reply
 
     with pytest.raises(StoreError):
@@ -139,12 +159,12 @@ async def test_whoever_does_not_answer_is_not_waited_for_for_ever(keeper: Keeper
     monkeypatch.setattr(socket_client, "PATIENCE", 0.05)
     keeper.held = held = Event()
     with pytest.raises(StoreError):
-        SocketLevels(keeper.path).look_now(ALICE)
+        keeper.levels().look_now(ALICE)
     held.set()
 
 
 async def test_it_speaks_for_one_agent_session_alone(keeper: Keeper):
-    levels = SocketLevels(keeper.path)
+    levels = keeper.levels()
     keeper.reply = b'{"level":"secret"}\n'
     await levels.look(ALICE)
 
@@ -157,7 +177,7 @@ async def test_it_speaks_for_one_agent_session_alone(keeper: Keeper):
 
 
 async def test_an_answer_that_was_overtaken_does_not_hide_a_raise(keeper: Keeper):
-    levels = SocketLevels(keeper.path)
+    levels = keeper.levels()
     keeper.held = held = Event()
     slow = asyncio.create_task(levels.look(ALICE))
     await until(lambda: bool(keeper.heard))
@@ -174,7 +194,7 @@ async def test_an_answer_that_was_overtaken_does_not_hide_a_raise(keeper: Keeper
 
 
 async def test_it_may_be_asked_from_many_threads(keeper: Keeper):
-    levels = SocketLevels(keeper.path)
+    levels = keeper.levels()
     keeper.reply = b'{"level":"internal"}\n'
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(levels.add, ALICE, f"set-{number}", INTERNAL) for number in range(32)]
@@ -194,6 +214,22 @@ def test_a_server_uses_it_where_one_is_named_and_makes_no_folder(tmp_path: Path)
     assert isinstance(Home("records", folder=tmp_path, environ={}).levels, KeptLevels)
     home.close()
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("descriptor", ["", "x", "-1", "999", "9" * 40, "\u0663"])
+def test_a_descriptor_that_leads_nowhere_is_an_error_and_never_a_level(descriptor: str):
+    levels = SocketLevels.named_in({RAISE_DESCRIPTOR_VARIABLE: descriptor})
+    assert levels is not None
+    with pytest.raises(StoreError):
+        levels.look_now(ALICE)
+
+
+def test_programs_that_the_server_starts_do_not_inherit_the_connection():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.set_inheritable(True)
+        SocketLevels("", ours.fileno())
+        assert not ours.get_inheritable()
 
 
 def test_in_a_box_no_test_moves_the_levels(tmp_path: Path):

@@ -17,6 +17,7 @@ ENVIRON = {
     "PATH": os.environ["PATH"],
     "BASCULE_TOKEN": "secret",
     "BASCULE_RAISE_SOCKET": "/x",
+    "BASCULE_RAISE_DESCRIPTOR": "3",
     "BASCULE_LANE": "open",
     "HTTP_PROXY": "http://127.0.0.1:3128",
 }
@@ -72,7 +73,7 @@ def test_a_command_finds_nothing_in_its_environment_to_speak_for_its_agent_sessi
     assert "HTTP_PROXY=http://127.0.0.1:3128" in told
     assert "BASCULE_LANE=open" in told
     assert "secret" not in told
-    assert "BASCULE_RAISE_SOCKET" not in told
+    assert "BASCULE_RAISE" not in told
 
 
 @pytest.mark.parametrize(

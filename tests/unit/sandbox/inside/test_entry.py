@@ -2,13 +2,20 @@
 
 import json
 import os
+import platform
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+
+from bascule.core.sensitivity import Lane
 from bascule.sandbox.inside import entry
+from bascule.sandbox.spec.seccomp import filter_program, lane_filter
 
 PROGRAM = Path(entry.__file__)
 
@@ -32,6 +39,10 @@ def run(
         "forwarding": "none",
         "port": 1,
         "socket": "/x",
+        "raising": "",
+        "descriptor": 3,
+        "lane": "open",
+        "filter": "",
         "cwd": "/",
         "limits": {},
     }
@@ -81,8 +92,75 @@ def test_without_a_way_to_the_proxy_the_server_never_runs(tmp_path: Path) -> Non
     assert not (tmp_path / "ran").exists()
 
 
+REACHES = """
+import os, socket, sys
+def tried(way):
+    try:
+        way()
+    except OSError as error:
+        return os.strerror(error.errno)
+    return "done"
+with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_INET) as client:
+    print(tried(lambda: socket.socket(socket.AF_UNIX)))
+    print(tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)))
+    print(tried(lambda: socket.socketpair()))
+    print(tried(lambda: client.connect(server.getsockname())))
+"""
+NO_FAMILY, NO_ROUTE = "Address family not supported by protocol", "Network is unreachable"
+
+
+@pytest.mark.parametrize(
+    ("lane", "reached"),
+    [
+        (Lane.OPEN, ["done", "done", "done", "done"]),
+        (Lane.PROXIED, [NO_FAMILY, NO_FAMILY, "done", "done"]),
+        (Lane.SEALED, [NO_FAMILY, NO_FAMILY, "done", NO_ROUTE]),
+    ],
+)
+def test_refuses_unix_sockets_in_private_lanes_and_connections_in_the_sealed_one(lane: Lane, reached: list[str]):
+    told = {"lane": lane.value, "filter": lane_filter(platform.machine(), lane).hex()}
+    ended = run(told, sys.executable, "-c", REACHES)
+    assert ended.stdout.splitlines() == reached, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("lane", "finding"), [(Lane.PROXIED, "Unix socket"), (Lane.SEALED, "connections are not refused")]
+)
+def test_a_filter_that_refuses_too_little_keeps_the_server_from_running(lane: Lane, finding: str, tmp_path: Path):
+    weaker = (
+        lane_filter(platform.machine(), Lane.PROXIED) if lane is Lane.SEALED else filter_program(platform.machine())
+    )
+    ended = run({"lane": lane.value, "filter": weaker.hex()}, "/usr/bin/touch", str(tmp_path / "ran"))
+    assert (ended.returncode, finding in ended.stderr) == (97, True)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_filter_that_the_kernel_rejects_keeps_the_server_from_running(tmp_path: Path):
+    ended = run({"lane": "sealed", "filter": "ff" * 8}, "/usr/bin/touch", str(tmp_path / "ran"))
+    assert (ended.returncode, "did not take the filter" in ended.stderr) == (97, True)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_server_inherits_a_connection_to_the_raise_socket():
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{folder}/raise.sock")
+        listening.listen()
+        send = "import os; os.write(3, b'raised'); print(sorted(os.listdir('/proc/self/fd')))"
+        ended = run({"raising": f"{folder}/raise.sock"}, sys.executable, "-c", send)
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.recv(99) == b"raised"
+        # The fourth is the listing itself.
+        assert ended.stdout.strip() == "['0', '1', '2', '3', '4']"
+
+
+def test_a_raise_socket_that_is_gone_leaves_no_descriptor(tmp_path: Path):
+    ended = run({"raising": str(tmp_path / "gone")}, sys.executable, "-c", "import os; os.write(3, b'x')")
+    assert "Bad file descriptor" in ended.stderr
+
+
 def test_it_stays_until_it_is_told_to_end() -> None:
-    whole = {"mode": "stay", "isolated": True, "forwarding": "none", "limits": {}}
+    whole = {"mode": "stay", "isolated": True, "forwarding": "none", "raising": "", "filter": "", "limits": {}}
     command = [sys.executable, "-I", "-S", "-c", ALONE.format(folder=str(PROGRAM.parent)), json.dumps(whole)]
     with subprocess.Popen(command) as staying:
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bascule.core.sensitivity import Lane
 from bascule.sandbox.spec.seccomp import (
     ALLOW,
     ARCHITECTURES,
@@ -16,9 +17,11 @@ from bascule.sandbox.spec.seccomp import (
     KILL,
     NUMBERS,
     REFUSED,
+    REFUSED_IN,
     RefusedCall,
     docker_profile,
     filter_program,
+    lane_filter,
 )
 
 MACHINES = ["x86_64", "aarch64"]
@@ -27,13 +30,17 @@ LONGEST = 4096
 
 
 @cache
-def instructions(machine: str) -> list[tuple[int, int, int, int]]:
-    return list(struct.iter_unpack("=HBBI", filter_program(machine)))
+def instructions(machine: str, lane: Lane | None = None) -> list[tuple[int, int, int, int]]:
+    """The first filter, or the second one of a lane."""
+    program = filter_program(machine) if lane is None else lane_filter(machine, lane)
+    return list(struct.iter_unpack("=HBBI", program))
 
 
-def answer(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """What the program says to a call."""
-    program = instructions(machine)
+def answer(
+    machine: str, number: int, *arguments: int, architecture: int | None = None, lane: Lane | None = None
+) -> int:
+    """The program's return value for a call."""
+    program = instructions(machine, lane)
     whole = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
     data = struct.pack("=IIQ6Q", number, ARCHITECTURES[machine] if architecture is None else architecture, 0, *whole)
     at = accumulator = 0
@@ -56,8 +63,8 @@ def answer(machine: str, number: int, *arguments: int, architecture: int | None 
     raise AssertionError("it never ends")
 
 
-def call(machine: str, name: str, *arguments: int) -> int:
-    return answer(machine, NUMBERS[machine][name], *arguments)
+def call(machine: str, name: str, *arguments: int, lane: Lane | None = None) -> int:
+    return answer(machine, NUMBERS[machine][name], *arguments, lane=lane)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -99,6 +106,25 @@ def test_sockets_of_the_usual_kinds_alone_are_made(machine: str) -> None:
     assert call(machine, "socket", 2, 2, 17) == ALLOW
     # The kernel reads the lower half alone, and so must we.
     assert call(machine, "socket", (1 << 32) | 38, 5) == ERROR | errno.EAFNOSUPPORT
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("lane", [Lane.PROXIED, Lane.SEALED])
+def test_private_lanes_have_no_unix_sockets_but_pairs_of_streams(machine: str, lane: Lane) -> None:
+    cloexec, nonblock = 0x80000, 0x800
+    assert call(machine, "socket", 1, 1, lane=lane) == ERROR | errno.EAFNOSUPPORT
+    assert call(machine, "socket", (1 << 32) | 1, 1, lane=lane) == ERROR | errno.EAFNOSUPPORT
+    assert call(machine, "socket", 2, 1, lane=lane) == ALLOW
+    pairs = {kind: call(machine, "socketpair", 1, kind | cloexec | nonblock, lane=lane) for kind in range(1, 16)}
+    assert {kind for kind, returned in pairs.items() if returned == ALLOW} == {1}
+    assert answer(machine, 0, lane=lane) == ALLOW
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_only_the_sealed_lane_refuses_connections(machine: str) -> None:
+    assert call(machine, "connect", lane=Lane.SEALED) == ERROR | errno.ENETUNREACH
+    assert call(machine, "connect", lane=Lane.PROXIED) == ALLOW
+    assert lane_filter(machine, Lane.OPEN) == b""
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -166,7 +192,7 @@ def test_docker_s_words_mean_the_same(name: str, arguments: tuple[int, ...]) -> 
 
 
 def test_every_refused_call_has_a_number_somewhere_and_every_number_is_used() -> None:
-    names = {call.name for call in REFUSED}
+    names = {call.name for call in (*REFUSED, *REFUSED_IN[Lane.SEALED])}
     assert names == NUMBERS["x86_64"].keys()
     assert names >= NUMBERS["aarch64"].keys()
 

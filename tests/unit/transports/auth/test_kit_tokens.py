@@ -41,6 +41,7 @@ async def test_in_a_box_it_finds_what_the_box_shows_and_nothing_of_our_state():
     assert variables == {
         "BASCULE_LANE": "proxied",
         "BASCULE_RAISE_SOCKET": "/run/bascule/raise.sock",
+        "BASCULE_RAISE_DESCRIPTOR": "3",
         "BASCULE_WORKSPACE": "/workspace",
         "BASCULE_TOKEN_KEY": str(Mint(KEY).mark),
     }
