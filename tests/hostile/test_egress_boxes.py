@@ -162,7 +162,7 @@ print(json.dumps([
 """
     ended = await run_in(engine, ordered(*python(ASKING + code), lane=Lane.SEALED))
 
-    assert told(ended) == ["Connection refused", []]
+    assert told(ended) == ["Network is unreachable", []]
 
 
 async def test_a_proxied_box_without_a_proxy_has_no_network_and_nothing_else_is_wrong_with_it(engine: Engine):
