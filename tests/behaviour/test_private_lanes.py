@@ -2,6 +2,7 @@
 reads and raises the level of its agent session."""
 
 import json
+import shutil
 import socket
 import sys
 from collections.abc import Generator
@@ -113,3 +114,27 @@ async def test_a_kit_server_reads_and_raises_the_level_in_all_three_lanes(engine
             assert session.sensitivity.name == raised
         named = [receipt.cause.dataset for receipt in session.receipts if receipt.cause.dataset]
     assert named == ["open INTERNAL", "payroll", "proxied SECRET"]
+
+
+PROGRAMS = {
+    "/usr/lib/chromium/chromium --headless --no-sandbox --user-data-dir=$HOME/c --dump-dom about:blank": "socketpair: Addr",
+    "psql -c 'select 1'": "could not create socket: Address family not supported by protocol",
+    "python3 -c 'import multiprocessing as m; m.set_start_method(\"forkserver\"); m.Process(target=print).start()'": (
+        "Address family not supported by protocol"
+    ),
+    "python3 -c 'import multiprocessing as m; p = m.Process(target=print, args=[[7]]); p.start(); p.join()'": "[7]",
+    "python3 -c 'import asyncio as a; print(a.run(a.create_subprocess_exec(\"true\")))'": "<Process",
+}
+"""Commands, and the output that docs/sandbox.md states for them in private lanes."""
+
+
+@pytest.mark.requirement("SBX-12")
+async def test_programs_that_need_unix_sockets_fail_with_the_documented_error(engine: str, tmp_path: Path):
+    servers = {"box": {**SERVING, "sandbox": {"engine": engine}}}
+    async with fail_after(120), Runtime.from_file(written(tmp_path, servers)) as runtime:
+        session = runtime.session("alice", "s-1")
+        await session.add_private_dataset("payroll", DataSensitivity.SECRET)
+        for line, expected in PROGRAMS.items():
+            if shutil.which(line.split()[0]) is not None:
+                ended = given(await session.call("box_run", {"line": f"cd; {line} 2>&1", "timeout": 60}))
+                assert expected in ended["stdout"]
