@@ -138,3 +138,33 @@ async def test_programs_that_need_unix_sockets_fail_with_the_documented_error(en
             if shutil.which(line.split()[0]) is not None:
                 ended = given(await session.call("box_run", {"line": f"cd; {line} 2>&1", "timeout": 60}))
                 assert expected in ended["stdout"]
+
+
+WRITABLE = """
+import os
+def filters(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(line.split()[1] for line in status if line.startswith("Seccomp_filters"))
+def writable(pid):
+    try:
+        os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
+    except OSError:
+        return False
+    return True
+pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+print(len(pids), {filters(pid) for pid in pids if writable(pid)} == {filters(os.getpid())}, writable(1))
+"""
+
+
+@pytest.mark.requirement("SBX-12")
+async def test_no_process_without_the_second_filter_can_be_written_to(engine: str, tmp_path: Path):
+    servers = {"box": {**SERVING, "sandbox": {"engine": engine}}}
+    config = tmp_path / "bascule.yaml"
+    config.write_text(json.dumps({"mcp_servers": servers, "egress": {"allow": ["allowed.test"]}}))
+    async with fail_after(120), Runtime.from_file(config) as runtime:
+        session = runtime.session("alice", "s-1")
+        for level in (DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET):
+            await session.add_private_dataset("payroll", level)
+            ended = given(await session.call("box_run", {"argv": ["python3", "-c", WRITABLE]}))
+            count, same, first = ended["stdout"].split()
+            assert (int(count) >= 3, same, first) == (True, "True", "False"), ended

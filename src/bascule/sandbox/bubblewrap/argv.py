@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal
 
+from bascule.core.sensitivity import Lane
 from bascule.sandbox.spec.box import HOME, USER, Box, Mount
 
 NetworkKind = Literal["none", "host", "pasta", "slirp4netns"]
@@ -145,6 +146,8 @@ def _box(box: Box, tools: Tools, site: Site) -> Iterator[str]:
         yield "--disable-userns"
     yield from ("--uid", str(USER), "--gid", str(USER), "--hostname", "box", "--cap-drop", "ALL")
     yield from ("--die-with-parent", "--new-session", "--seccomp", str(FILTER))
+    if has_own_init(box):
+        yield "--as-pid-1"
     yield from ("--proc", "/proc", "--ro-bind", SETTINGS, SETTINGS)
     for path in tools.masked:
         yield from ("--ro-bind", "/dev/null", path)
@@ -157,6 +160,12 @@ def _box(box: Box, tools: Tools, site: Site) -> Iterator[str]:
     for shown in sorted((*box.mounts, *box.hidden), key=_depth):
         yield from _shown(shown)
     yield from ("--remount-ro", "/", "--chdir", "/")
+
+
+def has_own_init(box: Box) -> bool:
+    """In private lanes the entry program is the first process instead of bubblewrap's own, which the server could write
+    to and which runs without the second filter."""
+    return box.lane is not Lane.OPEN
 
 
 def _depth(shown: Mount | str) -> int:

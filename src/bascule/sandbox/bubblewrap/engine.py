@@ -17,7 +17,16 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.bubblewrap.argv import NAMESERVERS, NOT_MADE, NetworkKind, Site, Tools, bwrap_argv, limits
+from bascule.sandbox.bubblewrap.argv import (
+    NAMESERVERS,
+    NOT_MADE,
+    NetworkKind,
+    Site,
+    Tools,
+    bwrap_argv,
+    has_own_init,
+    limits,
+)
 from bascule.sandbox.bubblewrap.cgroups import Cgroup, Cgroups
 from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.mounts.layout import laid_out
@@ -133,7 +142,8 @@ class Bubblewrap:
         site = self._site(box, kind)
         cgroup = self.cgroups.made(box.name, box.bounds)
         site = replace(site, cgroups=cgroup.joined_by if cgroup is not None else ())
-        first = entry_argv(box, mode, limits=limits(box, bounded=cgroup is not None))
+        bounded = cgroup is not None
+        first = entry_argv(box, mode, limits=limits(box, bounded=bounded), init=has_own_init(box))
         argv = bwrap_argv(box, self._tools, site, first)
         return Made(Command(argv, box.env, "/"), site, cgroup)
 

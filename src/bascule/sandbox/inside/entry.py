@@ -6,7 +6,6 @@ Failed probes go to stderr, with exit code 97. Runs outside the package: standar
 """
 
 import contextlib
-import ctypes
 import importlib
 import json
 import os
@@ -41,27 +40,50 @@ FORWARDER_WITHIN = 10.0
 
 def main(argv: "list[str]") -> "NoReturn":
     told = json.loads(argv[1])
-    # What else lies in this folder. Nothing was there to be found before: -I and -S leave all but the library out.
+    # The other programs of this folder: -I and -S have left only the library until here.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 -- pathlib takes too long
     proofs = importlib.import_module("probes")
     for reason in proofs.leaks(isolated=told["isolated"]):
         refuse(reason)
-    if told["forwarding"] != "none":
-        lead_to_proxy(told)
-    if told["raising"] and told["mode"] == "become":
-        inherit_connection(told["raising"], told["descriptor"])
+    env = given_environment()
+    if told["mode"] == "become":
+        prepare_server(told)
+    else:
+        prepare(told)
     if told["filter"]:
-        refuse_calls(bytes.fromhex(told["filter"]))
+        refuse_calls(told["filter"])
         for reason in proofs.ways_out(told["lane"]):
             refuse(reason)
     limit(told["limits"])
     if told["mode"] == "become":
-        become(argv[2:], told["cwd"])
+        become(argv[2:], told["cwd"], env)
     if told["mode"] == "stay":
         sys.stdout.write(f"{TIGHT}\n")
         sys.stdout.flush()
         stay()
     sys.exit(0)
+
+
+def prepare(told: "dict[str, Any]") -> None:
+    """All that has to be done before the second filter."""
+    if told["lane"] != "open":
+        # Other processes of the same user, such as the server, must not write to a process without the second filter.
+        hide_memory()
+    if told["forwarding"] == "start":
+        _start_beside(told)
+    if told["forwarding"] != "none":
+        wait_for_forwarder(told["port"])
+
+
+def prepare_server(told: "dict[str, Any]") -> None:
+    if told["init"]:
+        hide_memory()
+        fork_server(told)
+        prepare({**told, "forwarding": "none" if told["forwarding"] == "none" else "wait"})
+    else:
+        prepare(told)
+    if told["raising"]:
+        inherit_connection(told["raising"], told["descriptor"])
 
 
 def refuse(reason: str) -> "NoReturn":
@@ -70,25 +92,65 @@ def refuse(reason: str) -> "NoReturn":
     os._exit(LEAKS)
 
 
+# The first process
+
+
+def fork_server(told: "dict[str, Any]") -> None:
+    """Returns in a child, which goes on to become the server. This process stays the first one of its process
+    namespace: it forwards to the proxy, reaps orphans, and ends with the exit code of the server.
+
+    bubblewrap's own first process would not do. It runs without the second filter, and the server could write to it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    server = os.fork()
+    if server == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        return
+
+    def reap(*_: object) -> None:
+        for pid, status in _ended():
+            if pid == server:
+                code = os.waitstatus_to_exitcode(status)
+                os._exit(code if code >= 0 else 128 - code)
+
+    signal.signal(signal.SIGCHLD, reap)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    _let_go_of_pipes()
+    if told["forwarding"] == "start":
+        _forward(told)
+    refuse_calls(told["filter"])
+    while True:
+        signal.pause()
+
+
+def _ended() -> "list[tuple[int, int]]":
+    """The children that have ended, with their exit statuses."""
+    ended: list[tuple[int, int]] = []
+    with contextlib.suppress(ChildProcessError):
+        while (child := os.waitpid(-1, os.WNOHANG))[0]:
+            ended.append(child)
+    return ended
+
+
 # The way to the proxy
 
 
-def lead_to_proxy(told: "dict[str, Any]") -> None:
-    """Have something listen on the loopback that hands all it is given to the proxy's socket."""
-    if told["forwarding"] == "start":
-        try:
-            forward = importlib.import_module("proxy_forwarder")  # it lies beside this file
-        except ImportError as error:
-            refuse(f"there is nothing that leads to the proxy: {error}")
-        _start_beside(forward.serve, told["port"], told["socket"])
+def wait_for_forwarder(port: int) -> None:
     deadline = time.monotonic() + FORWARDER_WITHIN
-    while not _listens(told["port"]):
+    while not _listens(port):
         if time.monotonic() > deadline:
-            refuse(f"nothing leads to the proxy: nobody listens on port {told['port']}")
+            refuse(f"nothing leads to the proxy: nobody listens on port {port}")
         time.sleep(0.005)
 
 
-def _start_beside(serve: "Any", port: int, path: str) -> None:
+def _forward(told: "dict[str, Any]") -> "NoReturn":
+    """Listens on the loopback, and forwards each connection to the proxy's socket."""
+    try:
+        importlib.import_module("proxy_forwarder").serve(told["port"], told["socket"])  # it lies beside this file
+    finally:
+        os._exit(LEAKS)
+
+
+def _start_beside(told: "dict[str, Any]") -> None:
     """In a grandchild: the server must not find a child that it has not started."""
     child = os.fork()
     if child:
@@ -97,10 +159,8 @@ def _start_beside(serve: "Any", port: int, path: str) -> None:
     try:
         os.setsid()
         if os.fork() == 0:
-            # The forwarder is not under the second filter: no other process may write to its memory or trace it.
-            hide_memory()
             _let_go_of_pipes()
-            serve(port, path)
+            _forward(told)
     finally:
         os._exit(LEAKS)
 
@@ -136,27 +196,32 @@ def inherit_connection(path: str, descriptor: int) -> None:
             os.close(number)
 
 
-def refuse_calls(program: bytes) -> None:
-    """Installs a seccomp filter for this process and all that it starts."""
+def refuse_calls(code: str) -> None:
+    """Installs a seccomp filter, written in hex, for this process and all that it starts."""
+    import ctypes  # noqa: PLC0415 -- the open lane does without
 
     class _Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
-    told = _Program(len(program) // 8, program)
-    if _prctl(_SECCOMP, _FILTER, ctypes.addressof(told)) != 0:
-        refuse(f"the kernel did not take the filter of system calls: {os.strerror(ctypes.get_errno())}")
+    program = bytes.fromhex(code)
+    whole = _Program(len(program) // 8, program)
+    if error := _prctl(_SECCOMP, _FILTER, ctypes.addressof(whole)):
+        refuse(f"the kernel did not take the filter of system calls: {os.strerror(error)}")
 
 
 def hide_memory() -> None:
     """Closes /proc/PID/mem and the tracing of this process to processes of the same user."""
-    if _prctl(_DUMPABLE, 0, 0) != 0:
-        refuse(f"the memory of this process cannot be hidden: {os.strerror(ctypes.get_errno())}")
+    if error := _prctl(_DUMPABLE, 0, 0):
+        refuse(f"the memory of this process cannot be hidden: {os.strerror(error)}")
 
 
 def _prctl(option: int, value: int, pointer: int) -> int:
+    """The error number of the call, or 0."""
+    import ctypes  # noqa: PLC0415 -- the open lane does without
+
     call = ctypes.CDLL(None, use_errno=True).prctl
     call.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong]
-    return call(option, value, pointer, 0, 0)
+    return ctypes.get_errno() if call(option, value, pointer, 0, 0) else 0
 
 
 # The server
@@ -170,13 +235,12 @@ def limit(limits: "dict[str, int]") -> None:
         resource.setrlimit(number, (most, most))
 
 
-def become(argv: "list[str]", cwd: str) -> "NoReturn":
+def become(argv: "list[str]", cwd: str, env: "dict[bytes, bytes]") -> "NoReturn":
     # Python ignores these, and what is ignored stays so in the program it becomes.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     try:
         os.chdir(cwd)
-        env = given_environment()
         os.execve(found(argv[0], env), argv, env)  # noqa: S606 -- no shell is wanted
     except FileNotFoundError as error:
         fail(NOT_THERE, argv[0], error)
@@ -213,14 +277,8 @@ def stay() -> "NoReturn":
     heard = {signal.SIGCHLD, *ENDINGS}
     signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     while signal.sigwait(heard) not in ENDINGS:
-        _reap()
+        _ended()
     os._exit(0)
-
-
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
 
 
 if __name__ == "__main__":

@@ -18,17 +18,23 @@ ENTRY = f"{INSIDE}/entry.py"
 
 
 def entry_argv(
-    box: Box, mode: Mode, *, forwarding: Forwarding = "start", limits: Mapping[str, int] | None = None, python: str = ""
+    box: Box,
+    mode: Mode,
+    *,
+    forwarding: Forwarding = "start",
+    limits: Mapping[str, int] | None = None,
+    init: bool = False,
 ) -> tuple[str, ...]:
     """The command that proves the box from inside and then does as `mode` says.
 
-    `forwarding` is for a box with a proxy: whether to start what leads there, or only wait for one that another entry
-    has started. `limits` are names of the system's limits, such as RLIMIT_NPROC. `python` is for a box of an image of
-    its own.
+    `forwarding` is for a sandbox with a proxy: start the forwarder, or only wait for one that another entry program has
+    started. `limits` are names of the system's limits, such as RLIMIT_NPROC. With `init` it is the first process of the
+    sandbox, and the server its child.
     """
     told = {
         "box": box.name,  # by which the process around it is known
         "mode": mode,
+        "init": init,
         "isolated": box.lane is not Lane.OPEN,
         "forwarding": forwarding if box.proxied else "none",
         "port": PROXY_PORT,
@@ -41,4 +47,4 @@ def entry_argv(
         "limits": dict(limits or {}),
     }
     argv = box.argv if mode == "become" else ()
-    return (python or box.python, "-I", "-S", ENTRY, json.dumps(told), *argv)
+    return (box.python, "-I", "-S", ENTRY, json.dumps(told), *argv)

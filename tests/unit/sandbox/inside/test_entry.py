@@ -39,6 +39,7 @@ def run(
         "forwarding": "none",
         "port": 1,
         "socket": "/x",
+        "init": False,
         "raising": "",
         "descriptor": 3,
         "lane": "open",
@@ -160,7 +161,16 @@ def test_a_raise_socket_that_is_gone_leaves_no_descriptor(tmp_path: Path):
 
 
 def test_it_stays_until_it_is_told_to_end() -> None:
-    whole = {"mode": "stay", "isolated": True, "forwarding": "none", "raising": "", "filter": "", "limits": {}}
+    whole = {
+        "mode": "stay",
+        "isolated": True,
+        "init": False,
+        "forwarding": "none",
+        "raising": "",
+        "lane": "open",
+        "filter": "",
+        "limits": {},
+    }
     command = [sys.executable, "-I", "-S", "-c", ALONE.format(folder=str(PROGRAM.parent)), json.dumps(whole)]
     with subprocess.Popen(command) as staying:
         try:

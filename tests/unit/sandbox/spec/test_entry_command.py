@@ -38,4 +38,3 @@ def test_only_a_box_with_a_proxy_leads_to_one() -> None:
 
 def test_who_does_not_become_the_server_is_not_told_of_it() -> None:
     assert len(entry_argv(box(Lane.SEALED), "stay")) == 5
-    assert entry_argv(box(Lane.SEALED), "prove", python="/usr/bin/python3")[0] == "/usr/bin/python3"
