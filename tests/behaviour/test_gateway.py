@@ -96,6 +96,23 @@ async def test_nobody_is_served_without_a_token_but_on_this_machine_and_when_ask
 
 
 @pytest.mark.requirement("GTW-4")
+@pytest.mark.parametrize(
+    ("start", "status"),
+    [
+        ("POST http://127.0.0.1:{port}/mcp HTTP/1.1", 200),
+        ("POST http://evil.test/mcp HTTP/1.1", 400),
+        ("POST /mcp HTTP/2.0", 505),
+        ("POST /mcp HTTP/3.0", 505),
+    ],
+)
+async def test_the_request_line_fits_the_host_and_the_protocol(tmp_path: Path, start: str, status: int):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
+    async with served(tmp_path, "--dev") as port, line_to(port) as line:
+        answered = await line.send(body, {"Accept": "*/*"}, ask=start.format(port=port))
+    assert answered.status == status, answered
+
+
+@pytest.mark.requirement("GTW-4")
 async def test_what_no_client_sends_disturbs_nobody(tmp_path: Path):
     async with served(tmp_path, "--dev") as port:
 

@@ -159,7 +159,7 @@ async def test_what_is_no_http_or_too_much_of_it_is_refused(gateway: Gateway):
     length = f"Content-Length: {len(ping)}"
     cases: list[tuple[bytes, list[int]]] = [
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 500, [400]),
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00" * 9, [400]),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00" * 9, [505]),
         (b"\x00" * 5000, [400]),
         (b"x" * 200_000, [400]),
         (b"GET " + b"/" * 200_000, [431]),
@@ -177,7 +177,7 @@ async def test_what_is_no_http_or_too_much_of_it_is_refused(gateway: Gateway):
         (post(port, token, length) + ping + post(port, token, length) + ping, [200]),
         (post(port, token, f"Content-Length: {len(ping) - 5}") + ping, [400]),
         (post(port, token, length).replace(b"HTTP/1.1", b"HTTP/1.0") + ping, [200]),
-        (post(port, token, length).replace(b"HTTP/1.1", b"HTTP/7.7") + ping, [400]),
+        (post(port, token, length).replace(b"HTTP/1.1", b"HTTP/7.7") + ping, [505]),
         (post(port, token, "Content-Length: 0", "Connection: close").replace(b"/mcp", b"/\xff\xfe"), [400]),
         (post(port, token, "Content-Length: 0", "Connection: close").replace(b"POST", b"BREW"), [400]),
         (post(port, token, "Connection: Upgrade", "Upgrade: websocket").replace(b"POST", b"GET"), [405]),

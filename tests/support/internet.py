@@ -108,8 +108,15 @@ class Neighbourhood:
         return [event for event in tuple(self.events) if key in event]
 
     def name(self, names: Mapping[str, list[str]]) -> None:
+        self._set(names=names)
+
+    def challenge(self, header: str, then: Mapping[str, list[str]]) -> None:
+        """Answer a path with `/challenge` by a 401 with this header, and change these names as it is sent."""
+        self._set(challenge={"header": header, "then": then})
+
+    def _set(self, **told: Any) -> None:
         count = len(self.told("named"))
-        self._stdin.write(json.dumps({"names": names}) + "\n")
+        self._stdin.write(json.dumps(told) + "\n")
         self._stdin.flush()
         self.wait_for("named", count + 1)
 

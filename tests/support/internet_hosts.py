@@ -1,7 +1,8 @@
 """Everybody on a small internet, as a process in a network namespace: hosts that listen on every address there, and a
 name server. Run as a program with the names as JSON; tells what happens on stdout, and ends with its stdin.
 
-`{"names": {name: [address, …]}}` on stdin changes names while it runs.
+`{"names": {name: [address, …]}}` on stdin changes names while it runs. `{"challenge": {"header": …, "then": {name:
+[address, …]}}}` sets the challenge of requests for a path with `/challenge`, and the names from its sending on.
 """
 
 import json
@@ -27,6 +28,10 @@ def address(end: socket.socket) -> tuple[str, int]:
     """Without the disguise that an address of IPv4 has on a socket for both."""
     host, port = end.getsockname()[:2]
     return host.removeprefix("::ffff:"), port
+
+
+names: dict[str, list[str]] = {}
+challenge: dict[str, Any] = {}
 
 
 class Host:
@@ -73,6 +78,11 @@ class Host:
         tell(asked=said)
         if "/silence" in lines[0]:
             return rest
+        if "/challenge" in lines[0]:
+            names.update(challenge["then"])
+            demand = f"WWW-Authenticate: {challenge['header']}\r\n".encode()
+            self.end.sendall(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n" + demand + b"\r\n")
+            return rest
         answer = b"x" * 1_000_000 if "/much" in lines[0] else json.dumps(said).encode()
         self.end.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nserver: canary\r\n\r\n" % len(answer) + answer)
         return rest
@@ -116,16 +126,16 @@ def listen(port: int, certificate: str) -> None:
         threading.Thread(target=host.serve, daemon=True).start()
 
 
-def answer_names(names: dict[str, list[str]]) -> None:
+def answer_names() -> None:
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("0.0.0.0", 53))
     while True:
         query, who = server.recvfrom(4096)
         with suppress(IndexError, ValueError):
-            server.sendto(answered(query, names), who)
+            server.sendto(answered(query), who)
 
 
-def answered(query: bytes, names: dict[str, list[str]]) -> bytes:
+def answered(query: bytes) -> bytes:
     labels: list[str] = []
     at = 12
     while length := query[at]:
@@ -154,14 +164,16 @@ def answered(query: bytes, names: dict[str, list[str]]) -> bytes:
 
 def main() -> None:
     told = json.loads(sys.argv[1])
-    names: dict[str, list[str]] = told.get("names", {})
+    names.update(told.get("names", {}))
     for port in PORTS:
         threading.Thread(target=listen, args=(port, told.get("certificate", "")), daemon=True).start()
     if names:
-        threading.Thread(target=answer_names, args=(names,), daemon=True).start()
+        threading.Thread(target=answer_names, daemon=True).start()
     tell(ready=True)
     for line in sys.stdin:
-        names.update(json.loads(line)["names"])
+        told = json.loads(line)
+        names.update(told.get("names", {}))
+        challenge.update(told.get("challenge", {}))
         tell(named=True)
 
 

@@ -4,6 +4,8 @@ import base64
 import hashlib
 import hmac
 import json
+import math
+import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,6 +30,11 @@ def rsa_key(bits: int = 2048, number: int = 0) -> rsa.RSAPrivateKey:
     return _made("RSA", bits, number)
 
 
+def roca_key() -> rsa.RSAPrivateKey:
+    """A key of 2048 bits with the ROCA weakness, made as the affected library made its keys."""
+    return _made("ROCA", 2048, 0)
+
+
 def ec_key(algorithm: str = "ES256", number: int = 0) -> ec.EllipticCurvePrivateKey:
     return _made("EC", algorithm, number)
 
@@ -40,7 +47,29 @@ def ed_key(number: int = 0) -> ed25519.Ed25519PrivateKey:
 def _made(kind: str, what: Any, _number: int) -> Any:
     if kind == "RSA":
         return rsa.generate_private_key(65537, what)
+    if kind == "ROCA":
+        return _with_roca(what)
     return ec.generate_private_key(CURVES[what]) if kind == "EC" else ed25519.Ed25519PrivateKey.generate()
+
+
+def _with_roca(bits: int) -> rsa.RSAPrivateKey:
+    """Both primes are `k * M + 65537**a % M`. M is the product of the first 126 primes, as for 2048 bits."""
+    product = math.prod(n for n in range(2, 702) if all(n % d for d in range(2, math.isqrt(n) + 1)))
+    p, q = (_roca_prime(bits // 2, product) for _ in range(2))
+    d = pow(65537, -1, (p - 1) * (q - 1))
+    numbers = rsa.RSAPublicNumbers(65537, p * q)
+    parts = rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)
+    return rsa.RSAPrivateNumbers(p, q, d, *parts, numbers).private_key()
+
+
+def _roca_prime(bits: int, product: int) -> int:
+    least = 3 << (bits - 2)  # so that the product of two has twice as many bits
+    while True:
+        k = least // product + 1 + secrets.randbelow((least // 3) // product)
+        candidate = k * product + pow(65537, secrets.randbelow(1 << 256), product)
+        # Fermat's test: a composite number of this size does not pass it by chance.
+        if candidate % 65537 != 1 and pow(2, candidate - 1, candidate) == 1:
+            return candidate
 
 
 def private(algorithm: str) -> Any:

@@ -263,8 +263,8 @@ async def _key_set_check(key: KeySet) -> Check:
         found = read_key_set(await fetch_key_set(key.url), key.algorithms)
     except BasculeError as error:
         return failed("gateway keys", error)
-    if not found:
-        told = f"there is no key in {key.url} that could be used"
+    except ValueError as error:
+        told = f"the JWKS at {key.url} cannot be used: {error}"
         return Check("gateway keys", "fail", told, f"algorithms: {', '.join(key.algorithms)}", "check `jwks`")
     return Check("gateway keys", "ok", f"{len(found)} at {key.url}")
 

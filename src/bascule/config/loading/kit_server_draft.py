@@ -34,7 +34,7 @@ def auth_table_flaws(values: Mapping[str, Any], above: str = "") -> Iterator[Fla
     for index, entry in enumerate(keys):
         yield from (Flaw(("auth.keys", index, *flaw.path), flaw.text) for flaw in entry_flaws(entry))
     for flaw in auth_flaws(keys, values[f"{above}auth.issuer"], values[f"{above}auth.audience"]):
-        yield Flaw((f"auth.{flaw.path[0]}",), flaw.text)
+        yield Flaw((f"auth.{flaw.path[0]}", *flaw.path[1:]), flaw.text)
     for flaw in claims_flaws(values[f"{above}auth.claims.user"], values[f"{above}auth.claims.session"]):
         yield Flaw((f"auth.claims.{flaw.path[0]}",), flaw.text)
 

@@ -116,6 +116,7 @@ class AuthSettings:
 def auth_flaws(keys: tuple[Any, ...], issuer: Any, audience: Any) -> Iterator[Flaw]:
     if len(keys) > MOST_KEYS:
         yield Flaw(("keys",), f"are more than {MOST_KEYS}; list them at an address, and name that as `jwks`")
+    yield from _repeated_kid_flaws(keys)
     for name, value, why in (
         ("issuer", issuer, "another issuer's tokens would be believed if it ever signed with the same key"),
         ("audience", audience, "a token that was issued for another server would be believed here"),
@@ -126,6 +127,17 @@ def auth_flaws(keys: tuple[Any, ...], issuer: Any, audience: Any) -> Iterator[Fl
             yield Flaw((name,), f"is missing beside `keys`: {why}")
     if issuer is not None and not keys:
         yield Flaw(("issuer",), "goes with `keys`, which are not given")
+
+
+def _repeated_kid_flaws(keys: tuple[Any, ...]) -> Iterator[Flaw]:
+    """Entries of `keys`, as a file or as a program gives them, whose `kid` an earlier entry has."""
+    known = set[str]()
+    for index, key in enumerate(keys):
+        kid = cast("Mapping[str, Any]", key).get("kid") if isinstance(key, Mapping) else getattr(key, "kid", None)
+        if isinstance(kid, str) and kid in known:
+            yield Flaw(("keys", index, "kid"), f"is {kid!r:.100} a second time; each key needs an id of its own")
+        elif isinstance(kid, str):
+            known.add(kid)
 
 
 def claims_flaws(user: Any, session: Any) -> Iterator[Flaw]:

@@ -6,10 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
-from functools import lru_cache, partial
+from functools import partial
 from math import inf
 from typing import Any, Protocol, cast
-from urllib.parse import unquote
 
 import httptools
 
@@ -19,6 +18,7 @@ from bascule.gateway.http.body import SLOWEST
 from bascule.gateway.http.connection_limit import Hall
 from bascule.gateway.http.head_cache import Acquaintance, Shelf
 from bascule.gateway.http.request import STATUS_LINES, HttpRequest
+from bascule.gateway.http.request_target import Authority, BadTarget, parts_of, server_named_by
 from bascule.gateway.readiness import Readiness
 from bascule.wire.jsonrpc import write_error
 
@@ -262,10 +262,23 @@ class Connection(asyncio.Protocol):
         self._count_headers()
         if self._spare + self._arrived > HEAD_MOST and self._head_size() > HEAD_MOST:
             raise _too_large()
-        self._stage = Stage.BODY
         version = self._parser.get_http_version()
-        alive = version == "1.1" and self._parser.should_keep_alive()
-        self._begin(HttpRequest(self, self._scope(version), keep_alive=alive, expects=self._expects))
+        current = version == "1.1"
+        if not current:
+            self._check_older(version)
+        scope = self._scope(version)
+        # Only now: an error before this is one of the head, and gets its answer.
+        self._stage = Stage.BODY
+        alive = current and self._parser.should_keep_alive()
+        self._begin(HttpRequest(self, scope, keep_alive=alive, expects=current and self._expects))
+
+    def _check_older(self, version: str) -> None:
+        """Refuse versions other than 1.0, and chunks in 1.0: that version does not have them, so a proxy before the
+        gateway could see the end of the request elsewhere."""
+        if version != "1.0":
+            raise _other_version(version)
+        if any(name == b"transfer-encoding" for name, _ in self._headers):
+            raise Refused(400, "a request of HTTP/1.0 has no Transfer-Encoding")
 
     def _begin(self, request: HttpRequest) -> None:
         self._lateness.ease()
@@ -277,7 +290,12 @@ class Connection(asyncio.Protocol):
         task.add_done_callback(partial(self._served, request))
 
     def _scope(self, version: str) -> dict[str, Any]:
-        path, raw, query = _parts_of(self._url)
+        try:
+            path, raw, query, authority = parts_of(self._url)
+        except BadTarget as error:
+            raise Refused(400, str(error)) from error
+        if authority is not None:
+            self._check_host(authority)
         return {
             "type": "http",
             "asgi": ASGI,
@@ -292,6 +310,13 @@ class Connection(asyncio.Protocol):
             "client": self._client,
             "server": self._server,
         }
+
+    def _check_host(self, authority: Authority) -> None:
+        """Refuse an absolute request target unless the one Host header names the same server: a proxy may have routed
+        by the one, and the gateway admits clients by the other."""
+        hosts = [value for name, value in self._headers if name == b"host"]
+        if len(hosts) != 1 or server_named_by(hosts[0], authority.scheme) != authority:
+            raise Refused(400, "the request target names another server than the Host header")
 
     def _learn(self, data: bytes) -> None:
         """What came began where a head begins, and the parser expects the next head now."""
@@ -350,8 +375,13 @@ class Connection(asyncio.Protocol):
         refused = error if isinstance(error, Refused) else error.__context__
         if isinstance(refused, Refused):
             self._refuse(refused.status, str(refused))
-        else:
+            return
+        version = self._parser.get_http_version()
+        if version.startswith("1.") or version == "0.0":
+            # 0.0: the parser has not come to the version.
             self._refuse(400, "this is no HTTP/1.1")
+        else:
+            self._refuse(505, str(_other_version(version)))
 
     def _hear_no_more(self) -> None:
         self._deaf = True
@@ -416,13 +446,8 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
-@lru_cache(maxsize=16)
-def _parts_of(url: bytes) -> tuple[str, bytes, bytes]:
-    """Its path, as it is meant and as it came, and its query. Clients ask for the same one again and again."""
-    parsed = httptools.parse_url(url)
-    raw: bytes = parsed.path or b"/"
-    path = raw.decode("ascii")
-    return unquote(path) if "%" in path else path, raw, parsed.query or b""
+def _other_version(version: str) -> Refused:
+    return Refused(505, f"HTTP/{version} is not served here; use HTTP/1.1")
 
 
 def _address(info: Any) -> Any:

@@ -2,8 +2,11 @@
 change; unfit keys of a JWKS are left out."""
 
 import hashlib
+import logging
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +17,8 @@ from bascule.core.json_types import JsonObject, as_array, is_object
 
 if TYPE_CHECKING:
     from jwt.algorithms import Algorithm
+
+_log = logging.getLogger("bascule.identity")
 
 LEAST_RSA = 2048
 MOST_RSA = 8192
@@ -103,8 +108,7 @@ def _kind_flaw(algorithm: str, material: Any) -> str | None:
     curves = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
     match algorithm[:2], material:
         case (("RS" | "PS"), rsa.RSAPublicKey()):
-            fits = LEAST_RSA <= material.key_size <= MOST_RSA
-            return None if fits else f"an RSA key must have {LEAST_RSA} to {MOST_RSA} bits, not {material.key_size}"
+            return _rsa_flaw(material.key_size, material.public_numbers().n)
         case "ES", ec.EllipticCurvePublicKey():
             fits = isinstance(material.curve, curves[algorithm])
             return None if fits else f"a key on the curve {material.curve.name} is not one for {algorithm}"
@@ -112,6 +116,36 @@ def _kind_flaw(algorithm: str, material: Any) -> str | None:
             return None
         case _:
             return f"the public key is of another kind than {algorithm} is for"
+
+
+def _rsa_flaw(bits: int, modulus: int) -> str | None:
+    if not LEAST_RSA <= bits <= MOST_RSA:
+        return f"an RSA key must have {LEAST_RSA} to {MOST_RSA} bits, not {bits}"
+    if has_roca(modulus):
+        return (
+            "its RSA modulus has the ROCA weakness (CVE-2017-15361), so the private key can be computed from it; "
+            "make a new key pair in software"
+        )
+    return None
+
+
+_ROCA_PRIMES = (
+    *(3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103),
+    *(107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167),
+)
+"""Odd primes that divide the product M of every affected key length. One ordinary modulus in 240 million passes for an
+affected one."""
+
+
+def has_roca(modulus: int) -> bool:
+    """Fingerprint of ROCA. The affected library made both primes as `k * M + 65537**a % M`, so the modulus is a power
+    of 65537 modulo each prime factor of M."""
+    return all(modulus % prime in _powers_of_65537(prime) for prime in _ROCA_PRIMES)
+
+
+@cache
+def _powers_of_65537(prime: int) -> frozenset[int]:
+    return frozenset(pow(65537, exponent, prime) for exponent in range(prime))
 
 
 def _unusable(why: str) -> ConfigError:
@@ -131,7 +165,8 @@ _CURVES = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdD
 
 
 def read_key_set(body: bytes, algorithms: tuple[str, ...]) -> tuple[Key, ...]:
-    """The usable keys of a set. Raises `ValueError` if it is none, or has none."""
+    """Usable keys of a JWKS. Raises `ValueError` for a body that is no set, has no usable key, or lists a `kid` twice:
+    two readers could then verify with different keys."""
     try:
         document = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -139,6 +174,10 @@ def read_key_set(body: bytes, algorithms: tuple[str, ...]) -> tuple[Key, ...]:
     listed = as_array(document.get("keys")) if is_object(document) else []
     if not 0 < len(listed) <= MOST_KEYS:
         raise ValueError(f"it does not list 1 to {MOST_KEYS} keys")
+    ids = Counter(each["kid"] for each in listed if is_object(each) and isinstance(each.get("kid"), str))
+    for kid, count in ids.items():
+        if count > 1:
+            raise ValueError(f"it lists the kid {kid!r:.100} {count} times, so none of its keys is used")
     keys = tuple(key for each in listed for key in _usable(each, algorithms))
     if not keys:
         raise ValueError("it lists no key that can be used")
@@ -156,8 +195,9 @@ def _usable(jwk: Any, algorithms: tuple[str, ...]) -> Iterator[Key]:
 
     try:
         yield asymmetric_key(algorithm, _material(jwk), kid)
-    except (PyJWTError, ConfigError, ValueError, TypeError):
-        return
+    except (PyJWTError, ConfigError, ValueError, TypeError) as error:
+        why = error.message if isinstance(error, ConfigError) else "it cannot be read"
+        _log.warning("the key with the kid %.100r of a JWKS is left out: %s", kid, why)
 
 
 def _is_for_signatures(jwk: JsonObject) -> bool:

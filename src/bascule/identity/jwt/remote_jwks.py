@@ -1,6 +1,7 @@
 """Remote JWKS of an identity provider: fetched on demand from the one configured address, cached, and rate limited."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from bascule.core.errors import ConnectFailed, NotIdentified
 from bascule.identity.jwt.keys import Key, read_key_set
 from bascule.identity.oauth.ssrf_guard import Reach, url_refusal
 from bascule.wire.upstream_headers import UPSTREAM_HEADERS
+
+_log = logging.getLogger("bascule.identity")
 
 FRESH = 300.0
 """Seconds after which the set is fetched again: a key that was taken out of it is believed no longer than this."""
@@ -91,7 +94,9 @@ class RemoteKeys:
             self._listed = Listed(keys, self._clock())
             self.trouble = ""
         except (ConnectFailed, ValueError) as error:
-            # What is known stays known, for a while.
+            # The last good set stays in use for `KEPT` seconds, whether the fetch failed or brought a bad set.
+            if str(error) != self.trouble:
+                _log.warning("the JWKS of the identity provider is not taken: %s", error)
             self.trouble = str(error)
         finally:
             self._tried = self._clock()

@@ -21,6 +21,8 @@ class Challenge(msgspec.Struct, frozen=True):
     error: str = ""
     scope: str = ""
     resource_metadata: str = ""
+    peer: str = ""
+    """Peer address of the connection that gave it; empty where there is none."""
 
     @property
     def lacks_scope(self) -> bool:
@@ -35,14 +37,14 @@ class Challenge(msgspec.Struct, frozen=True):
         )
 
 
-def read_challenge(header: str) -> Challenge:
+def read_challenge(header: str, peer: str = "") -> Challenge:
     found = _BEARER.search(header[:LONGEST])
     if found is None:
-        return Challenge()
+        return Challenge(peer=peer)
     given = {name.lower(): quoted or bare for name, quoted, bare in _PARAMETER.findall(header[found.end() : LONGEST])}
     fields = {name: given.get(name, "") for name in ("error", "scope", "resource_metadata")}
     # What goes on is put between quotes again, so nothing that could end them may pass.
-    return Challenge(**{name: value if _SCOPES.fullmatch(value) else "" for name, value in fields.items()})
+    return Challenge(peer=peer, **{name: value if _SCOPES.fullmatch(value) else "" for name, value in fields.items()})
 
 
 def says_expired(header: str) -> bool:

@@ -62,6 +62,9 @@ class Login(msgspec.Struct, frozen=True):
     """What the tokens were asked for, in the words of RFC 8707; None where the login server is too old to be told."""
     wanted: str = ""
     """Scopes that the server asked for and the tokens do not have."""
+    peer: str | None = None
+    """Peer address of the connection that gave the challenge: it limits the addresses of later token requests. None in
+    a login of 0.1.0, which did not keep it."""
 
     @classmethod
     def read(cls, data: bytes, user_id: str, server_url: str) -> Self:

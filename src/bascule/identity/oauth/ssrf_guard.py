@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import cast
 from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
@@ -10,16 +11,29 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class Reach(IntEnum):
-    """How near the server is that the operator named. What it names in turn may be as near, and not nearer."""
+    """Farthest inward that a login may go: addresses of the internet, of private networks too, of the loopback too."""
 
     PUBLIC = 0
     PRIVATE = 1
     LOOPBACK = 2
 
 
-def reach_of(addresses: list[str]) -> Reach:
-    """The reach of a server with these addresses: that of its farthest one."""
-    return min((_nearness(_plain(ip_address(text))) or Reach.PUBLIC for text in addresses), default=Reach.PUBLIC)
+def reach_of(server_url: str, peer: str) -> Reach:
+    """Reach of a login at this server, by the peer address of the connection that gave the challenge. A name never
+    gives the loopback: DNS decides where a name leads, and the operator of the server decides what DNS answers."""
+    literal = literal_address(_host(server_url))
+    if literal is not None:
+        return _nearness(_plain(ip_address(literal))) or Reach.PUBLIC
+    near = _nearness(_plain(ip_address(peer))) if peer else None
+    return Reach.PRIVATE if near is Reach.PRIVATE else Reach.PUBLIC
+
+
+def peer_address(peername: object) -> str:
+    """IP address in the peer name of a socket, without its zone; empty for a Unix socket or a closed one."""
+    if not isinstance(peername, tuple):
+        return ""
+    address = str(cast("tuple[object, ...]", peername)[0]).partition("%")[0]
+    return address if literal_address(address) == address else ""
 
 
 def literal_address(host: str) -> str | None:
@@ -35,6 +49,12 @@ def literal_address(host: str) -> str | None:
 def may_connect(address: str, reach: Reach) -> bool:
     nearness = _nearness(_plain(ip_address(address)))
     return nearness is not None and nearness <= reach
+
+
+def may_resolve_to(host: str, address: str, reach: Reach) -> bool:
+    """Admissibility of one address to which DNS resolves a host. A name other than `localhost` may not mean the
+    loopback, however near the server is."""
+    return may_connect(address, reach if literal_address(host) is not None else min(reach, Reach.PRIVATE))
 
 
 def url_refusal(url: str, reach: Reach) -> str:
@@ -54,6 +74,13 @@ def url_refusal(url: str, reach: Reach) -> str:
     if address is not None and not may_connect(address, reach):
         return "it is an address inside our own network"
     return ""
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _nearness(address: Address) -> Reach | None:

@@ -217,7 +217,8 @@ class Credentials:
     async def _refresh(self, login: Login, tokens: Tokens, leave: Permit | None) -> bool:
         from bascule.transports.auth.oauth_requests import Fetch  # noqa: PLC0415 -- aiohttp takes half a second
 
-        async with Fetch(self._target.url, leave=leave) as fetch:
+        login = await self._with_peer(login, leave)
+        async with Fetch(self._target.url, login.peer or "", leave=leave) as fetch:
             headers, body = refresh_form(login)
             fetched = await fetch.send("POST", login.token_endpoint, headers, body)
         if fetched.status == 200:
@@ -233,6 +234,12 @@ class Credentials:
         # The client stays: the next login need not be made by a new one.
         await self._keep(login.with_tokens(None))
         return False
+
+    async def _with_peer(self, login: Login, leave: Permit | None) -> Login:
+        """A login of 0.1.0 does not say how near its server was; one request shows it."""
+        if login.peer is not None:
+            return login
+        return msgspec.structs.replace(login, peer=(await self._asked_for(leave)).peer)
 
     async def _note_wanted(self, challenge: Challenge) -> None:
         """Remember what was missing, so that the next login asks for it."""
@@ -258,7 +265,7 @@ class Credentials:
         target = self._target
         wish = Wish(self._user_id, target.url, target.settings, challenge, redirect_uri, ask, self._login)
         try:
-            async with Fetch(target.url, leave=leave) as fetch:
+            async with Fetch(target.url, challenge.peer, leave=leave) as fetch:
                 login = await log_in(wish, fetch, self._clock())
         except PeerError as error:
             # A login server may repeat what it was sent.
@@ -266,14 +273,14 @@ class Credentials:
             raise
         return await self._keep(login)
 
-    async def _asked_for(self) -> Challenge:
+    async def _asked_for(self, leave: Permit | None = None) -> Challenge:
         """What the server wants of somebody it does not know."""
         from bascule.transports.auth.oauth_requests import Fetch  # noqa: PLC0415 -- see above
 
         version = NEW_VERSIONS[-1]
         headers = {**self._target.headers, "Content-Type": "application/json", "MCP-Protocol-Version": version}
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}})
-        async with Fetch(self._target.url) as fetch:
+        async with Fetch(self._target.url, leave=leave) as fetch:
             return await fetch.challenge(self._target.url, headers, body)
 
     async def _finished(self, work: Coroutine[Any, Any, None]) -> None:
@@ -310,7 +317,7 @@ async def _revoked(login: Login, tokens: Tokens) -> bool:
         return False
     told = [(tokens.refresh, "refresh_token"), (tokens.access, "access_token")]
     try:
-        async with Fetch(login.server_url) as fetch:
+        async with Fetch(login.server_url, login.peer or "") as fetch:
             for token, kind in told:
                 if token is not None:
                     headers, body = revocation_form(login, token, kind)

@@ -127,6 +127,7 @@ class Flow:
             if metadata and metadata.revocation_endpoint
             else None,
             resource=context.get_resource_url() if told else None,
+            peer=wish.challenge.peer,
         )
 
     def not_registered(self) -> LoginFailed:

@@ -1,7 +1,6 @@
 """HTTP requests of an OAuth login, with an SSRF guard: the server names their addresses, so each is checked before
 use."""
 
-import asyncio
 import socket
 from collections.abc import Mapping
 from typing import Self
@@ -15,8 +14,9 @@ from yarl import URL
 from bascule.core.errors import ConnectFailed, LoginFailed, ProtocolViolation
 from bascule.core.request import Permit
 from bascule.identity.oauth.challenge import Challenge, read_challenge
-from bascule.identity.oauth.ssrf_guard import Reach, literal_address, may_connect, reach_of, url_refusal
+from bascule.identity.oauth.ssrf_guard import Reach, may_resolve_to, reach_of, url_refusal
 from bascule.transports.http.address import MAX_REDIRECTS, REDIRECTS, origin, shown
+from bascule.transports.http.response import PeerResponse
 from bascule.transports.http.response_parser import plain, read_body
 from bascule.transports.http.sockets import Sockets
 from bascule.wire.jsonrpc import sample
@@ -44,11 +44,13 @@ class Fetch:
     """A few requests on behalf of one server. It shares nothing with other links, keeps no cookies, and follows no
     redirect to another server."""
 
-    def __init__(self, server_url: str, timeout: float = TIMEOUT, leave: Permit | None = None) -> None:
+    def __init__(self, server_url: str, peer: str = "", timeout: float = TIMEOUT, leave: Permit | None = None) -> None:
+        """`peer` is the address of the connection that gave the challenge. Without it a server that is named by DNS
+        counts as one of the internet."""
         self._server_url = server_url
         self._sockets = Sockets(leave)
         self._timeout = timeout
-        self.reach = Reach.PUBLIC
+        self.reach = reach_of(server_url, peer)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -60,9 +62,10 @@ class Fetch:
                 fix="use the server's https address",
             )
         self._sockets.ask()
-        self.reach = reach_of(await _addresses(URL(self._server_url).raw_host or ""))
         self._session = aiohttp.ClientSession(
-            connector=self._sockets.connector(resolver=_Guarded(self), limit=4),
+            # Without a cache every connection goes to an address that was checked for it.
+            connector=self._sockets.connector(resolver=_Guarded(self), limit=4, use_dns_cache=False),
+            response_class=PeerResponse,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={**UPSTREAM_HEADERS, "Accept-Encoding": "identity", "Accept": "application/json"},
             timeout=aiohttp.ClientTimeout(total=self._timeout),
@@ -108,8 +111,10 @@ class Fetch:
             raise _unreached(error, where) from error
 
     async def challenge(self, url: str, headers: Mapping[str, str], body: bytes) -> Challenge:
-        """What a server wants of somebody it does not know. Nothing is read but the head of its answer."""
+        """Challenge of the operator's own server, which may be on a private network. Reads the head of the response
+        only."""
         assert self._session is not None
+        self.reach = max(self.reach, Reach.PRIVATE)
         self.check(url)
         accept = {"Accept": "application/json, text/event-stream"}
         try:
@@ -119,8 +124,10 @@ class Fetch:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unreached(error, shown(URL(url))) from error
         response.close()
+        assert isinstance(response, PeerResponse)
+        self.reach = reach_of(self._server_url, response.peer)
         wanted = ", ".join(response.headers.getall("WWW-Authenticate", ()))
-        return read_challenge(wanted) if response.status in {401, 403} else Challenge()
+        return read_challenge(wanted if response.status in {401, 403} else "", response.peer)
 
     def check(self, url: str) -> None:
         """Raise `LoginFailed` unless a person or a request may be sent there."""
@@ -130,7 +137,8 @@ class Fetch:
 
 
 class _Guarded(AbstractResolver):
-    """Finds only addresses at which we may knock: a name can be made to mean any of them, at any time."""
+    """Resolver that returns only addresses within the reach of the login. aiohttp connects to these and looks up
+    nothing again, so DNS cannot change between check and connection."""
 
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
@@ -140,9 +148,15 @@ class _Guarded(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         found = await self._inner.resolve(host, port, family)
-        allowed = [each for each in found if may_connect(each["host"].partition("%")[0], self._fetch.reach)]
+        reach = self._fetch.reach
+        allowed = [each for each in found if may_resolve_to(host, each["host"].partition("%")[0], reach)]
         if not allowed:
-            raise _refused(f"https://{host}", "its name means an address inside our own network")
+            shown_as = ", ".join(dict.fromkeys(each["host"] for each in found))
+            raise _refused(
+                f"https://{host}",
+                f"its name resolves to {sample(shown_as.encode())}, an address inside our own network",
+                "name a server on this machine by its IP address or `localhost` in the config",
+            )
         return allowed
 
     async def close(self) -> None:
@@ -161,22 +175,11 @@ def _same_origin(url: str, fetched: Fetched) -> str | None:
         return None
 
 
-async def _addresses(host: str) -> list[str]:
-    literal = literal_address(host)
-    if literal is not None:
-        return [literal]
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise _unreached(error, host) from error
-    return [str(address[0]).partition("%")[0] for *_, address in found]
-
-
-def _refused(url: str, refusal: str) -> LoginFailed:
+def _refused(url: str, refusal: str, fix: str = "ask the operator of the server") -> LoginFailed:
     return LoginFailed(
         f"the login leads to {sample(url.partition('?')[0].encode())}, which is not followed: {refusal}",
         cause="the server, or its login server, is set up wrongly or means us harm",
-        fix="ask whoever runs the server",
+        fix=fix,
     )
 
 

@@ -32,7 +32,7 @@ from bascule.transports.http.body import PIECE, Body
 from bascule.transports.http.connections import Host
 from bascule.transports.http.direct_post import Direct
 from bascule.transports.http.post_state import Exchange
-from bascule.transports.http.response import Received, Response
+from bascule.transports.http.response import DEMANDS, PeerResponse, Received, Response, peer_of
 from bascule.transports.http.shared_connections import Hosts, Kin
 from bascule.transports.http.sockets import Sockets
 from bascule.transports.http.unauthorized import demanded
@@ -41,7 +41,6 @@ from bascule.wire.jsonrpc import sample
 SESSION_HEADER = "Mcp-Session-Id"
 VERSION_HEADER = "MCP-Protocol-Version"
 
-DEMANDS = frozenset({401, 403})
 UNSETTLED = REDIRECTS | DEMANDS
 """Answers after which the same message may have to be sent again: elsewhere, or as someone the server knows."""
 
@@ -156,6 +155,7 @@ class Endpoint:
         )
         self._session = aiohttp.ClientSession(
             connector=self.sockets.connector(self._socket, limit=0),
+            response_class=PeerResponse,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=headers,
             # Each exchange has its own timer; this one is for the streams, which have none.
@@ -247,7 +247,7 @@ class Endpoint:
 
     async def _renewed(self, response: Response, before: int = 0) -> bool:
         """Whether the same message may be let in now. A refusal that no login could change is left to be told."""
-        challenge = read_challenge(", ".join(response.headers.getall("WWW-Authenticate", ())))
+        challenge = read_challenge(", ".join(response.headers.getall("WWW-Authenticate", ())), peer_of(response))
         if self._login is None or (response.status == 403 and not challenge.lacks_scope):
             return False
         used = _sent_as(response)

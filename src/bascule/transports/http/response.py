@@ -8,14 +8,29 @@ from aiohttp import ClientResponse, StreamReader
 from aiohttp.connector import Connection
 from multidict import CIMultiDictProxy
 
+from bascule.identity.oauth.ssrf_guard import peer_address
 from bascule.transports.http.connections import Frugal
 from bascule.transports.http.response_head_cache import WholeReply
+
+DEMANDS = frozenset({401, 403})
+"""Statuses of a response with a challenge."""
+
+
+class PeerResponse(ClientResponse):
+    """Response of aiohttp's client with the peer address of its connection, which aiohttp forgets at the end of the
+    body."""
+
+    peer = ""
+
+    async def start(self, connection: Connection) -> ClientResponse:
+        self.peer = _peer_of(connection)
+        return await super().start(connection)
 
 
 class DirectResponse:
     """One that came to a request of our own. It gives its connection back when its body was read to the end."""
 
-    __slots__ = ("_connection", "_put", "content", "headers", "reason", "sent", "status")
+    __slots__ = ("_connection", "_put", "content", "headers", "peer", "reason", "sent", "status")
 
     def __init__(
         self,
@@ -34,6 +49,8 @@ class DirectResponse:
         self._connection: Connection | None
         self._connection, self.sent = asked
         """The connection, and the headers of the request beside those that all have."""
+        self.peer = _peer_of(asked[0]) if status in DEMANDS else ""
+        """Peer address of the connection that gave a challenge."""
         self._put = put
         content.on_eof(self.release)
 
@@ -55,6 +72,16 @@ class DirectResponse:
             self._put(connection)
             if isinstance(protocol, Frugal):
                 protocol.rest()
+
+
+def peer_of(response: "Response") -> str:
+    """Peer address of the connection that gave a challenge; empty for a Unix socket."""
+    return response.peer if isinstance(response, PeerResponse | DirectResponse) else ""
+
+
+def _peer_of(connection: Connection) -> str:
+    transport = connection.transport
+    return peer_address(transport.get_extra_info("peername")) if transport is not None else ""
 
 
 Response = ClientResponse | DirectResponse

@@ -118,6 +118,13 @@ def test_keys_made_in_code_must_be_keys(keys: Any):
         AuthSettings(keys, ISSUER, AUDIENCE)
 
 
+def test_no_two_keys_have_one_id():
+    keys = (SharedSecret("HS256", SECRET, "a"), SharedSecret("HS256", SECRET), KeySet(URL), KeySet(URL))
+    assert AuthSettings(keys, ISSUER, AUDIENCE).keys == keys
+    with pytest.raises(ConfigError, match=r"keys\[4\]\.kid: is 'a' a second time"):
+        AuthSettings((*keys, PublicKey("ES256", pem(ec_key()), "a")), ISSUER, AUDIENCE)
+
+
 def test_keys_have_a_bound():
     with pytest.raises(ConfigError, match="more than"):
         AuthSettings((KeySet(URL),) * (MOST_KEYS + 1), ISSUER, AUDIENCE)

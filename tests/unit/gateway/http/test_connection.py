@@ -96,13 +96,101 @@ async def test_a_head_without_an_end_is_not_kept(served: Served):
 
 
 @pytest.mark.parametrize(
-    "junk", [b"\x16\x03\x01\x02\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x00" * 100, b"GET\r\n\r\n", b"{}"]
-)
+    "junk",
+    [
+        b"\x16\x03\x01\x02\x00\x01", b"\x00" * 100, b"GET\r\n\r\n", b"{}", b"GET /mcp XTTP/2.0\r\n\r\n",
+        b"GET /mcp HTTP/11.1\r\n\r\n", b"GET /mcp HTTP/1\r\n\r\n", b"GET mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET http:///mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"CONNECT a:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    ],
+)  # fmt: skip
 async def test_what_is_no_http_is_told_so(served: Served, junk: bytes):
     async with raw_to(served.port) as client:
         client.send(junk)
         assert await client.statuses() == [400]
         await healthy(served)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"GET /mcp HTTP/2.0", b"POST /mcp HTTP/2.0", b"GET /mcp HTTP/2.1", b"GET /mcp HTTP/3.0", b"GET /mcp HTTP/9.9",
+        b"GET /mcp HTTP/0.9", b"GET /mcp HTTP/0.5", b"GET /mcp", b"PRI * HTTP/2.0\r\n\r\nSM",
+    ],
+)  # fmt: skip
+async def test_a_major_version_other_than_one_is_refused(served: Served, line: bytes):
+    async with raw_to(served.port) as client:
+        host = b"Host: 127.0.0.1\r\n" if b"PRI" not in line else b""
+        client.send(line + b"\r\n" + host + b"\r\n")
+        said = await client.all()
+        assert said.startswith(b"HTTP/1.1 505 "), said
+        assert b"use HTTP/1.1" in said
+        await healthy(served)
+
+
+async def test_the_call_of_another_version_is_not_made(served: Served, tmp_path: Path):
+    async with raw_to(served.port) as client:
+        client.send(request(served.port).replace(b"HTTP/1.1", b"HTTP/2.0"))
+        assert await client.statuses() == [505]
+    assert not (tmp_path / "log").exists() or not calls_in(tmp_path / "log")
+
+
+async def test_version_1_0_is_served_once_per_connection(served: Served):
+    older = request(served.port, head=b"Connection: keep-alive\r\nExpect: 100-continue\r\n")
+    head, _, body = older.replace(b"HTTP/1.1", b"HTTP/1.0").partition(b"\r\n\r\n")
+    async with raw_to(served.port) as client:
+        client.send(head + b"\r\n\r\n")
+        # The gateway is in the same loop: it has read that head before it answers this.
+        await healthy(served)
+        client.send(body)
+        said = await client.all()
+    assert said.startswith(b"HTTP/1.1 200 "), "100 Continue does not belong to that version"
+    assert b"connection: close\r\n" in said
+    assert b"transfer-encoding" not in said.lower()
+
+
+@pytest.mark.parametrize("length", [b"", b"Content-Length: 5\r\n"])
+async def test_version_1_0_has_no_chunks(served: Served, length: bytes):
+    async with raw_to(served.port) as client:
+        head = b"POST /mcp HTTP/1.0\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n" + length
+        client.send(head + b"\r\n0\r\n\r\n")
+        assert await client.statuses() == [400]
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://127.0.0.1:{port}/mcp", "127.0.0.1:{port}", 200),
+        ("HTTP://LOCALHOST:{port}/mcp", "localhost:{port}", 200),
+        ("http://localhost/mcp", "localhost:80", 200),
+        ("https://localhost:443/mcp", "LOCALHOST", 200),
+        ("http://[::1]:{port}/mcp", "[::1]:{port}", 200),
+        ("http://evil.test/mcp", "127.0.0.1:{port}", 400),
+        ("http://127.0.0.1:{port}/mcp", "evil.test", 400),
+        ("http://127.0.0.1:1/mcp", "127.0.0.1:{port}", 400),
+        ("http://127.0.0.1/mcp", "127.0.0.1:{port}", 400),
+        ("http://localhost:{port}/mcp", "127.0.0.1:{port}", 400),
+        ("https://localhost/mcp", "localhost:80", 400),
+        ("http://user@localhost/mcp", "localhost", 400),
+        ("http://user@localhost/mcp", "user@localhost", 400),
+        ("http://localhost/mcp", "localhost/mcp", 400),
+        ("http://localhost/mcp", "", 400),
+        ("http://localhost/mcp", None, 400),
+        ("http://localhost/mcp", "localhost\r\nHost: localhost", 400),
+        ("ftp://localhost/mcp", "localhost", 400),
+        ("http://evil.test/mcp", "evil.test", 421),
+    ],
+)
+async def test_an_absolute_target_names_the_server_of_the_host_header(
+    served: Served, target: str, host: str | None, status: int, tmp_path: Path
+):
+    given = request(served.port).replace(b"POST /mcp ", f"POST {target.format(port=served.port)} ".encode())
+    named = "" if host is None else f"Host: {host.format(port=served.port)}\r\n"
+    given = given.replace(f"Host: 127.0.0.1:{served.port}\r\n".encode(), named.encode() + b"Connection: close\r\n")
+    async with raw_to(served.port) as client:
+        client.send(given)
+        assert await client.statuses() == [status]
+    called = (tmp_path / "log").exists() and bool(calls_in(tmp_path / "log"))
+    assert called is (status == 200)
 
 
 async def test_what_follows_a_request_before_its_answer_is_not_read(served: Served, tmp_path: Path):

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed448
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa
 
 from bascule.config.model.auth import SET_ALGORITHMS
 from bascule.core.errors import ConfigError
@@ -13,11 +13,12 @@ from bascule.identity.jwt.keys import (
     Key,
     asymmetric_key,
     check_one_algorithm_each,
+    has_roca,
     public_key,
     read_key_set,
     secret_key,
 )
-from support.tokens import ALGORITHMS, SECRET, ec_key, ed_key, jwk, pem, private, rsa_key, signature
+from support.tokens import ALGORITHMS, SECRET, ec_key, ed_key, jwk, pem, private, roca_key, rsa_key, signature
 
 
 def key_for(algorithm: str) -> Key:
@@ -48,6 +49,8 @@ def test_a_key_verifies_what_was_signed_and_nothing_else(algorithm: str):
         ("EdDSA", ec_key()),
         ("EdDSA", ed448.Ed448PrivateKey.generate()),
         ("RS256", rsa_key(1024)),
+        ("RS256", roca_key()),
+        ("PS512", roca_key()),
     ],
 )
 def test_a_key_of_another_kind_or_too_short_is_refused(algorithm: str, key: Any):
@@ -146,6 +149,7 @@ def test_each_kind_of_key_is_read():
         {"kty": "OKP", "crv": "X25519", "x": "A" * 43},
         {"kty": "OKP", "crv": "Ed25519", "x": "AA"},
         jwk(rsa_key(1024)),
+        jwk(roca_key()),
         jwk(rsa_key(), use="enc"),
         jwk(rsa_key(), use=None),
         jwk(rsa_key(), key_ops=["encrypt"]),
@@ -162,6 +166,45 @@ def test_each_kind_of_key_is_read():
 )
 def test_an_unfit_key_is_left_out_and_the_others_stay(unfit: Any):
     assert read(unfit) == []
+
+
+def test_a_modulus_with_the_roca_structure_is_found():
+    modulus = roca_key().public_key().public_numbers().n
+    assert modulus.bit_length() == 2048
+    assert has_roca(modulus)
+    with pytest.raises(ConfigError, match="CVE-2017-15361"):
+        public_key("RS256", pem(roca_key()))
+
+
+def test_an_ordinary_modulus_is_not_refused(scale: int):
+    """20 keys, or 1,000 in `make soak`."""
+    for _ in range(20 if scale == 1 else 100 * scale):
+        key = rsa.generate_private_key(65537, 2048)
+        assert not has_roca(key.public_key().public_numbers().n)
+
+
+def test_the_flaw_of_a_key_that_is_left_out_of_a_set_is_logged(caplog: pytest.LogCaptureFixture):
+    read(jwk(roca_key(), "weak\n"), jwk(rsa_key(1024), "short"), {"kty": "RSA", "n": "*", "e": "AQAB", "kid": "odd"})
+
+    first, second, third = [record.getMessage() for record in caplog.records]
+    assert first.startswith("the key with the kid 'weak\\n' of a JWKS is left out: ")
+    assert "CVE-2017-15361" in first
+    assert "'short'" in second
+    assert "2048" in second
+    assert third == "the key with the kid 'odd' of a JWKS is left out: it cannot be read"
+
+
+@pytest.mark.parametrize(
+    "second", [jwk(rsa_key(number=1), "a"), jwk(ec_key(), "a"), jwk(rsa_key(), "a"), jwk(rsa_key(), "a", use="enc")]
+)
+def test_a_set_with_one_kid_twice_is_no_set(second: Any):
+    body = json.dumps({"keys": [jwk(rsa_key(), "a"), jwk(ec_key(), "b"), second]}).encode()
+    with pytest.raises(ValueError, match="it lists the kid 'a' 2 times, so none of its keys is used"):
+        read_key_set(body, SET_ALGORITHMS)
+
+
+def test_keys_without_an_id_are_not_the_same():
+    assert read(jwk(rsa_key(number=1), None), jwk(ec_key(), None)) == [(None, "RS256"), (None, "ES256")]
 
 
 def test_a_key_that_could_be_for_several_algorithms_must_say_which():

@@ -129,6 +129,33 @@ async def test_a_set_that_cannot_be_read_changes_nothing():
     assert remote.trouble == "it does not list 1 to 64 keys"
 
 
+async def test_a_set_that_turns_bad_is_logged_once_and_the_last_good_one_kept_for_an_hour(
+    caplog: pytest.LogCaptureFixture,
+):
+    provider = Provider()
+    remote = provider.remote()
+    await ids(remote, "one")
+    provider.keys = [ONE, jwk(ec_key(), "one")]
+
+    provider.now += FRESH + 1
+    assert await ids(remote, "one") == ["one"]
+    provider.now += PAUSE
+    assert await ids(remote, "one", "ES256") == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "the JWKS of the identity provider is not taken: it lists the kid 'one' 2 times, so none of its keys is used"
+    ]
+    provider.now += KEPT
+    with pytest.raises(NotIdentified) as refused:
+        await ids(remote, "one")
+    assert refused.value.rule == "keys_known"
+
+
+async def test_a_set_with_one_kid_twice_from_the_start_lets_no_token_in():
+    provider = Provider([ONE, {**TWO, "kid": "one"}])
+    with pytest.raises(NotIdentified):
+        await ids(provider.remote(), "one")
+
+
 async def test_of_many_at_once_one_fetches():
     provider = Provider(gate=asyncio.Event())
     remote = provider.remote()

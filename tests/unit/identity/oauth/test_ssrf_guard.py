@@ -2,24 +2,77 @@
 
 import pytest
 
-from bascule.identity.oauth.ssrf_guard import Reach, literal_address, may_connect, reach_of, url_refusal
+from bascule.identity.oauth.ssrf_guard import (
+    Reach,
+    literal_address,
+    may_connect,
+    may_resolve_to,
+    peer_address,
+    reach_of,
+    url_refusal,
+)
 
 
 @pytest.mark.parametrize(
-    ("addresses", "reach"),
+    ("url", "peer", "reach"),
     [
-        (["93.184.216.34"], Reach.PUBLIC),
-        (["10.1.2.3"], Reach.PRIVATE),
-        (["fd00::1"], Reach.PRIVATE),
-        (["127.0.0.1"], Reach.LOOPBACK),
-        (["::1", "127.0.0.1"], Reach.LOOPBACK),
-        (["127.0.0.1", "93.184.216.34"], Reach.PUBLIC),
-        (["169.254.169.254"], Reach.PUBLIC),
-        ([], Reach.PUBLIC),
+        ("https://mcp.example/mcp", "93.184.216.34", Reach.PUBLIC),
+        ("https://mcp.example/mcp", "10.1.2.3", Reach.PRIVATE),
+        ("https://mcp.example/mcp", "fd00::1", Reach.PRIVATE),
+        ("https://mcp.example/mcp", "::ffff:10.1.2.3", Reach.PRIVATE),
+        ("https://mcp.example/mcp", "127.0.0.1", Reach.PUBLIC),
+        ("https://mcp.example/mcp", "::1", Reach.PUBLIC),
+        ("https://mcp.example/mcp", "::ffff:127.0.0.1", Reach.PUBLIC),
+        ("https://mcp.example/mcp", "169.254.169.254", Reach.PUBLIC),
+        ("https://mcp.example/mcp", "", Reach.PUBLIC),
+        ("https://localhost.example/mcp", "127.0.0.1", Reach.PUBLIC),
+        ("https://[", "127.0.0.1", Reach.PUBLIC),
+        ("http://localhost:8/mcp", "", Reach.LOOPBACK),
+        ("http://app.localhost:8/mcp", "", Reach.LOOPBACK),
+        ("http://127.0.0.1:8/mcp", "", Reach.LOOPBACK),
+        ("http://[::1]:8/mcp", "", Reach.LOOPBACK),
+        ("https://10.1.2.3/mcp", "", Reach.PRIVATE),
+        ("https://10.1.2.3/mcp", "127.0.0.1", Reach.PRIVATE),
+        ("https://93.184.216.34/mcp", "10.1.2.3", Reach.PUBLIC),
     ],
 )
-def test_a_server_is_as_near_as_its_farthest_address(addresses: list[str], reach: Reach):
-    assert reach_of(addresses) is reach
+def test_a_login_goes_as_near_as_its_challenge_came_from_and_a_name_never_to_the_loopback(
+    url: str, peer: str, reach: Reach
+):
+    assert reach_of(url, peer) is reach
+
+
+@pytest.mark.parametrize(
+    ("peername", "address"),
+    [
+        (("127.0.0.1", 8), "127.0.0.1"),
+        (("fe80::1%eth0", 8, 0, 2), "fe80::1"),
+        (("::1", 8, 0, 0), "::1"),
+        ("", ""),
+        (None, ""),
+        (("localhost", 8), ""),
+    ],
+)
+def test_the_peer_address_is_that_of_an_ip_socket(peername: object, address: str):
+    assert peer_address(peername) == address
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "reach", "may"),
+    [
+        ("login.example", "127.0.0.1", Reach.LOOPBACK, False),
+        ("login.example", "::1", Reach.LOOPBACK, False),
+        ("login.example", "10.1.2.3", Reach.LOOPBACK, True),
+        ("login.example", "10.1.2.3", Reach.PRIVATE, True),
+        ("login.example", "10.1.2.3", Reach.PUBLIC, False),
+        ("login.example", "93.184.216.34", Reach.PUBLIC, True),
+        ("localhost", "127.0.0.1", Reach.LOOPBACK, True),
+        ("localhost", "127.0.0.1", Reach.PRIVATE, False),
+        ("app.localhost", "::1", Reach.LOOPBACK, True),
+    ],
+)
+def test_a_name_resolves_to_the_loopback_only_if_it_is_localhost(host: str, address: str, reach: Reach, may: bool):
+    assert may_resolve_to(host, address, reach) is may
 
 
 PRIVATE = ["10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "fd00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1"]

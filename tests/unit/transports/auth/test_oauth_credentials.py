@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -44,6 +45,31 @@ async def test_it_is_one_users_for_one_server(tmp_path: Path):
         assert await at.credentials("bob").prepare() == ""
         at.fake.origin = at.fake.origin.replace("127.0.0.1", "localhost")
         assert await at.credentials().prepare() == ""
+
+
+async def test_a_login_keeps_the_address_from_which_its_challenge_came(tmp_path: Path):
+    async with place(tmp_path) as at:
+        await at.logged_in()
+        assert msgspec.json.decode(at.kept())["peer"] == "127.0.0.1"
+        asked = len(at.fake.asked)
+        at.spend()
+        assert await at.credentials().prepare() == "Bearer access-token-2"
+        assert at.fake.asked[asked:] == [("/token", "refresh_token")], "the server itself is not needed"
+
+
+async def test_a_login_kept_without_that_address_asks_its_server_once(tmp_path: Path):
+    async with place(tmp_path) as at:
+        first = await at.logged_in()
+        older = {name: value for name, value in msgspec.json.decode(at.kept()).items() if name != "peer"}
+        at.keeper.write(first._key, msgspec.json.encode(older))
+        asked = len(at.fake.asked)
+        for token in ("access-token-2", "access-token-3"):
+            at.spend()
+            assert await at.credentials().prepare() == f"Bearer {token}"
+
+        refresh = ("/token", "refresh_token")
+        assert at.fake.asked[asked:] == [("/mcp", ""), refresh, refresh]
+        assert msgspec.json.decode(at.kept())["peer"] == "127.0.0.1"
 
 
 async def test_a_login_moved_to_another_server_by_hand_is_refused(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 
@@ -117,24 +118,54 @@ async def test_an_address_we_may_not_knock_at_is_not_even_tried(url: str):
         assert server.asked == []
 
 
-async def test_a_name_is_judged_by_what_it_means():
+class Resolver:
+    """Stand-in for DNS: each look-up of a name gives its next address, and in the end the last one."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = [*addresses]
+        self.names: list[str] = []
+
+    def __call__(self, host: str, port: int | None, *_: Any, **kwargs: Any) -> list[Any]:
+        self.names.append(host)
+        address = self.addresses.pop(0) if len(self.addresses) > 1 else self.addresses[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+
+async def test_no_name_leads_to_the_loopback_however_near_the_server_is(monkeypatch: pytest.MonkeyPatch):
     async with fail_after(LONG), raw_server(hello) as server, Fetch(server.url) as fetch:
-        fetch.reach = Reach.PUBLIC
-        with pytest.raises(LoginFailed, match="its name means an address inside our own network"):
-            await fetch.send("GET", f"https://{own_name()}:{server.port}/", {})
+        assert fetch.reach is Reach.LOOPBACK
+        monkeypatch.setattr(socket, "getaddrinfo", Resolver("127.0.0.1"))
+        with pytest.raises(LoginFailed, match=r"its name resolves to 127\.0\.0\.1, an address inside our own network"):
+            await fetch.send("GET", f"https://login.example:{server.port}/", {})
 
         assert server.connections == 0
 
 
-def own_name() -> str:
-    """A name of this machine that resolves to an address of its own."""
-    for name in ("ip6-localhost", "ip6-loopback", socket.gethostname()):
-        try:
-            socket.getaddrinfo(name, None)
-        except OSError:
-            continue
-        return name
-    pytest.skip("this machine has no name of its own besides localhost")
+async def test_a_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch):
+    resolver = Resolver("10.0.0.1", "127.0.0.1")
+    connected: list[tuple[str, int]] = []
+
+    async def connect(_: socket.socket, address: tuple[str, int]) -> None:
+        connected.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolver)
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", connect)
+    async with fail_after(LONG), Fetch("https://mcp.example/mcp", "10.0.0.2") as fetch:
+        with pytest.raises(ConnectFailed):
+            await fetch.send("GET", "https://login.example:9/", {})
+        assert resolver.names == ["login.example"], "one look-up, for one connection"
+        with pytest.raises(LoginFailed, match=r"its name resolves to 127\.0\.0\.1"):
+            await fetch.send("GET", "https://login.example:9/", {})
+    assert connected == [("10.0.0.1", 9)]
+
+
+async def test_without_the_address_of_the_challenge_a_name_counts_as_public(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(socket, "getaddrinfo", Resolver("10.0.0.1"))
+    async with fail_after(LONG), Fetch("https://mcp.example/mcp") as fetch:
+        assert fetch.reach is Reach.PUBLIC
+        with pytest.raises(LoginFailed, match="its name resolves to"):
+            await fetch.send("GET", "https://mcp.example/", {})
 
 
 @pytest.mark.parametrize("url", ["http://mcp.example/", "http://10.0.0.1/mcp"])
@@ -148,8 +179,8 @@ async def test_nobody_logs_in_where_tokens_would_travel_in_clear(url: str):
 
 async def test_a_server_without_an_address_cannot_be_logged_in_to():
     with pytest.raises(ConnectFailed):
-        async with fail_after(LONG), Fetch("https://no-such-host.invalid/mcp"):
-            pass
+        async with fail_after(LONG), Fetch("https://no-such-host.invalid/mcp") as fetch:
+            await fetch.challenge("https://no-such-host.invalid/mcp", {}, b"{}")
 
 
 async def test_a_challenge_is_read_from_the_head_alone():
@@ -160,8 +191,8 @@ async def test_a_challenge_is_read_from_the_head_alone():
         writer.write(http_reply(b"", "401 Unauthorized", WWW_Authenticate='Bearer scope="a"'))
 
     async with fail_after(LONG), raw_server(answer) as server, Fetch(server.url) as fetch:
-        assert await fetch.challenge(server.url, {}, b"{}") == Challenge(scope="a")
-        assert await fetch.challenge(f"{base(server)}/open", {}, b"{}") == Challenge()
+        assert await fetch.challenge(server.url, {}, b"{}") == Challenge(scope="a", peer="127.0.0.1")
+        assert await fetch.challenge(f"{base(server)}/open", {}, b"{}") == Challenge(peer="127.0.0.1")
 
 
 async def test_a_challenge_of_nobody_is_told():

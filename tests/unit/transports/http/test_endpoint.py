@@ -1,9 +1,15 @@
 import asyncio
 import gzip
+from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
 
-from bascule.core.errors import ConnectFailed, ProtocolViolation
+from bascule.core.errors import ConnectFailed, LoginNeeded, ProtocolViolation
+from bascule.core.request import Permit
+from bascule.identity.oauth.challenge import Challenge
+from bascule.transports.http.body import PIECE
+from bascule.transports.http.endpoint import Endpoint
 from support.http_links import LONG, ask, http_link, new_link, old_link
 from support.http_servers import Answer, Asked, http_reply, raw_server, raw_unix_server, result_body
 from support.waiting import fail_after
@@ -270,3 +276,64 @@ async def test_a_redirect_from_a_socket_file_to_a_server_is_refused():
 
         assert elsewhere.connections == 0
         assert len(server.asked) == 1
+
+
+class Recording:
+    """Credentials that record each challenge and get no other header."""
+
+    others: Mapping[str, str] = {}
+
+    def __init__(self) -> None:
+        self.challenges: list[Challenge] = []
+
+    def header(self) -> str | None:
+        return ""
+
+    async def prepare(self, leave: Permit | None = None, /) -> str:
+        return ""
+
+    async def renew(self, used: str, challenge: Challenge, *, again: bool, leave: Permit | None = None) -> None:
+        self.challenges.append(challenge)
+        raise self.needed(used, challenge)
+
+    def needed(self, used: str, challenge: Challenge) -> LoginNeeded:
+        return LoginNeeded("log in")
+
+
+async def demand(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(http_reply(status="401 Unauthorized", WWW_Authenticate='Bearer scope="a"'))
+
+
+@pytest.mark.parametrize("length", [10, 2 * PIECE], ids=["one piece", "several pieces"])
+async def test_a_challenge_carries_the_peer_address_of_its_own_connection(length: int):
+    login = Recording()
+    async with fail_after(LONG), raw_server(demand) as server:
+        # A name, so that the address can come from nowhere but the connection.
+        url = server.url.replace("127.0.0.1", "localhost")
+        async with http_link(url, login=cast("Any", login)) as link:
+            with pytest.raises(LoginNeeded):
+                await link.send(ask(params={"text": "x" * length}))
+    assert login.challenges == [Challenge(scope="a", peer="127.0.0.1")]
+
+
+async def test_a_challenge_to_a_stream_carries_it_too():
+    login = Recording()
+    async with fail_after(LONG), raw_server(demand) as server:
+        endpoint = Endpoint(server.url, {}, login=cast("Any", login))
+        endpoint.open(LONG)
+        response = await endpoint.get(None)
+        assert response.status == 401
+        await endpoint.close()
+    assert login.challenges == [Challenge(scope="a", peer="127.0.0.1")]
+
+
+async def test_a_challenge_through_a_socket_file_has_no_peer_address():
+    login = Recording()
+    async with (
+        fail_after(LONG),
+        raw_unix_server(demand) as server,
+        http_link("http://notes/mcp", socket=server.socket, login=cast("Any", login)) as link,
+    ):
+        with pytest.raises(LoginNeeded):
+            await link.send(ask())
+    assert login.challenges == [Challenge(scope="a")]
