@@ -20,7 +20,7 @@ from support.docker_boxes import an_order, said
 
 
 async def test_the_one_list_of_refused_calls_is_what_the_container_gets(boxes: DockerEngine):
-    furnished = await boxes._furnishing.of(boxes.box(an_order(Lane.SEALED, "true")).box)
+    furnished = await boxes._furnishing.of(boxes.box(an_order(Lane.SEALED, "true")).layout())
     (profile,) = [option for option in furnished.body["HostConfig"]["SecurityOpt"] if option.startswith("seccomp=")]
     refused = {name for rule in json.loads(profile.partition("=")[2])["syscalls"] for name in rule["names"]}
 
@@ -29,7 +29,7 @@ async def test_the_one_list_of_refused_calls_is_what_the_container_gets(boxes: D
 
 async def test_only_an_open_box_is_given_a_network(boxes: DockerEngine):
     modes = {
-        lane: (await boxes._furnishing.of(boxes.box(an_order(lane, "true")).box)).body["HostConfig"]["NetworkMode"]
+        lane: (await boxes._furnishing.of(boxes.box(an_order(lane, "true")).layout())).body["HostConfig"]["NetworkMode"]
         for lane in Lane
     }
 
@@ -78,7 +78,7 @@ async def test_an_image_of_its_own_is_given_our_python_and_keeps_its_own_path(
 
 
 async def test_a_path_that_was_configured_is_kept_in_an_image(boxes: DockerEngine):
-    box = boxes.box(an_order(Lane.SEALED, "show", image="empty")).box
+    box = boxes.box(an_order(Lane.SEALED, "show", image="empty")).layout()
     assert "PATH" not in boxes._furnishing._env(box)
     assert boxes._furnishing._env(replace(box, env={"PATH": "/own"}))["PATH"] == "/own"
 
