@@ -15,6 +15,7 @@ from bascule.runtime.session import AgentSession
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.discovery import reap
 from bascule.sandbox.factory import Boxing
+from bascule.sandbox.mounts.masks import holds_packages
 
 SHOWN = 5
 """Masked paths in a message. The evidence has all of them."""
@@ -82,11 +83,16 @@ async def mask_checks(
         more = f"; and {len(masked) - SHOWN} more" if len(masked) > SHOWN else ""
         told = f"masked in it: {'; '.join(masked[:SHOWN])}{more}"
         yield Check(subject, "ok", told, "\n".join(masked), f"`bascule inspect {server.name}` lists what it shows")
-    if box.unscanned:
+    # There is nothing that an operator could change in packages, and a socket is unlikely there.
+    packages = [_on_one_line(path) for path in box.unscanned if holds_packages(path)]
+    if packages:
+        told = f"not searched completely for sockets and FIFOs: {', '.join(packages)}"
+        yield Check(subject, "ok", told, "\n".join(packages))
+    large = [f"{_on_one_line(path)}: searched in part" for path in box.unscanned if not holds_packages(path)]
+    if large:
         told = "it shows folders that are too large to be searched for credentials, sockets and FIFOs"
-        evidence = "\n".join(f"{_on_one_line(path)}: searched in part" for path in box.unscanned)
         fix = f"list the folders that the server needs under `sandbox.mounts` of {server.name}"
-        yield Check(subject, "warn", told, evidence, fix)
+        yield Check(subject, "warn", told, "\n".join(large), fix)
 
 
 def _on_one_line(path: str) -> str:

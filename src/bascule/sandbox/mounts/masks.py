@@ -30,9 +30,9 @@ MOST_MASKS = 500
 SEARCHED = frozenset({"program", "argument", "folder", "configured"})
 """Mounts that are searched. The others are the system's, the agent session's workspace, fetched packages, or ours."""
 
-PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", "objects"})
-"""Folders with thousands of installed files (`objects`: of Git). They are read last, and only for sockets and FIFOs: a
-file of a package holds no credentials of this host, whatever its name."""
+PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages"})
+"""Folders with thousands of installed files. They and the objects of Git are read last, and only for sockets and FIFOs:
+a file of a package holds no credentials of this host, whatever its name."""
 
 STATE = "the state folder of Bascule"
 CONFIG = "Bascule loaded its configuration from it"
@@ -72,6 +72,11 @@ def masked(view: View, lane: Lane) -> VisibleMounts:
     )
 
 
+def holds_packages(folder: str) -> bool:
+    path = PurePath(folder)
+    return path.name in PACKAGES or path.parts[-2:] == (".git", "objects")
+
+
 def identity(path: str) -> FileIdentity:
     try:
         known = os.lstat(path)
@@ -88,6 +93,20 @@ def replaced(guarded: Mapping[str, FileIdentity]) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """A folder or file of the host at which a search begins, in the mount that shows it."""
+
+    source: str
+    mount: Mount
+    packaged: bool = False
+    """Whether it is a folder with packages."""
+
+    @property
+    def target(self) -> str:
+        return self.mount.target + self.source[len(self.mount.source) :]
+
+
 @dataclass(slots=True)
 class _Search:
     """One search through the mounts of a view."""
@@ -98,21 +117,24 @@ class _Search:
     unscanned: set[str] = field(default_factory=set[str])
     _found: dict[str, MaskedPath] = field(default_factory=dict[str, MaskedPath])
     """By the path in the sandbox."""
-    _pending: deque[Mount] = field(init=False)
+    _pending: deque[_Root] = field(init=False)
+    _packages: deque[_Root] = field(default_factory=deque[_Root])
     _left: int = MOST_ENTRIES
 
     def __post_init__(self) -> None:
         self.mounts = list(self.view.mounts)
-        self._pending = deque(mount for mount in self.mounts if _is_searched(mount))
+        self._pending = deque(_Root(mount.source, mount) for mount in self.mounts if _is_searched(mount))
 
     def run(self) -> None:
         self._hide(self.view.machine.state, STATE, folder=True)
         for path in self.view.machine.config:
             if is_there(path) and not self.view.chosen(path, by_mounts=True):
                 self._hide(path, CONFIG, folder=False)
-        while self._pending:
-            # What one folder leaves of its share goes to the others.
-            self._search(self._pending.popleft(), self._left // (len(self._pending) + 1))
+        for roots in (self._pending, self._packages):
+            while roots:
+                # What one folder leaves of its share goes to the others.
+                share = self._left // len(roots)
+                self._search(roots.popleft(), share)
 
     def outermost(self) -> Iterator[MaskedPath]:
         """The masks without those inside a masked folder, unless a mount lies between them."""
@@ -157,37 +179,43 @@ class _Search:
             if mount.target != folder and below(mount.target, folder) and mount not in self.mounts:
                 self.mounts.append(mount)
                 if _is_searched(mount):
-                    self._pending.append(mount)
+                    self._pending.append(_Root(mount.source, mount))
 
     # The search
 
-    def _search(self, mount: Mount, room: int) -> None:
-        """Read at most `room` entries of a mount, breadth first, and follow no link."""
-        if not is_folder(mount.source):
-            self._hide_endpoint(mount.source)
+    def _search(self, root: _Root, room: int) -> None:
+        """Read at most `room` entries, breadth first, and follow no link."""
+        mount = root.mount
+        if not is_folder(root.source):
+            self._hide_endpoint(root.source)
             return
         # A mount inside this one is searched by itself.
         elsewhere = {each.target for each in self.mounts if each is not mount}
-        folders = _Folders(deque([mount.source]))
-        while folder := folders.take():
-            for entry in self._entries(folder, mount):
+        ahead = deque([root.source])
+        while ahead:
+            folder = ahead.popleft()
+            for entry in self._entries(folder, root):
                 if room == 0:
-                    self.unscanned.add(mount.target)
+                    self.unscanned.add(root.target)
                     return
                 room, self._left = room - 1, self._left - 1
                 with suppress(OSError):  # removed meanwhile
-                    enters = self._visit(entry, PurePath(folder).name, packaged=folders.packaged)
-                    if enters and mount.target + entry.path[len(mount.source) :] not in elsewhere:
-                        folders.put(folder, entry)
+                    enters = self._visit(entry, PurePath(folder).name, packaged=root.packaged)
+                    inner = _Root(entry.path, mount, packaged=True)
+                    if enters and inner.target not in elsewhere:
+                        if not root.packaged and holds_packages(entry.path):
+                            self._packages.append(inner)
+                        else:
+                            ahead.append(entry.path)
 
-    def _entries(self, folder: str, mount: Mount) -> Iterator[os.DirEntry[str]]:
+    def _entries(self, folder: str, root: _Root) -> Iterator[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 yield from entries
         except OSError:
             # A folder that can be passed and not listed: known names in it may be opened.
             if os.access(folder, os.X_OK):
-                self.unscanned.add(mount.target)
+                self.unscanned.add(root.target)
 
     def _visit(self, entry: os.DirEntry[str], folder: str, *, packaged: bool) -> bool:
         """MaskedPath an entry if necessary. Returns whether it is a folder to be searched."""
@@ -228,24 +256,6 @@ class _Search:
         if what is not None and not (named and self.lane is Lane.OPEN):
             only = ", which `mounts` shows in the open lane only" if named else ""
             self._hide(real, f"it is {what} of the host{only}", folder=False)
-
-
-@dataclass(slots=True)
-class _Folders:
-    """Folders that are still to be read, packages last."""
-
-    ahead: deque[str]
-    packages: deque[str] = field(default_factory=deque[str])
-    packaged: bool = False
-    """Whether the folder that was taken last is one of packages."""
-
-    def take(self) -> str:
-        self.packaged = not self.ahead
-        return (self.ahead or self.packages or deque([""])).popleft()
-
-    def put(self, folder: str, entry: os.DirEntry[str]) -> None:
-        packaged = entry.name in PACKAGES and (entry.name != "objects" or PurePath(folder).name == ".git")
-        (self.packages if packaged or self.packaged else self.ahead).append(entry.path)
 
 
 def _is_searched(mount: Mount) -> bool:
