@@ -119,10 +119,11 @@ class _Search:
     """By the path in the sandbox."""
     _pending: deque[_Root] = field(init=False)
     _packages: deque[_Root] = field(default_factory=deque[_Root])
-    _left: int = MOST_ENTRIES
+    _left: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.mounts = list(self.view.mounts)
+        self._left = MOST_ENTRIES
         self._pending = deque(_Root(mount.source, mount) for mount in self.mounts if _is_searched(mount))
 
     def run(self) -> None:
