@@ -7,7 +7,7 @@ import os
 import shlex
 import socket
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ async def on_lane(session: AgentSession, level: DataSensitivity | None, lane: st
 
 
 @contextmanager
-def listening(path: Path) -> Iterator[None]:
+def listening(path: Path) -> Generator[None]:
     """A server of the host on a Unix socket, which every user may connect to."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
@@ -118,7 +118,7 @@ def listening(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def fifo(path: Path) -> Iterator[int]:
+def fifo(path: Path) -> Generator[int]:
     """A FIFO with a process of the host at its other end, which has written to it."""
     os.mkfifo(path)
     path.chmod(0o777)

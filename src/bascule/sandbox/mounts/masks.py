@@ -188,7 +188,8 @@ class _Search:
         """Read at most `room` entries, breadth first, and follow no link."""
         mount = root.mount
         if not is_folder(root.source):
-            self._hide_endpoint(root.source)
+            with suppress(OSError):  # the mount itself fails
+                self._hide_endpoint(root.source)
             return
         # A mount inside this one is searched by itself.
         elsewhere = {each.target for each in self.mounts if each is not mount}
