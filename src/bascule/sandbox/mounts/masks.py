@@ -120,10 +120,12 @@ class _Search:
     _pending: deque[_Root] = field(init=False)
     _packages: deque[_Root] = field(default_factory=deque[_Root])
     _left: int = field(init=False)
+    _targets: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.mounts = list(self.view.mounts)
         self._left = MOST_ENTRIES
+        self._targets = {mount.target for mount in self.mounts}
         self._pending = deque(_Root(mount.source, mount) for mount in self.mounts if _is_searched(mount))
 
     def run(self) -> None:
@@ -154,7 +156,7 @@ class _Search:
     # Masks
 
     def _hide(self, real: str, why: str, *, folder: bool) -> None:
-        """MaskedPath a path of the host under each name that the sandbox has for it."""
+        """Mask a path of the host under each name that the sandbox has for it."""
         if not _is_text(real):
             while not _is_text(real):
                 real = os.path.dirname(real)  # noqa: PTH120 -- called for each path, and this is the fast one
@@ -186,29 +188,21 @@ class _Search:
 
     def _search(self, root: _Root, room: int) -> None:
         """Read at most `room` entries, breadth first, and follow no link."""
-        mount = root.mount
         if not is_folder(root.source):
             with suppress(OSError):  # the mount itself fails
                 self._hide_endpoint(root.source)
             return
-        # A mount inside this one is searched by itself.
-        elsewhere = {each.target for each in self.mounts if each is not mount}
         ahead = deque([root.source])
         while ahead:
             folder = ahead.popleft()
+            name = PurePath(folder).name
             for entry in self._entries(folder, root):
                 if room == 0:
                     self.unscanned.add(root.target)
                     return
                 room, self._left = room - 1, self._left - 1
-                with suppress(OSError):  # removed meanwhile
-                    enters = self._visit(entry, PurePath(folder).name, packaged=root.packaged)
-                    inner = _Root(entry.path, mount, packaged=True)
-                    if enters and inner.target not in elsewhere:
-                        if not root.packaged and holds_packages(entry.path):
-                            self._packages.append(inner)
-                        else:
-                            ahead.append(entry.path)
+                if self._visit(entry, name, root):
+                    ahead.append(entry.path)
 
     def _entries(self, folder: str, root: _Root) -> Iterator[os.DirEntry[str]]:
         try:
@@ -219,23 +213,35 @@ class _Search:
             if os.access(folder, os.X_OK):
                 self.unscanned.add(root.target)
 
-    def _visit(self, entry: os.DirEntry[str], folder: str, *, packaged: bool) -> bool:
-        """MaskedPath an entry if necessary. Returns whether it is a folder to be searched."""
-        if entry.is_file(follow_symlinks=False):
-            if not packaged and is_secret_file(entry.name, folder):
-                self._hide_secret(entry.path, folder=False)
-            return False
-        if entry.is_dir(follow_symlinks=False):
-            return entry.path != self.view.machine.state and (packaged or not self._hides_folder(entry))
-        if entry.is_symlink():
-            if not packaged:
+    def _visit(self, entry: os.DirEntry[str], folder: str, root: _Root) -> bool:
+        """Mask an entry if necessary. Returns whether it is a folder that this search has to enter."""
+        try:
+            if entry.is_file(follow_symlinks=False):
+                if not root.packaged and is_secret_file(entry.name, folder):
+                    self._hide_secret(entry.path, folder=False)
+            elif entry.is_dir(follow_symlinks=False):
+                return self._enters(entry, root)
+            elif not entry.is_symlink():
+                self._hide_endpoint(entry.path)
+            elif not root.packaged:
                 self._hide_behind(entry, folder)
-        else:
-            self._hide_endpoint(entry.path)
+        except OSError:
+            pass  # it was removed meanwhile
         return False
 
-    def _hides_folder(self, entry: os.DirEntry[str]) -> bool:
-        return entry.name in FOLDERS and self._hide_secret(entry.path, folder=True)
+    def _enters(self, entry: os.DirEntry[str], root: _Root) -> bool:
+        inner = _Root(entry.path, root.mount, packaged=True)
+        # A mount inside this one is searched by itself, or not at all.
+        if entry.path == self.view.machine.state or inner.target in self._targets:
+            return False
+        if root.packaged:
+            return True
+        if entry.name in FOLDERS and self._hide_secret(entry.path, folder=True):
+            return False
+        if holds_packages(entry.path):
+            self._packages.append(inner)
+            return False
+        return True
 
     def _hide_secret(self, real: str, *, folder: bool) -> bool:
         if self.view.chosen(real, by_mounts=False):
@@ -244,12 +250,15 @@ class _Search:
         return True
 
     def _hide_behind(self, link: os.DirEntry[str], folder: str) -> None:
-        """The file or folder that a symbolic link with such a name leads to."""
+        """Mask the file or folder that a symbolic link with such a name leads to."""
+        hides_folder, hides_file = link.name in FOLDERS, is_secret_file(link.name, folder)
+        if not (hides_folder or hides_file):
+            return
         real = os.path.realpath(link.path)
         if is_folder(real):
-            if link.name in FOLDERS and not any(below(mount.source, real) for mount in self.mounts):
+            if hides_folder and not any(below(mount.source, real) for mount in self.mounts):
                 self._hide_secret(real, folder=True)
-        elif is_there(real) and is_secret_file(link.name, folder):
+        elif hides_file and is_there(real):
             self._hide_secret(real, folder=False)
 
     def _hide_endpoint(self, real: str) -> None:
