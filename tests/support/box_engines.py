@@ -1,7 +1,9 @@
 """An engine that makes no boxes and notes what it was asked for, for tests of those who order them."""
 
+from collections.abc import Mapping
+
 from bascule.sandbox.process.child import Command
-from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.box import Box, FileIdentity
 from bascule.sandbox.spec.engine import Ended, EngineBox
 from bascule.sandbox.spec.launch_request import Order
 
@@ -12,6 +14,7 @@ class NotedBox:
     def __init__(self, engine: "NotingEngine", order: Order) -> None:
         self._engine = engine
         self._order = order
+        self.guarded: Mapping[str, FileIdentity] = {}
 
     async def open(self) -> Command:
         self._engine.did.append(f"open {self._order.lane}")

@@ -40,6 +40,11 @@ def find(named: str | Path | None, environ: Mapping[str, str], cwd: Path | None 
     return next((cwd / name for name in CANDIDATES if (cwd / name).is_file()), None)
 
 
+def loaded_files(path: Path) -> tuple[Path, Path]:
+    """The files that a configuration is loaded from: the config file, and the variables beside it."""
+    return path, path.parent / ".env"
+
+
 def _existing(path: Path, origin: str) -> Path:
     if path.is_dir() or not path.exists():
         what = "is a folder" if path.is_dir() else "does not exist"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bascule.config.diff import SETTINGS, ConfigDiff, difference
 from bascule.config.loading.document import MAX_FILE
+from bascule.config.locate import loaded_files
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, ConfigRejected
@@ -147,7 +148,7 @@ class Watching:
     """Calls `reload` once an edit is complete. What is wrong with an edit is `reload`'s to tell."""
 
     def __init__(self, path: Path, reload: Callable[[], Awaitable[object]]) -> None:
-        self._files = (path, path.parent / ".env")
+        self._files = loaded_files(path)
         self._reload = reload
 
     async def run(self) -> None:

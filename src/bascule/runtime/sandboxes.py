@@ -3,11 +3,13 @@
 Egress events and requests to raise a level come up from the sandboxes in queues, which tasks here empty."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bascule.config.locate import loaded_files
 from bascule.config.model.egress import Egress
 from bascule.config.model.runtime_config import RuntimeConfig, ServerConfig
 from bascule.config.model.sandbox import NONE
@@ -33,6 +35,7 @@ class Boxes:
 
     def __init__(self, config: RuntimeConfig, state: Path, environ: Mapping[str, str], recorder: Recorder) -> None:
         self._config = config
+        self._loaded = tuple(map(os.path.realpath, loaded_files(config.path))) if config.path is not None else ()
         self._state = state
         self._environ = environ
         self._record = recorder.record
@@ -49,7 +52,8 @@ class Boxes:
         """Prepares the sandboxes for the servers of the config."""
         self._raising, self._ratchets = raising, ratchets
         unwanted = f"{CHOICE}={self._environ.get(CHOICE, '')}"
-        self.boxing = Boxing(Engines((), dict.fromkeys(KINDS, unwanted)), (), workspaces, self._config.workspace_quota)
+        engines = Engines((), dict.fromkeys(KINDS, unwanted))
+        self.boxing = Boxing(engines, (), workspaces, self._config.workspace_quota, self._loaded)
         await self.look(self._config.servers)
         return self.boxing
 
@@ -80,7 +84,7 @@ class Boxes:
         from bascule.sandbox.egress.proxy import EgressProxy, why_not  # noqa: PLC0415
         from bascule.sandbox.prepare.provision import PreparedPackages  # noqa: PLC0415
 
-        self._packages = PreparedPackages(self._state)
+        self._packages = PreparedPackages(self._state, self._loaded)
         raises = RaiseProvision(owner.folder / "raise", ratchets)
         self._serving.append(asyncio.create_task(raising.serve(raises.requests), name="raise requests"))
         if why_not():

@@ -1,16 +1,21 @@
 """Factory of the sandboxes of one runtime: adds lane, settings, workspace, quota and provisions to a server's
 command."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import StdioTransport
+from bascule.config.secret import reveal_all
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.engines import Engines, settings_of
 from bascule.sandbox.limits import spent
 from bascule.sandbox.process.child import Command
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.box import Box
 from bascule.sandbox.spec.engine import Engine, EngineBox, Run
 from bascule.sandbox.spec.launch_request import Order
 from bascule.workspace.workspaces import Workspaces
@@ -39,7 +44,7 @@ class ServerBox:
 
     async def spent(self) -> str:
         """Wait until it has used up what it may, and say what it was."""
-        return await spent(self.order)
+        return await spent(self.order, self._box.guarded if self._box is not None else {})
 
     async def open(self) -> Command | Run:
         for provision in self.provisions:
@@ -83,13 +88,16 @@ class Boxing:
         provisions: tuple[Provision, ...] = (),
         workspaces: Workspaces | None = None,
         room: int | None = None,
+        config: tuple[str, ...] = (),
     ) -> None:
-        """`room` is what the files of one agent session may take, in bytes."""
+        """`room` is what the files of one agent session may take, in bytes; `config` are the files that the runtime
+        loaded its configuration from, by their real paths."""
         self.engines = engines
         """Put others here, and every box from then on is made by them."""
         self.provisions = provisions
         self._workspaces = workspaces
         self._room = room
+        self.config = config
 
     def engine_of(self, server: ServerConfig) -> Engine | SandboxError | None:
         return self.engines.of(server)
@@ -100,6 +108,22 @@ class Boxing:
         if server.isolated is not None or server.vouched is not None:
             return False
         return not isinstance(self.engine_of(server), SandboxError | None)
+
+    def preview(self, server: ServerConfig, environ: Mapping[str, str]) -> Box | None:
+        """The layout of a server's sandbox on the sealed lane, for a report. None if it has none. It reads the file
+        system. Raises `SandboxError`."""
+        # Slow to import, and only for reports.
+        from bascule.sandbox.mounts.host import this_machine  # noqa: PLC0415
+        from bascule.sandbox.mounts.layout import laid_out  # noqa: PLC0415
+
+        engine, stdio = self.engine_of(server), server.transport
+        if not isinstance(stdio, StdioTransport) or engine is None or isinstance(engine, SandboxError):
+            return None
+        env = child_environment(reveal_all(stdio.env), stdio.inherit_env, environ)
+        command = Command((stdio.command, *stdio.args), env, stdio.cwd)
+        reader = Nobody("bascule", "inspect")
+        order = Order(server.name, Lane.SEALED, reader, command, settings_of(server), config=self.config)
+        return laid_out(order, this_machine(environ), "preview")
 
     def ordering(self, server: ServerConfig, lane: Lane, principal: Principal) -> "Ordering | None":
         """How a box is ordered for a server. None, if it runs without one. Raises why it cannot be had."""
@@ -113,8 +137,8 @@ class Boxing:
             workspace = self._workspaces.of(principal).host_path("/workspace")
         # What an operator vouches for is the server with the way out that it has.
         lane = Lane.OPEN if server.vouched is not None else lane
-        whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace, self._room)
-        return Ordering(engine, whole, self.provisions)
+        order = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace, self._room)
+        return Ordering(engine, replace(order, config=self.config), self.provisions)
 
 
 UNBOXED = Boxing(Engines())

@@ -1,12 +1,14 @@
-"""Limits of a sandbox: its lifetime (`session_limit`), and the workspace quota of its agent session. Separate from the
-factory on purpose: it needs clock and disk, but no engine."""
+"""Limits of a sandbox: its lifetime (`session_limit`), the workspace quota of its agent session, and the files under
+its masks, which must stay the same. Separate from the factory on purpose: it needs clock and disk, but no engine."""
 
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
+from bascule.sandbox.mounts.masks import replaced
+from bascule.sandbox.spec.box import FileIdentity
 from bascule.sandbox.spec.launch_request import Order
 from bascule.workspace.quota import cost_of
 
@@ -17,18 +19,20 @@ SHARE = 20
 """How many times longer than the last look the pause after it is at least: many files take long to count."""
 
 
-async def spent(order: Order) -> str:
-    """Wait until a box has used up what it may, and say what it was."""
+async def spent(order: Order, guarded: Mapping[str, FileIdentity]) -> str:
+    """Wait until a sandbox has to end, and return the reason."""
     over = time.monotonic() + order.settings.session_limit
-    pause = PAUSE
+    due = 0.0
     while (left := over - time.monotonic()) > 0:
-        await asyncio.sleep(min(left, pause))
-        if order.workspace is None or order.room is None:
+        await asyncio.sleep(min(left, PAUSE))
+        if path := await asyncio.to_thread(replaced, guarded):
+            return f"its sandbox ended: {path} was replaced, which removes its mask; the next call gets a new one"
+        if order.workspace is None or order.room is None or time.monotonic() < due:
             continue
         began = time.monotonic()
         if await asyncio.to_thread(taken, order.workspace) > order.room:
             return f"its box has written more into the workspace than the {order.room} bytes of `workspace.quota`"
-        pause = max(PAUSE, SHARE * (time.monotonic() - began))
+        due = time.monotonic() + SHARE * (time.monotonic() - began)
     limit = order.settings.session_limit
     return f"its box has lived for the {limit:g} s of `sandbox.session_limit`; the next call gets a new one"
 

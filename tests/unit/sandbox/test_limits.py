@@ -10,6 +10,7 @@ from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox import limits
 from bascule.sandbox.limits import spent, taken
+from bascule.sandbox.mounts.masks import identity
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.launch_request import Order
 
@@ -20,13 +21,13 @@ def an_order(folder: Path, room: int | None, limit: float) -> Order:
 
 
 async def test_a_box_that_has_lived_long_enough_is_told_so(tmp_path: Path):
-    assert "sandbox.session_limit" in await spent(an_order(tmp_path, 10_000, 0.01))
-    assert "sandbox.session_limit" in await spent(an_order(tmp_path, None, 0.01))
+    assert "sandbox.session_limit" in await spent(an_order(tmp_path, 10_000, 0.01), {})
+    assert "sandbox.session_limit" in await spent(an_order(tmp_path, None, 0.01), {})
 
 
 async def test_a_box_that_fills_the_workspace_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(limits, "PAUSE", 0.01)
-    waiting = asyncio.create_task(spent(an_order(tmp_path, 10_000, 60)))
+    waiting = asyncio.create_task(spent(an_order(tmp_path, 10_000, 60), {}))
     (tmp_path / "small").write_bytes(b"x" * 100)
     done, _ = await asyncio.wait((waiting,), timeout=0.1)
     assert not done
@@ -35,6 +36,23 @@ async def test_a_box_that_fills_the_workspace_is_told_so(tmp_path: Path, monkeyp
     (tmp_path / "folder/large").write_bytes(b"x" * 20_000)
     async with asyncio.timeout(10):
         assert "workspace.quota" in await waiting
+
+
+async def test_a_replaced_file_under_a_mask_ends_the_box_and_a_removed_one_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(limits, "PAUSE", 0.01)
+    file, fresh = tmp_path / ".env", tmp_path / "fresh"
+    file.touch()
+    waiting = asyncio.create_task(spent(an_order(tmp_path, None, 60), {str(file): identity(str(file))}))
+    fresh.touch()
+    file.unlink()
+    done, _ = await asyncio.wait((waiting,), timeout=0.1)
+    assert not done
+
+    fresh.replace(file)
+    async with asyncio.timeout(10):
+        assert f"{file} was replaced" in await waiting
 
 
 def test_everything_counts_and_links_lead_nowhere(tmp_path: Path):

@@ -12,7 +12,7 @@ from bascule.cli.doctor.check import Check, failed
 from bascule.cli.doctor.levels import footing_check, key_check, lock_checks, waits
 from bascule.cli.doctor.network import dashboard_checks, gateway_checks, telemetry_checks
 from bascule.cli.doctor.node import node_check, old_node
-from bascule.cli.doctor.sandbox import box_check, engine_checks, reaped_check, sealed_checks
+from bascule.cli.doctor.sandbox import box_check, engine_checks, mask_checks, reaped_check, sealed_checks
 from bascule.cli.doctor.servers import (
     collision_checks,
     in_the_way,
@@ -109,6 +109,7 @@ async def _checks_of(
     else:
         checks += [*server_checks(report, specs), *node_check(report.name, node)]
         checks += [*certificate_check(report.name, shown, time.time()), *box_check(server, session.boxing)]
+        checks += [check async for check in mask_checks(server, session.boxing)]
         checks += await sealed_checks(server, session)
     return [*checks, *pinning_checks(server), footing_check(server, boxed=session.boxed(report.name))]
 

@@ -1,6 +1,8 @@
 """Health checks of sandboxes: available engines, visible paths, and a start on the sealed network lane."""
 
-from collections.abc import Iterator, Mapping
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 from bascule.cli.doctor.check import Check, failed
@@ -13,6 +15,10 @@ from bascule.runtime.session import AgentSession
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.discovery import reap
 from bascule.sandbox.factory import Boxing
+from bascule.sandbox.mounts.masks import holds_packages
+
+SHOWN = 5
+"""Masked paths in a message. The evidence has all of them."""
 
 LOOSE = "they run as plain processes and are loose: they see what you see, and from CONFIDENTIAL on are asked nothing"
 
@@ -58,6 +64,39 @@ def box_check(server: ServerConfig, boxing: Boxing) -> Iterator[Check]:
         yield Check(subject, "warn", "none, by the operator's word (`sandbox: none`): it sees what you see")
     elif engine is not None:
         yield Check(subject, "ok", f"made by {engine.kind}")
+
+
+async def mask_checks(
+    server: ServerConfig, boxing: Boxing, environ: Mapping[str, str] = os.environ
+) -> AsyncIterator[Check]:
+    """Paths of the host that the sandbox of a server shows empty, and folders that may have more of them."""
+    subject = f"box {server.name}"
+    try:
+        box = await asyncio.to_thread(boxing.preview, server, environ)
+    except SandboxError as error:
+        yield failed(subject, error)
+        return
+    if box is None:
+        return
+    masked = [f"{_on_one_line(mask.path)} ({mask.why})" for mask in box.masks]
+    if masked:
+        more = f"; and {len(masked) - SHOWN} more" if len(masked) > SHOWN else ""
+        told = f"masked in it: {'; '.join(masked[:SHOWN])}{more}"
+        yield Check(subject, "ok", told, "\n".join(masked), f"`bascule inspect {server.name}` lists what it shows")
+    # There is nothing that an operator could change in packages, and a socket is unlikely there.
+    packages = [_on_one_line(path) for path in box.unscanned if holds_packages(path)]
+    if packages:
+        told = f"not searched completely for sockets and FIFOs: {', '.join(packages)}"
+        yield Check(subject, "ok", told, "\n".join(packages))
+    large = [f"{_on_one_line(path)}: searched in part" for path in box.unscanned if not holds_packages(path)]
+    if large:
+        told = "it shows folders that are too large to be searched for credentials, sockets and FIFOs"
+        fix = f"list the folders that the server needs under `sandbox.mounts` of {server.name}"
+        yield Check(subject, "warn", told, "\n".join(large), fix)
+
+
+def _on_one_line(path: str) -> str:
+    return path if path.isprintable() else repr(path)
 
 
 async def reaped_check(state: Path, environ: Mapping[str, str]) -> Check:

@@ -135,11 +135,22 @@ class ShownPathShape(TypedDict):
     why: str
 
 
+class MaskedPathShape(TypedDict):
+    """A path that a sandbox shows empty."""
+
+    path: str
+    why: str
+
+
 class BoxShape(TypedDict):
     """The box that a server runs in."""
 
     engine: str
     shows: NotRequired[list[ShownPathShape]]
+    masked: NotRequired[list[MaskedPathShape]]
+    """Files that are empty in the sandbox, and folders that are."""
+    unscanned: NotRequired[list[str]]
+    """Shown folders with more entries than are searched for files to mask."""
     error: NotRequired[str]
     """Why it cannot be made."""
 

@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.spec.box import HOME, USER, Box, Mount
+from bascule.sandbox.spec.box import HOME, USER, Box, MaskedPath, Mount
 
 NetworkKind = Literal["none", "host", "pasta", "slirp4netns"]
 """What a box is given to reach: nothing, all that this machine reaches, or that without this machine itself."""
@@ -108,6 +108,8 @@ class Site:
     place: str
     """An empty folder. What is mounted there is seen by the box alone."""
     filter: str
+    empty: str = ""
+    """An empty file, for masks."""
     network: NetworkKind = "none"
     cgroups: tuple[str, ...] = ()
     """Files that a process joins a cgroup by."""
@@ -157,8 +159,7 @@ def _box(box: Box, tools: Tools, site: Site) -> Iterator[str]:
         yield from ("--symlink", link.to, link.path)
     for path, source in site.files.items():
         yield from ("--ro-bind", source, path)
-    for shown in sorted((*box.mounts, *box.hidden), key=_depth):
-        yield from _shown(shown)
+    yield from _mounted(box, site.empty)
     yield from ("--remount-ro", "/", "--chdir", "/")
 
 
@@ -168,14 +169,23 @@ def has_own_init(box: Box) -> bool:
     return box.lane is not Lane.OPEN
 
 
-def _depth(shown: Mount | str) -> int:
-    return len(PurePath(shown if isinstance(shown, str) else shown.target).parts)
+def _mounted(box: Box, empty: str) -> Iterator[str]:
+    for shown in sorted((*box.mounts, *box.masks), key=_depth):
+        yield from _shown(shown, empty)
+    # After all mounts: a mount inside a masked folder needs a mount point there.
+    for mask in box.masks:
+        if mask.folder:
+            yield from ("--remount-ro", mask.path)
 
 
-def _shown(shown: Mount | str) -> tuple[str, ...]:
-    if isinstance(shown, str):
-        return ("--size", str(PER_FILE), "--tmpfs", shown, "--remount-ro", shown)
-    return ("--bind" if shown.writable else "--ro-bind", shown.source, shown.target)
+def _depth(shown: Mount | MaskedPath) -> int:
+    return len(PurePath(shown.path if isinstance(shown, MaskedPath) else shown.target).parts)
+
+
+def _shown(shown: Mount | MaskedPath, empty: str) -> tuple[str, ...]:
+    if isinstance(shown, Mount):
+        return ("--bind" if shown.writable else "--ro-bind", shown.source, shown.target)
+    return ("--size", str(PER_FILE), "--tmpfs", shown.path) if shown.folder else ("--ro-bind", empty, shown.path)
 
 
 def limits(box: Box, *, bounded: bool) -> dict[str, int]:

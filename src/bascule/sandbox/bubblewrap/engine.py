@@ -32,7 +32,7 @@ from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.mounts.layout import laid_out
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.process.child import Command
-from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.box import Box, FileIdentity
 from bascule.sandbox.spec.engine import Ended
 from bascule.sandbox.spec.entry_command import Mode, entry_argv
 from bascule.sandbox.spec.launch_request import Order
@@ -157,6 +157,7 @@ class Bubblewrap:
             at=str(at),
             place=str(place),
             filter=self._written(filter_program(platform.machine())),
+            empty=self._written(b""),
             network=kind,
             files={path: self._written(text.encode()) for path, text in files.items()},
         )
@@ -168,6 +169,7 @@ class Bubblewrap:
             # Somebody may open it as soon as it is there.
             unfinished = path.with_suffix(f".{secrets.token_hex(4)}")
             unfinished.write_bytes(data)
+            unfinished.chmod(0o444)
             unfinished.rename(path)
         return str(path)
 
@@ -256,11 +258,13 @@ class BubbleBox:
 
     engine: Bubblewrap
     order: Order
+    guarded: Mapping[str, FileIdentity] = field(default_factory=dict[str, FileIdentity])
     _made: list[Made] = field(default_factory=list[Made])
 
     async def open(self) -> Command:
         await self.close()
         box = await self.engine.laid_out(self.order)
+        self.guarded = box.guarded
         made = await self.engine.made(box, "become")
         self._made.append(made)
         return made.command

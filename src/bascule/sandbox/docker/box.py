@@ -5,6 +5,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bascule.sandbox.docker.container_spec import NO_NETWORK
 from bascule.sandbox.docker.host_firewall import shut
 from bascule.sandbox.docker.provision import Furnished, Furnishing
 from bascule.sandbox.docker.remove import remove_container
-from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.box import Box, FileIdentity
 from bascule.sandbox.spec.engine import Run
 
 PROCESSES = Path("/proc")
@@ -74,10 +75,16 @@ LONGEST_EVIDENCE = 1000
 class ContainerBox:
     """One box. `open` may be asked again and again; `close` is for good."""
 
-    def __init__(self, engine: Engine, box: Box, furnishing: Furnishing) -> None:
+    def __init__(
+        self, engine: Engine, furnishing: Furnishing, name: str, server: str, layout: Callable[[], Box]
+    ) -> None:
+        """`layout` reads the file system, so it is called in a thread, for each container anew."""
         self._engine = engine
         self._furnishing = furnishing
-        self.box = box
+        self.layout = layout
+        self.name = name
+        self.server = server
+        self.guarded: Mapping[str, FileIdentity] = {}
         self.container = ""
         """The engine's id of the container that was made last. Empty: none was."""
         self._furnished: Furnished | None = None
@@ -108,9 +115,9 @@ class ContainerBox:
         except EngineRefused as error:
             # Engines differ in what they say of one that has none.
             if await self._has_network():
-                raise _failed(self.box, "could not be taken off its network", error) from error
+                raise _failed(self.server, "could not be taken off its network", error) from error
         except ConnectFailed as error:
-            raise _failed(self.box, "could not be taken off its network", error) from error
+            raise _failed(self.server, "could not be taken off its network", error) from error
 
     async def _has_network(self) -> bool:
         told = as_object(await self._engine.find(f"/containers/{self.container}/json"))
@@ -155,23 +162,25 @@ class ContainerBox:
                 return
             await self._make()
         except ConnectFailed as error:
-            raise _failed(self.box, "could not be made", error) from error
+            raise _failed(self.server, "could not be made", error) from error
 
     async def _make(self) -> None:
         if self.container:
             # What ran in it has ended, and it with that.
             await remove_container(self._engine, self.container)
             self.container, self._seen = "", False
-        self._furnished = furnished = await self._furnishing.of(self.box)
+        box = await asyncio.to_thread(self.layout)
+        self.guarded = box.guarded
+        self._furnished = furnished = await self._furnishing.of(box)
         self._go_on()
-        path = f"/containers/create?name={self.box.name}"
+        path = f"/containers/create?name={self.name}"
         try:
             made = await self._engine.ask("POST", path, furnished.body, within=MADE_WITHIN)
         except EngineRefused:
             raise
         except ConnectFailed:
             # It may have been made all the same.
-            self._furnishing.left.add(self.box.name)
+            self._furnishing.left.add(self.name)
             raise
         self.container = str(made.get("Id", ""))
         try:
@@ -204,7 +213,7 @@ class ContainerBox:
         code = as_object(as_object(told).get("State")).get("ExitCode")
         tight = code != NOT_TIGHT
         return SandboxError(
-            f"the box of {self.box.server} {'did not come up' if tight else 'is not tight'}, and nothing was run in it",
+            f"the box of {self.server} {'did not come up' if tight else 'is not tight'}, and nothing was run in it",
             where="box",
             evidence=said or f"its first program exited with code {code}",
             cause="" if tight else "the container engine gave it more than was asked for",
@@ -213,13 +222,13 @@ class ContainerBox:
 
     def _go_on(self) -> None:
         if self._closed:
-            raise SandboxError(f"the box of {self.box.server} was closed", where="box")
+            raise SandboxError(f"the box of {self.server} was closed", where="box")
 
 
-def _failed(box: Box, what: str, error: ConnectFailed) -> SandboxError:
+def _failed(server: str, what: str, error: ConnectFailed) -> SandboxError:
     said = error.said if isinstance(error, EngineRefused) else ""
     return SandboxError(
-        f"the box of {box.server} {what}",
+        f"the box of {server} {what}",
         where="box",
         evidence=(said or error.evidence or error.message)[:LONGEST_EVIDENCE],
         cause=error.cause or error.message,

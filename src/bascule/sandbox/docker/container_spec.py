@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bascule.core.json_types import JsonObject
 from bascule.sandbox.docker.labels import LANE, SERVER
-from bascule.sandbox.spec.box import HOME, Box, Mount
+from bascule.sandbox.spec.box import HOME, Box, MaskedPath, Mount
 
 NO_NETWORK = "none"
 
@@ -42,6 +42,8 @@ class Making:
     labels: Mapping[str, str] = field(default_factory=_NO_LABELS)
     volumes: tuple[str, ...] = ()
     """Folders for which the image wants storage of its own. They get a part of the box's."""
+    empty: str = ""
+    """An empty file of the host, for masks."""
     userns: str = ""
     """Whose numbers the users inside are. Empty: as the engine has it for all."""
 
@@ -87,7 +89,7 @@ def _host_config(box: Box, making: Making) -> JsonObject:
         "Mounts": [
             *(bind(mount) for mount in _last_of_each(box.mounts)),
             *(_tmpfs(path, share) for path in making.volumes),
-            *(_nothing(path) for path in box.hidden),
+            *(_nothing(mask, making.empty) for mask in box.masks),
         ],
         "LogConfig": {"Type": "none"},
         "RestartPolicy": {"Name": "no"},
@@ -118,10 +120,12 @@ def _tmpfs(path: str, size: int) -> JsonObject:
     return {"Type": "tmpfs", "Target": path, "TmpfsOptions": {"SizeBytes": size, "Mode": 0o1777}}
 
 
-def _nothing(path: str) -> JsonObject:
-    """An empty folder over one that is not to be seen."""
+def _nothing(mask: MaskedPath, empty: str) -> JsonObject:
+    """An empty folder or file over a masked one."""
+    if not mask.folder:
+        return bind(Mount(empty, mask.path))
     least = {"SizeBytes": 4096, "Mode": 0o555}
-    return {"Type": "tmpfs", "Target": path, "ReadOnly": True, "TmpfsOptions": least}
+    return {"Type": "tmpfs", "Target": mask.path, "ReadOnly": True, "TmpfsOptions": least}
 
 
 def _ulimit(name: str, most: int) -> JsonObject:

@@ -2,9 +2,10 @@
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from weakref import WeakSet
 
 from bascule.core.errors import ConnectFailed, SandboxError
@@ -47,11 +48,14 @@ class DockerEngine:
 
     def box(self, order: Order) -> ContainerBox:
         name = f"bascule-{self._owner.id}-{order.server}-{secrets.token_hex(4)}"
+        return self._kept(name, order.server, partial(self._laid_out, order, name))
+
+    def _laid_out(self, order: Order, name: str) -> Box:
         laid = laid_out(order, self._machine, name)
-        return self._kept(replace(laid, labels={**laid.labels, PRINCIPAL: alias(order.principal)}))
+        return replace(laid, labels={**laid.labels, PRINCIPAL: alias(order.principal)})
 
     async def run(self, box: Box, timeout: float) -> Ended:
-        kept = self._kept(box)
+        kept = self._kept(box.name, box.server, lambda: box)
         try:
             async with asyncio.timeout(timeout):
                 return await self._ended(await kept.open())
@@ -74,8 +78,8 @@ class DockerEngine:
                     await remove_container(self._engine, found.id, within=0)
             await self._network.remove()
 
-    def _kept(self, box: Box) -> ContainerBox:
-        kept = ContainerBox(self._engine, box, self._furnishing)
+    def _kept(self, name: str, server: str, layout: Callable[[], Box]) -> ContainerBox:
+        kept = ContainerBox(self._engine, self._furnishing, name, server, layout)
         self._boxes.add(kept)
         return kept
 

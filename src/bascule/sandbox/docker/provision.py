@@ -24,6 +24,7 @@ from bascule.sandbox.docker.image import image_of, volumes_of
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.docker.network import OpenNetwork
 from bascule.sandbox.docker.remove import remove_container
+from bascule.sandbox.mounts.denylist import below
 from bascule.sandbox.mounts.system import written_files
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
@@ -158,7 +159,8 @@ class Furnishing:
             raise SandboxError("no container can be made here", where="box", evidence=standing.why_not)
         await self.tidy()
         uid, gid = user()
-        box = replace(box, mounts=tuple(with_mounts_below(box.mounts, mounted_here())))
+        found = with_mounts_below(box.mounts, mounted_here())
+        box = replace(box, mounts=tuple(mount for mount in found if mount in box.mounts or not _is_masked(mount, box)))
         dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
         box = dressed.box
         await self._hand_over(box, uid, gid)
@@ -170,6 +172,7 @@ class Furnishing:
             network=await self.network.ready() if box.lane is Lane.OPEN else NO_NETWORK,
             labels=owned_by(self.owner),
             volumes=dressed.volumes,
+            empty=await asyncio.to_thread(_empty_file, self.owner.folder),
             userns="host" if standing.remapped else "",
         )
         asked = body(box, making)
@@ -208,6 +211,16 @@ class Furnishing:
         return env
 
 
+def _is_masked(mount: Mount, box: Box) -> bool:
+    return any(PurePosixPath(mount.target).is_relative_to(mask.path) for mask in box.masks)
+
+
+def _empty_file(folder: Path) -> str:
+    path = folder / "empty"
+    path.touch(mode=0o444)
+    return str(path)
+
+
 def user() -> tuple[int, int]:
     """Who everything is inside: whoever we are, to whom the files belong outside too; or nobody, if we are root."""
     return (os.geteuid(), os.getegid()) if os.geteuid() != 0 else (USER, USER)
@@ -219,7 +232,17 @@ def _without_links_in_memory(box: Box) -> dict[str, Any]:
     lost = {link for link in box.links if any(PurePosixPath(link.path).is_relative_to(own) for own in (TMP, HOME))}
     mounts = [Mount(os.path.realpath(link.path), link.path, why="program") for link in box.links if link in lost]
     shown = tuple(mount for mount in mounts if Path(mount.source).exists())
-    return {"links": tuple(link for link in box.links if link not in lost), "mounts": (*box.mounts, *shown)}
+    masks = (
+        replace(mask, path=f"{mount.target}{mask.source[len(mount.source) :]}")
+        for mount in shown
+        for mask in box.masks
+        if below(mask.source, mount.source)
+    )
+    return {
+        "links": tuple(link for link in box.links if link not in lost),
+        "mounts": (*box.mounts, *shown),
+        "masks": (*box.masks, *masks),
+    }
 
 
 def _first(box: Box, python: tuple[str, ...], mode: Mode, forwarding: Forwarding) -> tuple[str, ...]:

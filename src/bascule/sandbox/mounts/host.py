@@ -25,6 +25,8 @@ class Machine:
     python: str
     """Our own Python, by its real path: it runs the first program in a box."""
     inside: str = INSIDE
+    config: tuple[str, ...] = ()
+    """The files that the runtime loaded its configuration from. A sandbox shows them only if `mounts` names them."""
 
 
 def this_machine(environ: Mapping[str, str]) -> Machine:

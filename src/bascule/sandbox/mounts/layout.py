@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bascule.config.model.sandbox import AUTO, Sandbox
@@ -14,6 +14,7 @@ from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.mounts.denylist import below
 from bascule.sandbox.mounts.host import Machine
+from bascule.sandbox.mounts.masks import masked
 from bascule.sandbox.mounts.path_checks import is_file, is_folder, is_there
 from bascule.sandbox.mounts.programs import Find, interpreters, show_program, show_venv
 from bascule.sandbox.mounts.projects import CODE, show_project
@@ -84,7 +85,7 @@ class Shown:
 def laid_out(order: Order, machine: Machine, name: str) -> Box:
     """The box for an order. `name` is to be unique. Raises `SandboxError` for what the operator named and is not
     there."""
-    view = View(machine)
+    view = View(replace(machine, config=order.config))
     whole = order.settings.image is None
     argv = tuple(order.command.argv)
     if whole:
@@ -102,6 +103,7 @@ def laid_out(order: Order, machine: Machine, name: str) -> Box:
         view.add(Mount(outside, inside, why="ours"))
     proxied = order.lane is Lane.PROXIED and PROXY_FOLDER in order.sockets
     files = written_files(order.lane) if whole else {}
+    visible = masked(view, order.lane)
     return Box(
         name=name,
         server=order.server,
@@ -109,11 +111,13 @@ def laid_out(order: Order, machine: Machine, name: str) -> Box:
         argv=argv,
         env=environment(order, proxied=proxied),
         cwd=_folder_inside(view, order),
-        mounts=tuple(mount for mount in view.mounts if mount.target not in files),
+        mounts=tuple(mount for mount in visible.mounts if mount.target not in files),
         bounds=bounds(order.settings),
         links=view.links,
         files=files,
-        hidden=view.hidden,
+        masks=visible.masks,
+        guarded=visible.guarded,
+        unscanned=visible.unscanned,
         omitted=view.omitted,
         python=machine.python if whole else "",
         proxied=proxied,

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from bascule.sandbox.mounts.denylist import below, crowded, forbidden, too_wide
 from bascule.sandbox.mounts.host import Machine
 from bascule.sandbox.mounts.path_checks import is_file, is_folder
+from bascule.sandbox.mounts.secret_files import FOLDERS
 from bascule.sandbox.mounts.symlinks import trail
 from bascule.sandbox.spec.box import Link, Mount, Omitted
 
@@ -21,6 +22,7 @@ class View:
         self._links: dict[str, Link] = {}
         self._omitted: dict[str, Omitted] = {}
         self._met: set[str] = set()
+        self._chosen: dict[str, set[str]] = {}
 
     # As it stands
 
@@ -47,14 +49,14 @@ class View:
         return tuple(self._omitted.values())
 
     @property
-    def hidden(self) -> tuple[str, ...]:
-        """Where our own state would be seen, because a folder around it is shown."""
-        state = PurePath(self.machine.state)
-        return tuple(
-            str(PurePath(mount.target) / state.relative_to(mount.source))
-            for mount in self.mounts
-            if below(str(state), mount.source)
-        )
+    def collected(self) -> tuple[Mount, ...]:
+        """All mounts, with those that an outer mount makes unnecessary."""
+        return tuple(self._mounts.values())
+
+    def chosen(self, real: str, *, by_mounts: bool) -> bool:
+        """Whether the operator names exactly this path of the host: under `mounts`, or else in the command too."""
+        reasons = self._chosen.get(real, set())
+        return "configured" in reasons if by_mounts else bool(reasons)
 
     def has(self, path: str) -> bool:
         """Whether a path is there inside: in something that is shown, or on the way to it."""
@@ -82,10 +84,14 @@ class View:
 
     def place(self, path: str, why: str, *, writable: bool = False) -> None:
         """A file or folder under the name that it was given, wherever that leads outside."""
-        self.add(Mount(os.path.realpath(path), self._inside(path), writable, why))
+        real = os.path.realpath(path)
+        self._chosen.setdefault(real, set()).add(why)
+        self.add(Mount(real, self._inside(path), writable, why))
 
     def tree(self, path: str, why: str) -> bool:
         """A folder of one program's own, by its real path. False if it is not such a one."""
+        if PurePath(path).name in FOLDERS:
+            return False
         if crowded(path, self.machine) or forbidden(path, self.machine) or not is_folder(path):
             return False
         self.add(Mount(path, path, why=why))
@@ -93,7 +99,7 @@ class View:
 
     def file(self, path: str, why: str) -> None:
         """One file, by its real path."""
-        if is_file(path) and not forbidden(path, self.machine):
+        if is_file(path) and not forbidden(path, self.machine) and path not in self.machine.config:
             self.add(Mount(path, path, why=why))
 
     def named(self, path: str, why: str) -> None:
@@ -104,6 +110,8 @@ class View:
             self._omit(path, "it is neither a file nor a folder")
         elif any(forbidden(each, self.machine) for each in (path, real)):
             self._omit(path, "it is the system's, the box's or Bascule's own")
+        elif real in self.machine.config:
+            self._omit(path, "Bascule loaded its configuration from it; name it under `mounts` if it is meant")
         elif any(too_wide(each, self.machine) for each in (path, real)):
             self._omit(path, "it is too wide to be shown unasked; name it under `mounts` if it is meant")
         else:

@@ -137,7 +137,7 @@ class Making:
     async def _fetch(self, place: Place, engine: Runs) -> None:
         registries = registries_of(self.fetcher, self.command, self.environ)
         end = time.monotonic() + self.within
-        for box in fetching(self.package, self.fetcher, registries, place):
+        for box in await asyncio.to_thread(fetching, self.package, self.fetcher, registries, place):
             ended = await self._run(box, end, engine, Path(place.source))
             if ended.code != 0:
                 raise fetch_failed(self.package.described, ended.code, ended.output, registries.left_out)

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.mounts.host import Machine
+from bascule.sandbox.mounts.masks import masked
 from bascule.sandbox.mounts.programs import show_program
 from bascule.sandbox.mounts.system import show_system, written_files
 from bascule.sandbox.mounts.visible_paths import View
@@ -63,6 +64,7 @@ def fetching(package: Package, fetcher: Fetcher, registries: Registries, place: 
 def _box(place: Place, name: str, command: tuple[Lane, tuple[str, ...]], env: dict[str, str], view: View) -> Box:
     lane, argv = command
     files = written_files(lane)
+    visible = masked(view, lane)
     return Box(
         name=name,
         server="prepare",
@@ -70,11 +72,11 @@ def _box(place: Place, name: str, command: tuple[Lane, tuple[str, ...]], env: di
         argv=argv,
         env=env,
         cwd=place.target,
-        mounts=tuple(mount for mount in view.mounts if mount.target not in files),
+        mounts=tuple(mount for mount in visible.mounts if mount.target not in files),
         bounds=BOUNDS,
         links=view.links,
         files=files,
-        hidden=view.hidden,
+        masks=visible.masks,
         python=place.machine.python,
     )
 

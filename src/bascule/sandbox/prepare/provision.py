@@ -2,10 +2,12 @@
 fetched."""
 
 import asyncio
+import os
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 
+from bascule.sandbox.mounts.host import this_machine
 from bascule.sandbox.prepare.layer import Layer
 from bascule.sandbox.prepare.prepare import Preparing
 from bascule.sandbox.process.child import Command
@@ -20,8 +22,10 @@ class PreparedPackages:
     The next one finds it under way, or done.
     """
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, config: tuple[str, ...] = ()) -> None:
+        """`config` are the files that the runtime loaded its configuration from, by their real paths."""
         self._state = state
+        self._machine = replace(this_machine(os.environ), config=config)
         self._under_way: dict[Hashable, asyncio.Task[Layer | None]] = {}
 
     async def before(self, engine: Engine, order: Order) -> Order:
@@ -46,7 +50,7 @@ class PreparedPackages:
         wanted = (engine.kind, tuple(command.argv), command.cwd, frozenset(command.env.items()))
         task = self._under_way.get(wanted)
         if task is None:
-            task = asyncio.ensure_future(Preparing(self._state, engine).prepared(command))
+            task = asyncio.ensure_future(Preparing(self._state, engine, machine=self._machine).prepared(command))
             self._under_way[wanted] = task
             task.add_done_callback(lambda done: self._ended(wanted, done))
         return task

@@ -62,6 +62,25 @@ class Omitted:
     why: str
 
 
+FileIdentity = tuple[int, int]
+"""Device and inode of a file of the host."""
+
+ABSENT: FileIdentity = (0, 0)
+"""Stands for a file that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedPath:
+    """A path inside a mount that the sandbox sees as an empty read-only file or folder."""
+
+    path: str
+    """As the sandbox sees it."""
+    folder: bool
+    why: str
+    source: str
+    """The path on the host."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What a box may use up. Sizes are bytes."""
@@ -91,8 +110,12 @@ class Box:
     """Links outside of all mounts: /bin where it is one, and those on the way to a program."""
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Small files that are there and on no disk, with what stands in them."""
-    hidden: tuple[str, ...] = ()
-    """Folders in what is mounted that are empty inside. Our own state is one."""
+    masks: tuple[MaskedPath, ...] = ()
+    """Made after all mounts of the same depth: the state folder, files with credentials, sockets and FIFOs."""
+    guarded: Mapping[str, FileIdentity] = field(default_factory=dict[str, FileIdentity])
+    """Masked files of the host. If one is replaced, the kernel removes its mask, so the sandbox has to end."""
+    unscanned: tuple[str, ...] = ()
+    """Shown folders that were not searched completely for files to mask."""
     omitted: tuple[Omitted, ...] = ()
     python: str = ""
     """What runs the first program inside. Empty where the image is somebody else's."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bascule.sandbox.process.child import Command
-from bascule.sandbox.spec.box import Box
+from bascule.sandbox.spec.box import Box, FileIdentity
 from bascule.sandbox.spec.launch_request import Order
 
 _NO_NAMES = dict[str, str]
@@ -32,6 +32,9 @@ class Ended:
 
 class EngineBox(Protocol):
     """One box that was ordered. It is made when it is opened, and may be opened again when what ran in it has ended."""
+
+    guarded: Mapping[str, FileIdentity]
+    """Files of the host whose replacement has to end the sandbox, since it removes their masks. Empty before `open`."""
 
     async def open(self) -> Command | Run:
         """How the server is started in the box: a process of this machine, or one in a container. It runs only if the

@@ -30,3 +30,5 @@ class Order:
     """Sockets of ours that it is given: their paths in the box, and outside. Of the proxy the folder stands here."""
     mounts: tuple[Mount, ...] = ()
     """What else of ours it is shown, such as the packages that were fetched for it."""
+    config: tuple[str, ...] = ()
+    """The files that the runtime loaded its configuration from, by their real paths."""

@@ -9,7 +9,7 @@ import pytest
 
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.bubblewrap.argv import JOIN, MOUNT, Site, Tools, bwrap_argv, limits, network_script
-from bascule.sandbox.spec.box import Bounds, Box, Link, Mount
+from bascule.sandbox.spec.box import Bounds, Box, Link, MaskedPath, Mount
 
 BOX = Box(
     name="b-1",
@@ -21,13 +21,23 @@ BOX = Box(
     mounts=(Mount("/usr", "/usr"), Mount("/w", "/workspace", writable=True), Mount("/a/b/c", "/a/b/c")),
     bounds=Bounds(memory=5, cpus=1, pids=7, disk=1 << 20),
     links=(Link("/bin", "usr/bin"),),
-    hidden=("/a/b",),
+    masks=(
+        MaskedPath("/a/b", folder=True, why="", source="/a/b"),
+        MaskedPath("/usr/.env", folder=False, why="", source="/usr/.env"),
+    ),
 )
 PATHS = {
     name: f"/t/{name}" for name in ("sh", "mount", "mkdir", "mkfifo", "cat", "unshare", "bwrap", "pasta", "slirp4netns")
 }
 TOOLS = Tools(PATHS, masked=("/proc/kcore",))
-SITE = Site(at="/s/b-1", place="/s/place", filter="/s/filter", cgroups=("/c/procs",), files={"/etc/passwd": "/s/x"})
+SITE = Site(
+    at="/s/b-1",
+    place="/s/place",
+    filter="/s/filter",
+    empty="/s/empty",
+    cgroups=("/c/procs",),
+    files={"/etc/passwd": "/s/x"},
+)
 
 
 def told(box: Box = BOX, tools: Tools = TOOLS, site: Site = SITE) -> tuple[str, ...]:
@@ -50,14 +60,17 @@ def test_a_box_has_nothing_of_this_machine_but_what_it_shows() -> None:
     assert not has(words, "--share-net")
 
 
-def test_mounts_links_files_and_what_is_hidden_are_made_in_their_order() -> None:
+def test_mounts_links_files_and_masks_are_made_in_their_order() -> None:
     words = told()
     assert has(words, "--symlink", "usr/bin", "/bin")
     assert has(words, "--ro-bind", "/s/x", "/etc/passwd")
     assert has(words, "--ro-bind", "/usr", "/usr")
     assert has(words, "--bind", "/w", "/workspace")
     assert words.index("/a/b") < words.index("/a/b/c")
-    assert has(words, "--tmpfs", "/a/b", "--remount-ro", "/a/b")
+    assert has(words, "--tmpfs", "/a/b")
+    assert has(words, "--ro-bind", "/s/empty", "/usr/.env")
+    # What is mounted in a masked folder needs a mount point there.
+    assert has(words, "--ro-bind", "/a/b/c", "/a/b/c", "--remount-ro", "/a/b")
     assert words.index("/tmp") < words.index("/usr")
 
 

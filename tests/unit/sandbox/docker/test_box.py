@@ -26,7 +26,7 @@ async def test_it_is_made_when_it_is_opened_and_opened_again_it_is_the_same(
     boxes: DockerEngine, real: Engine, daemon: docker.DockerEngine
 ):
     box = boxes.box(an_order(Lane.SEALED, "echo", "hello"))
-    assert box.box.name not in daemon.run("ps", "--all")
+    assert box.name not in daemon.run("ps", "--all")
 
     first, second = await box.open(), await box.open()
 
@@ -40,7 +40,7 @@ async def test_several_who_open_it_at_once_get_one_container(boxes: DockerEngine
     runs = await asyncio.gather(*(box.open() for _ in range(4)))
 
     assert {run.container for run in runs} == {box.container}
-    assert daemon.run("ps", "--all", "--quiet", f"--filter=name={box.box.name}").count("\n") == 0
+    assert daemon.run("ps", "--all", "--quiet", f"--filter=name={box.name}").count("\n") == 0
 
 
 @pytest.mark.long
@@ -67,7 +67,7 @@ async def test_closing_leaves_nothing_at_once_however_often_it_is_asked(
     await asyncio.gather(*(box.close() for _ in range(3)))
     await box.close()
 
-    assert box.box.name not in daemon.run("ps", "--all")
+    assert box.name not in daemon.run("ps", "--all")
     with pytest.raises(SandboxError, match="was closed"):
         await box.open()
 
@@ -87,7 +87,7 @@ async def test_closing_in_the_middle_of_its_making_leaves_nothing(
 
     await box.close()
 
-    assert box.box.name not in daemon.run("ps", "--all")
+    assert box.name not in daemon.run("ps", "--all")
     [found] = await asyncio.gather(opening, return_exceptions=True)
     # A quick machine has made it by then, after the most steps, or in the moment in which it is closed.
     if isinstance(found, BaseException) or steps < 10:
@@ -106,7 +106,7 @@ async def test_whoever_gives_up_opening_it_leaves_nothing_that_closing_does_not_
     await asyncio.wait((opening,))
     await box.close()
 
-    assert box.box.name not in daemon.run("ps", "--all")
+    assert box.name not in daemon.run("ps", "--all")
 
 
 @pytest.mark.long
@@ -118,7 +118,7 @@ async def test_a_box_that_is_not_tight_is_told_with_the_reason_and_is_gone(
     furnish = module.Furnishing.of
 
     async def leaky(self: module.Furnishing, box: object) -> module.Furnished:
-        furnished = await furnish(self, made.box)
+        furnished = await furnish(self, made.layout())
         host = {**furnished.body["HostConfig"], "NetworkMode": "bridge"}
         return replace(furnished, body={**furnished.body, "HostConfig": host})
 
@@ -127,25 +127,26 @@ async def test_a_box_that_is_not_tight_is_told_with_the_reason_and_is_gone(
         await made.open()
 
     assert "there is a network: eth0 is up" in caught.value.evidence
-    assert made.box.name not in daemon.run("ps", "--all")
+    assert made.name not in daemon.run("ps", "--all")
 
 
 async def test_one_that_does_not_come_up_is_told_with_what_it_said(boxes: DockerEngine, daemon: docker.DockerEngine):
     box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
-    box.box = replace(box.box, python="/usr/bin/false")
+    laid = replace(box.layout(), python="/usr/bin/false")
+    box.layout = lambda: laid
     with pytest.raises(SandboxError, match="did not come up") as caught:
         await box.open()
     assert "code 1" in caught.value.evidence
-    assert box.box.name not in daemon.run("ps", "--all")
+    assert box.name not in daemon.run("ps", "--all")
 
 
 async def test_a_folder_that_went_meanwhile_is_told_in_the_engines_words(boxes: DockerEngine, tmp_path: Path):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     box = boxes.box(an_order(Lane.SEALED, "sleep", "600", workspace=workspace))
-    box.box = replace(
-        box.box, mounts=tuple(replace(m, source=f"{m.source}-gone") if m.writable else m for m in box.box.mounts)
-    )
+    laid = box.layout()
+    mounts = tuple(replace(m, source=f"{m.source}-gone") if m.writable else m for m in laid.mounts)
+    box.layout = lambda: replace(laid, mounts=mounts)
     with pytest.raises((SandboxError, FileNotFoundError)):
         await box.open()
 
@@ -228,7 +229,7 @@ async def test_a_container_that_was_made_without_our_being_told_does_not_stand_i
     with pytest.raises(SandboxError, match="could not be made"):
         await box.open()
     monkeypatch.undo()
-    assert box.box.name in daemon.run("ps", "--all")
+    assert box.name in daemon.run("ps", "--all")
     await box.open()
 
 

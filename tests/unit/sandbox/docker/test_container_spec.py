@@ -8,7 +8,7 @@ import pytest
 
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.docker.container_spec import Making, body
-from bascule.sandbox.spec.box import Bounds, Box, Mount
+from bascule.sandbox.spec.box import Bounds, Box, MaskedPath, Mount
 
 MIB = 1024**2
 BOX = Box(
@@ -84,10 +84,15 @@ def test_of_two_mounts_in_one_place_the_later_one_stands():
     assert [(mount["Source"], mount["ReadOnly"]) for mount in host(box)["Mounts"]] == [("/b", False)]
 
 
-def test_what_is_hidden_is_an_empty_folder():
-    (hidden,) = [mount for mount in host(replace(BOX, hidden=("/x/state",)))["Mounts"] if mount["Type"] == "tmpfs"]
+def test_a_mask_is_an_empty_folder_or_an_empty_file_and_read_only():
+    masks = (
+        MaskedPath("/x/state", folder=True, why="", source="/"),
+        MaskedPath("/x/.env", folder=False, why="", source="/"),
+    )
+    folder, file = host(replace(BOX, masks=masks), replace(MAKING, empty="/run/empty"))["Mounts"][-2:]
 
-    assert (hidden["Target"], hidden["ReadOnly"]) == ("/x/state", True)
+    assert (folder["Type"], folder["Target"], folder["ReadOnly"]) == ("tmpfs", "/x/state", True)
+    assert (file["Source"], file["Target"], file["ReadOnly"]) == ("/run/empty", "/x/.env", True)
 
 
 def test_without_a_network_of_ours_it_has_none():

@@ -18,7 +18,7 @@ from support.docker_boxes import an_order
 
 def laid(boxes: DockerEngine, *argv: str, lane: Lane = Lane.SEALED) -> Box:
     """A box as data."""
-    return boxes.box(an_order(lane, *argv)).box
+    return boxes.box(an_order(lane, *argv)).layout()
 
 
 async def test_boxes_can_be_made_where_an_engine_answers(boxes: DockerEngine):
@@ -38,7 +38,7 @@ async def test_without_one_the_reason_is_told_and_a_box_is_an_error(tmp_path: Pa
 
 
 async def test_every_box_has_a_name_of_its_own_that_tells_whose_it_is(boxes: DockerEngine):
-    names = {boxes.box(an_order(Lane.SEALED, "true")).box.name for _ in range(3)}
+    names = {boxes.box(an_order(Lane.SEALED, "true")).name for _ in range(3)}
     assert len(names) == 3
     assert all(name.startswith(f"bascule-{boxes._owner.id}-files-") for name in names)
 
@@ -91,7 +91,7 @@ async def test_closing_the_engine_ends_its_boxes_and_its_network_and_nobody_else
         await boxes.close()
         listed = daemon.run("ps", "--all")
         assert other.name in listed
-    assert not any(box.box.name in listed for box in kept)
+    assert not any(box.name in listed for box in kept)
     assert f"bascule-{boxes._owner.id}" not in daemon.run("network", "ls")
 
 

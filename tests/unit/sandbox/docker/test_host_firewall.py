@@ -93,7 +93,7 @@ async def test_a_box_whose_way_to_the_machine_cannot_be_shut_is_no_box(
     with pytest.raises(SandboxError, match="could not be shut") as caught:
         await box.open()
     assert "not permitted" in caught.value.evidence
-    assert box.box.name not in daemon.run("ps", "--all")
+    assert box.name not in daemon.run("ps", "--all")
 
 
 @pytest.mark.long

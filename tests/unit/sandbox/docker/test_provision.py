@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from bascule.config.model.sandbox import HostPath
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.docker import provision
 from bascule.sandbox.docker import provision as module
 from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.docker.provision import hand_over, mount_point, mounted_here, with_mounts_below
-from bascule.sandbox.spec.box import USER, Mount
+from bascule.sandbox.spec.box import USER, Link, Mount
 from support import docker
 from support.docker_boxes import an_order, said
 
 
 async def test_the_one_list_of_refused_calls_is_what_the_container_gets(boxes: DockerEngine):
-    furnished = await boxes._furnishing.of(boxes.box(an_order(Lane.SEALED, "true")).box)
+    furnished = await boxes._furnishing.of(boxes.box(an_order(Lane.SEALED, "true")).layout())
     (profile,) = [option for option in furnished.body["HostConfig"]["SecurityOpt"] if option.startswith("seccomp=")]
     refused = {name for rule in json.loads(profile.partition("=")[2])["syscalls"] for name in rule["names"]}
 
@@ -29,7 +30,7 @@ async def test_the_one_list_of_refused_calls_is_what_the_container_gets(boxes: D
 
 async def test_only_an_open_box_is_given_a_network(boxes: DockerEngine):
     modes = {
-        lane: (await boxes._furnishing.of(boxes.box(an_order(lane, "true")).box)).body["HostConfig"]["NetworkMode"]
+        lane: (await boxes._furnishing.of(boxes.box(an_order(lane, "true")).layout())).body["HostConfig"]["NetworkMode"]
         for lane in Lane
     }
 
@@ -78,7 +79,7 @@ async def test_an_image_of_its_own_is_given_our_python_and_keeps_its_own_path(
 
 
 async def test_a_path_that_was_configured_is_kept_in_an_image(boxes: DockerEngine):
-    box = boxes.box(an_order(Lane.SEALED, "show", image="empty")).box
+    box = boxes.box(an_order(Lane.SEALED, "show", image="empty")).layout()
     assert "PATH" not in boxes._furnishing._env(box)
     assert boxes._furnishing._env(replace(box, env={"PATH": "/own"}))["PATH"] == "/own"
 
@@ -142,6 +143,41 @@ def test_what_is_mounted_below_a_folder_is_shown_there_and_cannot_be_written_eit
         Mount("/usr/local", "/usr/local", why="system"),
         Mount("/usr/local/deep", "/usr/local/deep", why="system"),
     ]
+
+
+async def test_what_is_mounted_below_a_mask_on_the_host_stays_masked(
+    boxes: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shown, masked = tmp_path / "shown", tmp_path / "shown/.claude"
+    (masked / "inner").mkdir(parents=True)
+    (shown / "disk").mkdir()
+    points = [str(path) for path in (masked, masked / "inner", shown / "disk")]
+    monkeypatch.setattr(provision, "mounted_here", lambda: points)
+    laid = boxes.box(an_order(Lane.SEALED, "cat", mounts=(HostPath(str(shown)),))).layout()
+    furnished = await boxes._furnishing.of(laid)
+    below = [each for each in furnished.body["HostConfig"]["Mounts"] if each["Target"].startswith(str(shown))]
+
+    assert [(each["Type"], each["Target"]) for each in below] == [
+        ("bind", str(shown)),
+        ("bind", f"{shown}/disk"),
+        ("tmpfs", str(masked)),
+    ]
+
+
+async def test_what_replaces_a_link_in_memory_has_the_same_masks(boxes: DockerEngine, tmp_path: Path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    for name in ("server.py", "package.json", ".env"):
+        (real / name).touch()
+    laid = boxes.box(an_order(Lane.SEALED, "sh", str(link / "server.py"))).layout()
+    laid = replace(
+        laid, links=(Link(str(link), str(real)),), mounts=tuple(m for m in laid.mounts if m.source != str(link))
+    )
+    furnished = await boxes._furnishing.of(laid)
+    empty = [each["Target"] for each in furnished.body["HostConfig"]["Mounts"] if each["Source"].endswith("/empty")]
+
+    assert empty == [f"{real}/.env", f"{link}/.env"]
 
 
 def test_it_is_shown_where_the_box_shows_the_folder():

@@ -32,7 +32,7 @@ async def main():
     boxes = DockerEngine(Owner(Path(sys.argv[1])), os.environ)
     kept = [boxes.box(an_order(lane, "sleep", "600")) for lane in (Lane.OPEN, Lane.SEALED)]
     await asyncio.gather(*(box.open() for box in kept))
-    print(*(box.box.name for box in kept), flush=True)
+    print(*(box.name for box in kept), flush=True)
     os.kill(os.getpid(), 9)
 
 asyncio.run(main())
@@ -76,9 +76,9 @@ async def test_boxes_of_the_living_stay_and_so_do_those_of_other_state_folders(
     theirs = await asyncio.to_thread(left_by_one_that_was_killed, tmp_path / "other", daemon.host)
 
     assert await reap(real, tmp_path / "state") == []
-    assert mine.box.name not in await reap(real, tmp_path / "other")
+    assert mine.name not in await reap(real, tmp_path / "other")
 
-    assert mine.box.name in daemon.run("ps")
+    assert mine.name in daemon.run("ps")
     assert not any(name in daemon.run("ps", "--all") for name in theirs)
 
 
@@ -105,7 +105,7 @@ async def test_all_boxes_are_told_with_what_is_known_of_them(boxes: DockerEngine
     run = await box.open()
     (found,) = [each for each in await boxes_of(real) if each.id == run.container]
 
-    assert (found.name, found.server, found.lane, found.running) == (box.box.name, "files", "sealed", True)
+    assert (found.name, found.server, found.lane, found.running) == (box.name, "files", "sealed", True)
     assert (found.owner, found.state) == (boxes._owner.id, state_name(boxes._owner.state))
     assert found.created > 0
     assert found.principal
@@ -118,9 +118,9 @@ async def test_one_box_is_removed_by_its_name(boxes: DockerEngine, real: Engine,
     box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
     run = await box.open()
 
-    assert await remove(real, box.box.name if by == "name" else run.container)
+    assert await remove(real, box.name if by == "name" else run.container)
     assert run.container not in {each.id for each in await boxes_of(real)}
-    assert not await remove(real, box.box.name)
+    assert not await remove(real, box.name)
 
 
 def test_an_owner_is_dead_when_its_lock_can_be_had_or_is_gone(tmp_path: Path):

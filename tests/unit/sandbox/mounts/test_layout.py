@@ -122,7 +122,9 @@ def test_our_state_is_seen_by_nobody(machine: Machine, tmp_path: Path) -> None:
     box = laid_out(order("env", str(tmp_path), str(tmp_path / "state/keys")), machine, "b")
     assert set(own(box)) == set()  # the folder is around the home
     settings = Sandbox(mounts=(HostPath(str(tmp_path)),))
-    assert laid_out(order("env", settings=settings), machine, "b").hidden == (str(tmp_path / "state"),)
+    assert [mask.path for mask in laid_out(order("env", settings=settings), machine, "b").masks] == [
+        str(tmp_path / "state")
+    ]
 
 
 def test_the_environment_is_the_command_s_but_for_what_a_box_changes(machine: Machine) -> None:

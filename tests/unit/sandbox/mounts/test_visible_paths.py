@@ -65,15 +65,26 @@ def test_a_link_in_a_mount_needs_no_second(view: View, tmp_path: Path) -> None:
     assert view.links == ()
 
 
-def test_a_folder_around_our_state_is_shown_without_it(view: View, tmp_path: Path) -> None:
-    view.place(str(tmp_path), "configured")
-    assert view.hidden == (str(tmp_path / "state"),)
+def test_a_settings_folder_of_a_client_is_no_tree_and_the_loaded_config_no_argument(tmp_path: Path) -> None:
+    config = tmp_path / "servers.json"
+    config.touch()
+    (tmp_path / ".claude").mkdir()
+    view = View(Machine("/home/me", "/", "/state", "/usr/bin/python3", config=(str(config),)))
+    view.named(str(config), "argument")
+    view.file(str(config), "program")
+    assert not view.tree(str(tmp_path / ".claude"), "program")
+    assert view.mounts == ()
+    assert [omitted.path for omitted in view.omitted] == [str(config)]
 
 
-def test_our_state_is_hidden_under_every_name(view: View, tmp_path: Path) -> None:
-    (tmp_path / "home/all").symlink_to(tmp_path)
-    view.place(str(tmp_path / "home/all"), "configured")
-    assert view.hidden == (str(tmp_path / "home/all/state"),)
+def test_a_path_is_chosen_by_its_real_path_and_by_mounts_or_by_the_command(view: View, tmp_path: Path) -> None:
+    (tmp_path / "name").symlink_to("real")
+    view.named(str(tmp_path / "name"), "argument")
+    view.place(str(tmp_path / "data"), "configured")
+    real, data = str(tmp_path / "real"), str(tmp_path / "data")
+    assert (view.chosen(real, by_mounts=False), view.chosen(real, by_mounts=True)) == (True, False)
+    assert (view.chosen(data, by_mounts=False), view.chosen(data, by_mounts=True)) == (True, True)
+    assert not view.chosen(f"{data}/inner", by_mounts=False)
 
 
 def test_sockets_homes_and_state_are_left_out_and_told(view: View, tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ NPM = Package("npm", ("server",), None, ("/data/of/the/server",), "npx", ("--reg
 PYTHON = Package("python", ("server", "extra"), "server", (), "uvx")
 
 
-def boxes(package: Package, tool: Tool, registries: Registries | None = None, home: str = "/home/u") -> tuple[Box, ...]:
-    machine = Machine(home, home, "/state", os.path.realpath(sys.executable))
+def boxes(
+    package: Package, tool: Tool, registries: Registries | None = None, home: str = "/home/u", config: str = "/no"
+) -> tuple[Box, ...]:
+    machine = Machine(home, home, "/state", os.path.realpath(sys.executable), config=(config,))
     place = Place("box", "/state/k.partial/tree", "/state/k/tree", machine)
     fetcher = Fetcher(tool, TOOL.command, TOOL.interpreter, TOOL.needed, TOOL.fetched_with, "x")
     return fetching(package, fetcher, registries or Registries(), place)
@@ -105,3 +107,13 @@ def test_its_environment_is_its_own():
     assert box.env["HTTPS_PROXY"] == "http://p.test"
     assert box.env["PATH"].startswith("/opt/node/bin:")
     assert box.bounds == BOUNDS
+
+
+def test_a_package_in_a_folder_of_the_host_is_fetched_without_the_secrets_there(tmp_path: Path):
+    for name in ("package.json", ".env", "servers.json"):
+        (tmp_path / name).touch()
+    package = Package("npm", (str(tmp_path),), None, (), "npx")
+
+    (box,) = boxes(package, "npm", config=f"{tmp_path}/servers.json")
+
+    assert {mask.path for mask in box.masks} == {f"{tmp_path}/.env", f"{tmp_path}/servers.json"}
