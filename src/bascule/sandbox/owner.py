@@ -7,11 +7,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
+
+from bascule.core.errors import SandboxError
 
 RUN = "run"
 """The folder in the state folder in which every runtime has one of its own, for as long as it lives."""
 
 LOCK = "lock"
+LIVENESS = "alive"
 
 
 class Owner:
@@ -27,14 +31,56 @@ class Owner:
         self._lock = os.open(unseen / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unseen.rename(self.folder)
+        self._pipe = -1
+        _OWNERS.add(self)
+
+    def liveness_pipe(self) -> Path:
+        """A FIFO that only this process writes to. The kernel closes the write end with the process, also after
+        `kill -9`, and each reader gets an end of file. A stopped (SIGSTOP) or suspended runtime keeps it open. Raises
+        `SandboxError`."""
+        path = self.folder / LIVENESS
+        if self._pipe < 0:
+            try:
+                os.mkfifo(path, 0o600)
+                # For both directions, since a FIFO without a reader cannot be opened for writing alone.
+                self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+                # A server of the same user, with a second write end, would outlive the runtime.
+                path.chmod(0o444)
+            except OSError as error:
+                raise SandboxError(
+                    "the pipe that ends containers with this runtime cannot be made",
+                    where="box",
+                    evidence=str(error),
+                    cause="the file system of the state folder has no named pipes, or is full",
+                    fix="set BASCULE_HOME to a folder on a local disk",
+                ) from error
+        return path
 
     def release(self) -> None:
         """Nothing is left that belongs to it."""
         if self._lock >= 0:
             # While it is locked, for the same reason.
             shutil.rmtree(self.folder, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Closes the lock and the pipe, and removes nothing. In a fork this is all: the parent is still the owner."""
+        for descriptor in (self._lock, self._pipe):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._lock = self._pipe = -1
+
+
+_OWNERS = WeakSet[Owner]()
+
+
+def _in_a_fork() -> None:
+    # A fork has copies of both, and would keep alive for the kernel what is dead.
+    for owner in tuple(_OWNERS):
+        owner.let_go()
+
+
+os.register_at_fork(after_in_child=_in_a_fork)
 
 
 def left_behind(state: Path) -> Iterator[str]:

@@ -26,7 +26,7 @@ from bascule.sandbox.docker.network import OpenNetwork
 from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.mounts.system import written_files
 from bascule.sandbox.owner import Owner
-from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
+from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, LIVENESS_PIPE, USER, WORKSPACE, Box, Mount
 from bascule.sandbox.spec.entry_command import Forwarding, Mode, entry_argv
 from bascule.sandbox.spec.seccomp import docker_profile
 
@@ -158,7 +158,8 @@ class Furnishing:
             raise SandboxError("no container can be made here", where="box", evidence=standing.why_not)
         await self.tidy()
         uid, gid = user()
-        box = replace(box, mounts=tuple(with_mounts_below(box.mounts, mounted_here())))
+        pipe = Mount(str(self.owner.liveness_pipe()), LIVENESS_PIPE, why="ours")
+        box = replace(box, mounts=(*with_mounts_below(box.mounts, mounted_here()), pipe))
         dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
         box = dressed.box
         await self._hand_over(box, uid, gid)

@@ -6,6 +6,7 @@ Failed probes go to stderr, with exit code 97. Runs outside the package: standar
 """
 
 import contextlib
+import fcntl
 import importlib
 import json
 import os
@@ -30,6 +31,10 @@ NOT_RUN = 126
 """What shells end with when a program is missing, or cannot be run."""
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
+AWAITED = {signal.SIGCHLD, signal.SIGIO, *ENDINGS}
+
+PR_SET_DUMPABLE = 4
+"""Of prctl(2), Linux's number for it."""
 
 FORWARDER_WITHIN = 10.0
 """Seconds until the way to the proxy must be open. It takes milliseconds, on a busy machine some more."""
@@ -48,9 +53,10 @@ def main(argv: "list[str]") -> "NoReturn":
     if told["mode"] == "become":
         become(argv[2:], told["cwd"])
     if told["mode"] == "stay":
+        pipe = follow_runtime(told["liveness"])
         sys.stdout.write(f"{TIGHT}\n")
         sys.stdout.flush()
-        stay()
+        stay(pipe)
     sys.exit(0)
 
 
@@ -156,11 +162,50 @@ def fail(code: int, program: str, error: Exception) -> "NoReturn":
     os._exit(code)
 
 
-def stay() -> "NoReturn":
-    """Be there for as long as the box is, and wait for whatever was left behind in it."""
-    heard = {signal.SIGCHLD, *ENDINGS}
-    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
-    while signal.sigwait(heard) not in ENDINGS:
+def follow_runtime(path: str) -> int:
+    """The read end of the runtime's liveness pipe, as a descriptor that sends SIGIO to this process when the runtime,
+    its only writer, has ended. The kernel sends it: no container engine is needed for that."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
+    try:
+        pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        fail(NOT_RUN, "the first program", error)
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    if _ended(pipe):
+        fail(NOT_RUN, "the first program", ValueError(f"no runtime holds the liveness pipe {path} open"))
+    _close_to_the_server()
+    return pipe
+
+
+def _close_to_the_server() -> None:
+    """Makes this process non-dumpable. The server is the same user, and could otherwise write to its memory
+    (`/proc/1/mem`) and outlive the runtime."""
+    try:
+        import ctypes  # noqa: PLC0415 -- a first program that becomes the server does without
+
+        if ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0:
+            return
+        reason = "prctl failed"
+    except (ImportError, OSError) as error:
+        reason = f"this Python has no ctypes: {error}"
+    refuse(f"the server could change its first process: {reason}")
+
+
+def _ended(pipe: int) -> bool:
+    """Whether the pipe has no writer any more."""
+    try:
+        return not os.read(pipe, 1)
+    except BlockingIOError:
+        return False
+
+
+def stay(pipe: int) -> "NoReturn":
+    """The life of a container's first process: it reaps orphans until the runtime ends. All else in the container ends
+    with it."""
+    while (number := signal.sigwait(AWAITED)) not in ENDINGS:
+        if number == signal.SIGIO and _ended(pipe):
+            break
         _reap()
     os._exit(0)
 

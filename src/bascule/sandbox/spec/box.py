@@ -29,6 +29,9 @@ and a socket that was mounted by itself would stay the old one."""
 PROXY_SOCKET = f"{PROXY_FOLDER}/egress.sock"
 RAISE_SOCKET = f"{HOUSE}/raise.sock"
 
+LIVENESS_PIPE = f"{HOUSE}/runtime.pipe"
+"""A FIFO with the runtime as its only writer, in a container: its end of file is the end of the runtime."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.spec.box import INSIDE, PROXY_PORT, PROXY_SOCKET, Box
+from bascule.sandbox.spec.box import INSIDE, LIVENESS_PIPE, PROXY_PORT, PROXY_SOCKET, Box
 
 Mode = Literal["become", "stay", "prove"]
 """What it does when it has found the box tight: become the server, stay for as long as the box is there, or end."""
@@ -31,6 +31,7 @@ def entry_argv(
         "forwarding": forwarding if box.proxied else "none",
         "port": PROXY_PORT,
         "socket": PROXY_SOCKET,
+        "liveness": LIVENESS_PIPE,
         "cwd": box.cwd,
         "limits": dict(limits or {}),
     }
