@@ -150,6 +150,7 @@ SANDBOXES = (
     Requirement("SBX-6", 7, "the box itself as tools, under the same policy"),
     Requirement("SBX-7", 7, "isolation is probed from inside before a lane is called ready"),
     Requirement("SBX-8", 7, "packages are fetched once, without data, so that servers start sealed"),
+    Requirement("SBX-9", 7, "a sandbox ends with its runtime, also after `kill -9`"),
     Requirement("SBX-10", 7, "no sandbox sees the config, its secrets, or sockets and FIFOs of the host"),
     Requirement("SBX-12", 7, "private lanes have no Unix sockets, and the sealed one no connections"),
 )

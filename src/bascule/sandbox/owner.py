@@ -7,11 +7,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
+
+from bascule.core.errors import SandboxError
 
 RUN = "run"
 """The folder in the state folder in which every runtime has one of its own, for as long as it lives."""
 
 LOCK = "lock"
+LIVENESS = "alive"
 
 
 class Owner:
@@ -27,14 +31,65 @@ class Owner:
         self._lock = os.open(unseen / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unseen.rename(self.folder)
+        self._pipes: dict[str, int] = {}
+        """The write end of each container's liveness pipe."""
+        _OWNERS.add(self)
+
+    def liveness_pipe(self, container: str) -> Path:
+        """A FIFO for one container, since two could signal by locks on one file. Only this process writes to it. The
+        kernel closes the write end with the process, also after `kill -9`, and the reader gets an end of file. A
+        stopped (SIGSTOP) or suspended runtime keeps it open. Raises `SandboxError`."""
+        path = self.folder / f"{LIVENESS}-{container}"
+        if container not in self._pipes:
+            try:
+                os.mkfifo(path, 0o600)
+                # For both directions, since a FIFO without a reader cannot be opened for writing alone.
+                self._pipes[container] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+                # A server of the same user, with a second write end, would outlive the runtime.
+                path.chmod(0o444)
+            except OSError as error:
+                raise SandboxError(
+                    "the pipe that ends a container with this runtime cannot be made",
+                    where="box",
+                    evidence=str(error),
+                    cause="the file system of the state folder has no named pipes, or is full",
+                    fix="set BASCULE_HOME to a folder on a local disk",
+                ) from error
+        return path
+
+    def close_liveness_pipe(self, container: str) -> None:
+        """Closes and removes the pipe of a container that is gone, which ends one that is not."""
+        pipe = self._pipes.pop(container, None)
+        if pipe is not None:
+            os.close(pipe)
+            (self.folder / f"{LIVENESS}-{container}").unlink(missing_ok=True)
 
     def release(self) -> None:
         """Nothing is left that belongs to it."""
         if self._lock >= 0:
             # While it is locked, for the same reason.
             shutil.rmtree(self.folder, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Closes the lock and the pipes, and removes nothing. In a fork this is all: the parent is still the owner."""
+        for descriptor in (self._lock, *self._pipes.values()):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._lock = -1
+        self._pipes.clear()
+
+
+_OWNERS = WeakSet[Owner]()
+
+
+def _in_a_fork() -> None:
+    # The copies of a fork would keep containers of a dead parent alive.
+    for owner in tuple(_OWNERS):
+        owner.let_go()
+
+
+os.register_at_fork(after_in_child=_in_a_fork)
 
 
 def left_behind(state: Path) -> Iterator[str]:

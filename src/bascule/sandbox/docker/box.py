@@ -131,6 +131,12 @@ class ContainerBox:
         await asyncio.shield(self._closing)
 
     async def _end(self) -> None:
+        try:
+            await self._end_container()
+        finally:
+            self._furnishing.owner.close_liveness_pipe(self.name)
+
+    async def _end_container(self) -> None:
         if self.container:
             # At the same time: it has no way out before it has ended.
             cutting = asyncio.create_task(self.cut())

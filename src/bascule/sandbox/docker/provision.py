@@ -27,7 +27,7 @@ from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.mounts.denylist import below
 from bascule.sandbox.mounts.system import written_files
 from bascule.sandbox.owner import Owner
-from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
+from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, LIVENESS_PIPE, USER, WORKSPACE, Box, Mount
 from bascule.sandbox.spec.entry_command import Forwarding, Mode, entry_argv
 from bascule.sandbox.spec.seccomp import docker_profile
 
@@ -161,6 +161,8 @@ class Furnishing:
         uid, gid = user()
         found = with_mounts_below(box.mounts, mounted_here())
         box = replace(box, mounts=tuple(mount for mount in found if mount in box.mounts or not _is_masked(mount, box)))
+        pipe = Mount(str(self.owner.liveness_pipe(box.name)), LIVENESS_PIPE, why="ours")
+        box = replace(box, mounts=(*box.mounts, pipe))
         dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
         box = dressed.box
         await self._hand_over(box, uid, gid)

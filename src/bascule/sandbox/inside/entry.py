@@ -6,6 +6,7 @@ Failed probes go to stderr, with exit code 97. Runs outside the package: standar
 """
 
 import contextlib
+import fcntl
 import importlib
 import json
 import os
@@ -30,6 +31,7 @@ NOT_RUN = 126
 """What shells end with when a program is missing, or cannot be run."""
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
+AWAITED = {signal.SIGCHLD, signal.SIGIO, *ENDINGS}
 
 _DUMPABLE, _SECCOMP, _FILTER = 4, 22, 2
 """Numbers of <linux/prctl.h> and <linux/seccomp.h>: PR_SET_DUMPABLE, PR_SET_SECCOMP, SECCOMP_MODE_FILTER."""
@@ -58,16 +60,18 @@ def main(argv: "list[str]") -> "NoReturn":
     if told["mode"] == "become":
         become(argv[2:], told["cwd"], env)
     if told["mode"] == "stay":
+        pipe = follow_runtime(told["liveness"])
         sys.stdout.write(f"{TIGHT}\n")
         sys.stdout.flush()
-        stay()
+        stay(pipe)
     sys.exit(0)
 
 
 def prepare(told: "dict[str, Any]") -> None:
     """All that has to be done before the second filter."""
-    if told["lane"] != "open":
-        # Other processes of the same user, such as the server, must not write to a process without the second filter.
+    if told["lane"] != "open" or told["mode"] == "stay":
+        # The server runs as the same user. It must not write to a process without the second filter, nor to the first
+        # process of a container, which ends with the runtime.
         hide_memory()
     if told["forwarding"] == "start":
         _start_beside(told)
@@ -272,11 +276,35 @@ def fail(code: int, program: str, error: Exception) -> "NoReturn":
     os._exit(code)
 
 
-def stay() -> "NoReturn":
-    """Be there for as long as the box is, and wait for whatever was left behind in it."""
-    heard = {signal.SIGCHLD, *ENDINGS}
-    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
-    while signal.sigwait(heard) not in ENDINGS:
+def follow_runtime(path: str) -> int:
+    """The read end of the runtime's liveness pipe, as a descriptor that sends SIGIO to this process when the runtime,
+    its only writer, has ended. The kernel sends it: no container engine is needed for that."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
+    try:
+        pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        fail(NOT_RUN, "the first program", error)
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    if has_ended(pipe):
+        fail(NOT_RUN, "the first program", ValueError(f"no runtime holds the liveness pipe {path} open"))
+    return pipe
+
+
+def has_ended(pipe: int) -> bool:
+    """Whether the pipe has no writer any more."""
+    try:
+        return not os.read(pipe, 1)
+    except BlockingIOError:
+        return False
+
+
+def stay(pipe: int) -> "NoReturn":
+    """The life of a container's first process: it reaps orphans until the runtime ends. All else in the container ends
+    with it."""
+    while (number := signal.sigwait(AWAITED)) not in ENDINGS:
+        if number == signal.SIGIO and has_ended(pipe):
+            break
         _ended()
     os._exit(0)
 

@@ -32,6 +32,8 @@ RAISE_SOCKET = f"{HOUSE}/raise.sock"
 RAISE_DESCRIPTOR = 3
 """File descriptor at which a kit server inherits a connection to the raise socket. In private lanes it could not open
 one itself."""
+LIVENESS_PIPE = f"{HOUSE}/runtime.pipe"
+"""A FIFO with the runtime as its only writer, in a container: its end of file is the end of the runtime."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Literal
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.spec.box import INSIDE, PROXY_PORT, PROXY_SOCKET, RAISE_DESCRIPTOR, RAISE_SOCKET, Box
+from bascule.sandbox.spec.box import (
+    INSIDE,
+    LIVENESS_PIPE,
+    PROXY_PORT,
+    PROXY_SOCKET,
+    RAISE_DESCRIPTOR,
+    RAISE_SOCKET,
+    Box,
+)
 from bascule.sandbox.spec.seccomp import lane_filter
 
 Mode = Literal["become", "stay", "prove"]
@@ -43,6 +51,7 @@ def entry_argv(
         "descriptor": RAISE_DESCRIPTOR,
         "lane": box.lane.value,
         "filter": lane_filter(platform.machine(), box.lane).hex(),
+        "liveness": LIVENESS_PIPE,
         "cwd": box.cwd,
         "limits": dict(limits or {}),
     }

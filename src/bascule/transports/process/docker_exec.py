@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from secrets import token_hex
-from typing import Protocol
+from typing import Protocol, cast
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, ProtocolViolation, SandboxError, StartFailed
 from bascule.sandbox.docker.api import (
@@ -63,8 +63,8 @@ class Attachment(asyncio.Protocol):
         self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are no subclasses of asyncio's.
+        self._transport = transport = cast("asyncio.Transport", transport)
         # Nothing is asked for while something waits: what waits in our own buffer is beyond recall, yet has not left.
         transport.set_write_buffer_limits(high=0)
 

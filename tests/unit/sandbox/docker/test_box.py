@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from bascule.sandbox.docker.api import Engine, started
 from bascule.sandbox.docker.attach import listening_to
 from bascule.sandbox.docker.box import processes_of, strike
 from bascule.sandbox.docker.engine import DockerEngine
+from bascule.sandbox.spec.box import USER
 from support import docker
 from support.docker_boxes import an_order, python, said
 from support.outer_world import PORT, elsewhere
@@ -231,6 +233,52 @@ async def test_a_container_that_was_made_without_our_being_told_does_not_stand_i
     monkeypatch.undo()
     assert box.name in daemon.run("ps", "--all")
     await box.open()
+
+
+PROLONG = """
+import os
+def attempt(name, action, *args):
+    try:
+        action(*args)
+    except OSError:
+        return
+    print(name)
+pipe = "/run/bascule/runtime.pipe"
+attempt("writer", os.open, pipe, os.O_WRONLY | os.O_NONBLOCK)
+attempt("both", os.open, pipe, os.O_RDWR | os.O_NONBLOCK)
+attempt("mode", os.chmod, pipe, 0o666)
+attempt("another", os.replace, "/tmp/other", pipe)
+attempt("descriptors", os.listdir, "/proc/1/fd")
+attempt("memory", os.open, "/proc/1/mem", os.O_RDWR)
+attempt("memory of its thread", os.open, "/proc/1/task/1/mem", os.O_RDWR)
+open("/tmp/other", "w").close()
+print("done")
+"""
+
+
+async def test_a_server_cannot_outlive_its_runtime_although_the_pipe_is_its_own_user_s(
+    boxes: DockerEngine, real: Engine
+):
+    """As where the runtime is no root: the server is the same user, and so the owner of the pipe."""
+    box = boxes.box(an_order(Lane.SEALED, *python(PROLONG)))
+    os.chown(boxes._owner.liveness_pipe(box.name), USER, USER)
+    run = await box.open()
+    assert await said(real, run) == "done"
+
+
+@pytest.mark.long
+async def test_what_is_left_ends_with_the_owner_though_no_engine_answers(
+    boxes: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Also where the runtime cannot see the processes of containers, and so cannot kill them."""
+    box = boxes.box(an_order(Lane.SEALED, "sleep", "600"))
+    run = await box.open()
+    there, boxes._engine.socket = boxes._engine.socket, str(tmp_path / "none")
+    try:
+        boxes._owner.release()
+        await until(lambda: not processes_of(run.container))
+    finally:
+        boxes._engine.socket = there
 
 
 STREAM = """

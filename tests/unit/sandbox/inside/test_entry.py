@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -160,26 +162,72 @@ def test_a_raise_socket_that_is_gone_leaves_no_descriptor(tmp_path: Path):
     assert "Bad file descriptor" in ended.stderr
 
 
-def test_it_stays_until_it_is_told_to_end() -> None:
+@contextmanager
+def staying(pipe: Path) -> "Generator[subprocess.Popen[str]]":
     whole = {
         "mode": "stay",
         "isolated": True,
-        "init": False,
         "forwarding": "none",
-        "raising": "",
         "lane": "open",
         "filter": "",
         "limits": {},
+        "liveness": str(pipe),
     }
     command = [sys.executable, "-I", "-S", "-c", ALONE.format(folder=str(PROGRAM.parent)), json.dumps(whole)]
-    with subprocess.Popen(command) as staying:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
         try:
-            wait_until_it_listens(staying.pid)
-            assert staying.poll() is None
-            staying.terminate()
-            assert staying.wait(10) == 0
+            yield first
         finally:
-            staying.kill()
+            first.kill()
+
+
+def a_fifo(folder: Path) -> tuple[Path, int]:
+    """One with a writer, as a runtime has it."""
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    return pipe, os.open(pipe, os.O_RDWR)
+
+
+@pytest.mark.parametrize("by", ["a signal", "its runtime"])
+def test_it_stays_until_a_signal_or_the_end_of_its_runtime(tmp_path: Path, by: str) -> None:
+    pipe, writer = a_fifo(tmp_path)
+    with staying(pipe) as first:
+        try:
+            wait_until_it_listens(first.pid)
+            # Neither an orphan nor a signal without a reason ends it.
+            first.send_signal(signal.SIGIO)
+            first.send_signal(signal.SIGCHLD)
+            wait_until_it_listens(first.pid)
+            assert first.poll() is None
+            if by == "a signal":
+                first.terminate()
+            else:
+                os.close(writer)
+                writer = -1
+            assert first.wait(10) == 0
+        finally:
+            if writer >= 0:
+                os.close(writer)
+
+
+def test_a_runtime_that_ends_before_the_first_program_waits_is_noticed(tmp_path: Path) -> None:
+    pipe, writer = a_fifo(tmp_path)
+    with staying(pipe) as first:
+        assert first.stdout is not None
+        # It has opened the pipe by now, and may not wait for signals yet.
+        assert first.stdout.readline() == f"{entry.TIGHT}\n"
+        os.close(writer)
+        assert first.wait(10) == 0
+
+
+def test_without_a_runtime_it_does_not_stay(tmp_path: Path) -> None:
+    pipe, writer = a_fifo(tmp_path)
+    os.close(writer)
+    for path, reason in ((pipe, "no runtime holds the liveness pipe"), (tmp_path / "none", "No such file")):
+        with staying(path) as first:
+            out, err = first.communicate(timeout=10)
+        assert (first.returncode, out) == (126, "")
+        assert reason in err
 
 
 def wait_until_it_listens(pid: int) -> None:

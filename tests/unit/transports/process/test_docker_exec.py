@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from bascule.core.errors import ConnectFailed, ConnectionLost, PeerError, PermitLost, ProtocolViolation
 from bascule.sandbox.docker.api import Engine, EngineRefused
@@ -343,3 +344,12 @@ async def test_whoever_writes_more_than_is_read_is_told_to_pause_and_a_cut_drops
 async def test_an_engine_that_is_not_there_is_told(tmp_path: Path, notes: Notes):
     with pytest.raises(ConnectFailed, match="cannot be reached"):
         await attach(Engine(str(tmp_path / "none")), notes)
+
+
+def test_a_server_in_a_container_is_reached_on_uvloop():
+    async def replied() -> str:
+        async with fail_after(60), fake_engine() as fake, opened(server(fake)) as dispatcher:
+            return (await echo(dispatcher, "here"))["content"][0]["text"]
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(replied()) == "here"
