@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import stat
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -24,61 +23,12 @@ from bascule.sandbox.docker.image import image_of, volumes_of
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.docker.network import OpenNetwork
 from bascule.sandbox.docker.remove import remove_container
+from bascule.sandbox.mounts.mount_points import mounted_here, with_mounts_below
 from bascule.sandbox.mounts.system import written_files
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
 from bascule.sandbox.spec.entry_command import Forwarding, Mode, entry_argv
 from bascule.sandbox.spec.seccomp import docker_profile
-
-NOT_FILES = {
-    "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "mqueue",
-    "nsfs", "proc", "pstore", "securityfs", "sysfs", "tracefs",
-}  # fmt: skip
-"""Kinds of mounts that are windows into the kernel. They are for nobody in a box."""
-
-MOUNTINFO = Path("/proc/self/mountinfo")
-
-
-def with_mounts_below(mounts: Iterable[Mount], mounted: Iterable[str]) -> Iterator[Mount]:
-    """Each mount, and after a read-only one the mounts below its source on the host: the sandbox shows them too, and
-    as read-only as the folder."""
-    points = sorted(set(mounted))
-    for mount in mounts:
-        yield mount
-        if not mount.writable:
-            yield from _below(mount, points)
-
-
-def _below(mount: Mount, points: Iterable[str]) -> Iterator[Mount]:
-    source = PurePosixPath(mount.source)
-    for point in points:
-        path = PurePosixPath(point)
-        if path != source and path.is_relative_to(source) and source != PurePosixPath("/"):
-            yield Mount(point, str(PurePosixPath(mount.target) / path.relative_to(source)), why=mount.why)
-
-
-def mounted_here() -> list[str]:
-    """Where files are mounted on this machine, as we see it."""
-    try:
-        lines = MOUNTINFO.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return []
-    return [point for line in lines if (point := mount_point(line)) is not None]
-
-
-def mount_point(line: str) -> str | None:
-    """The place in one line of mountinfo, if what is mounted there are files."""
-    fields, _, rest = line.partition(" - ")
-    kind, place = rest.partition(" ")[0], fields.split(" ")
-    if len(place) < 5 or kind in NOT_FILES:
-        return None
-    return (
-        place[4]
-        .encode("utf-8", "surrogateescape")
-        .decode("unicode_escape")
-        .encode("latin-1")
-        .decode("utf-8", "surrogateescape")
-    )
 
 
 def hand_over(folder: Path, uid: int, gid: int) -> None:

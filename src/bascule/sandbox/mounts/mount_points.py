@@ -1,0 +1,56 @@
+"""Mount points of the host, and the mounts below a folder that a sandbox shows."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from bascule.sandbox.spec.box import Mount
+
+NOT_FILES = {
+    "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "mqueue",
+    "nsfs", "proc", "pstore", "securityfs", "sysfs", "tracefs",
+}  # fmt: skip
+"""Kinds of mounts that are windows into the kernel. They are for nobody in a box."""
+
+MOUNTINFO = Path("/proc/self/mountinfo")
+
+
+def with_mounts_below(mounts: Iterable[Mount], mounted: Iterable[str]) -> Iterator[Mount]:
+    """Each mount, and after a read-only one the mounts below its source on the host: the sandbox shows them too, and
+    as read-only as the folder."""
+    points = sorted(set(mounted))
+    for mount in mounts:
+        yield mount
+        if not mount.writable:
+            yield from _below(mount, points)
+
+
+def _below(mount: Mount, points: Iterable[str]) -> Iterator[Mount]:
+    source = PurePosixPath(mount.source)
+    for point in points:
+        path = PurePosixPath(point)
+        if path != source and path.is_relative_to(source) and source != PurePosixPath("/"):
+            yield Mount(point, str(PurePosixPath(mount.target) / path.relative_to(source)), why=mount.why)
+
+
+def mounted_here() -> list[str]:
+    """Where files are mounted on this machine, as we see it."""
+    try:
+        lines = MOUNTINFO.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+    return [point for line in lines if (point := mount_point(line)) is not None]
+
+
+def mount_point(line: str) -> str | None:
+    """The place in one line of mountinfo, if what is mounted there are files."""
+    fields, _, rest = line.partition(" - ")
+    kind, place = rest.partition(" ")[0], fields.split(" ")
+    if len(place) < 5 or kind in NOT_FILES:
+        return None
+    return (
+        place[4]
+        .encode("utf-8", "surrogateescape")
+        .decode("unicode_escape")
+        .encode("latin-1")
+        .decode("utf-8", "surrogateescape")
+    )
