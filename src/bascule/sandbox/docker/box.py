@@ -17,7 +17,7 @@ from bascule.sandbox.docker.host_firewall import shut
 from bascule.sandbox.docker.provision import Furnished, Furnishing
 from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine import Run
+from bascule.sandbox.spec.engine import Run, SharedInodes
 
 PROCESSES = Path("/proc")
 
@@ -97,6 +97,11 @@ class ContainerBox:
         assert self._furnished is not None
         return Run(self.container, self._furnished.argv, self._furnished.env)
 
+    @property
+    def shared(self) -> SharedInodes:
+        """The inodes that it shares with other sandboxes. Known once it was opened."""
+        return self._furnished.shared if self._furnished is not None else SharedInodes()
+
     async def cut(self) -> None:
         """Take its network away now. It takes half the time of ending it, and is no end: it is still to be closed."""
         network = self._furnished.network if self._furnished is not None else NO_NETWORK
@@ -147,6 +152,8 @@ class ContainerBox:
                 raise
             # Nothing runs in it. What the engine still knows of it is removed when it is back.
             self._furnishing.left.add(self.container)
+        if self._furnished is not None:
+            await asyncio.to_thread(self._furnished.remove_files)
 
     async def _up(self) -> None:
         self._go_on()
@@ -162,12 +169,19 @@ class ContainerBox:
             # What ran in it has ended, and it with that.
             await remove_container(self._engine, self.container)
             self.container, self._seen = "", False
+        while not await self._made():
+            self._go_on()
+
+    async def _made(self) -> bool:
+        """False if the container is to be made once more, since the engine could not make one of its overlays."""
         self._furnished = furnished = await self._furnishing.of(self.box)
         self._go_on()
         path = f"/containers/create?name={self.box.name}"
         try:
             made = await self._engine.ask("POST", path, furnished.body, within=MADE_WITHIN)
-        except EngineRefused:
+        except EngineRefused as error:
+            if self._furnishing.without_overlay(furnished, error):
+                return False
             raise
         except ConnectFailed:
             # It may have been made all the same.
@@ -176,10 +190,13 @@ class ContainerBox:
         self.container = str(made.get("Id", ""))
         try:
             await self._start(furnished)
-        except BaseException:
+        except BaseException as error:
             await asyncio.shield(self._remove())
             self.container, self._seen = "", False
+            if isinstance(error, EngineRefused) and self._furnishing.without_overlay(furnished, error):
+                return False
             raise
+        return True
 
     async def _start(self, furnished: Furnished) -> None:
         self._go_on()

@@ -14,7 +14,7 @@ from typing import Any
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import JsonObject
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.docker.api import Engine
+from bascule.sandbox.docker.api import Engine, EngineRefused
 from bascule.sandbox.docker.availability import Standings
 from bascule.sandbox.docker.bundled_python import carried
 from bascule.sandbox.docker.container_spec import NO_NETWORK, TMP, Making, body
@@ -22,11 +22,14 @@ from bascule.sandbox.docker.host_firewall import Shutter, shutter
 from bascule.sandbox.docker.image import image_of, volumes_of
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.own_inodes import PrivateMounts, private_mounts, remove_copies
 from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.mounts.mount_points import mounted_here, with_mounts_below
+from bascule.sandbox.mounts.own_inodes import is_private
 from bascule.sandbox.mounts.system import written_files
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, USER, WORKSPACE, Box, Mount
+from bascule.sandbox.spec.engine import SharedInodes
 from bascule.sandbox.spec.entry_command import Forwarding, Mode, entry_argv
 from bascule.sandbox.spec.seccomp import docker_profile
 
@@ -51,6 +54,9 @@ def _give(name: str, inside: int, uid: int, gid: int) -> None:
         pass  # it was removed meanwhile
 
 
+LONGEST_REASON = 300
+"""Characters of the reason of an engine."""
+
 PYTHON = f"{HOUSE}/python"
 """Where a box of a foreign image finds the Python that it is given."""
 
@@ -65,6 +71,17 @@ class Furnished:
     """How the server is run: by the first program, which looks again and becomes it."""
     env: dict[str, str]
     shutter: Shutter
+    private: PrivateMounts | None = None
+    """For private lanes."""
+
+    @property
+    def shared(self) -> SharedInodes:
+        return self.private.shared if self.private is not None else SharedInodes()
+
+    def remove_files(self) -> None:
+        """Removes the files that were made for the container, which is gone."""
+        if self.private is not None:
+            remove_copies(self.private.folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +111,8 @@ class Furnishing:
     """Where programs are looked for on this machine. In an image that says nothing."""
     left: set[str] = field(default_factory=set[str])
     """Containers in which nothing runs, and which the engine could not be asked to remove."""
+    no_overlay: dict[str, str] = field(default_factory=dict[str, str])
+    """Folders of which the engine could make no overlay, each with its reason. Containers share their inodes."""
 
     async def tidy(self) -> None:
         """Remove what was left. What cannot be, stays for the next time."""
@@ -110,7 +129,10 @@ class Furnishing:
         uid, gid = user()
         box = replace(box, mounts=tuple(with_mounts_below(box.mounts, mounted_here())))
         dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
-        box = dressed.box
+        private = None
+        if is_private(box.lane):
+            private = await asyncio.to_thread(private_mounts, dressed.box, self.owner.folder, self.no_overlay)
+        box = private.box if private is not None else dressed.box
         await self._hand_over(box, uid, gid)
         making = Making(
             image=dressed.image,
@@ -120,12 +142,23 @@ class Furnishing:
             network=await self.network.ready() if box.lane is Lane.OPEN else NO_NETWORK,
             labels=owned_by(self.owner),
             volumes=dressed.volumes,
+            overlays=private.overlays if private is not None else {},
             userns="host" if standing.remapped else "",
         )
         asked = body(box, making)
         become = _first(box, dressed.python, "become", "wait")
         second = shutter(asked, dressed.ours, dressed.python, dressed.own)
-        return Furnished(asked, making.network, become, self._env(box), second)
+        return Furnished(asked, making.network, become, self._env(box), second, private)
+
+    def without_overlay(self, furnished: Furnished, error: EngineRefused) -> bool:
+        """Note the folders of which the engine could make no overlay. Whether there is such a folder, and so the
+        container may be made in another way."""
+        if furnished.private is None or "lowerdir=" not in error.said:
+            return False
+        folders = furnished.private.folders
+        named = [folder for folder, layers in folders.items() if f"{layers}:" in f"{error.said}:"]
+        self.no_overlay.update(dict.fromkeys(named or folders, error.said[:LONGEST_REASON]))
+        return bool(folders)
 
     async def _plain(self, box: Box, uid: int) -> "_Dressed":
         """This machine's own programs, in an image of ours."""
