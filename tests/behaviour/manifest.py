@@ -150,6 +150,7 @@ SANDBOXES = (
     Requirement("SBX-6", 7, "the box itself as tools, under the same policy"),
     Requirement("SBX-7", 7, "isolation is probed from inside before a lane is called ready"),
     Requirement("SBX-8", 7, "packages are fetched once, without data, so that servers start sealed"),
+    Requirement("SBX-11", 7, "private lanes have inodes of their own"),
 )
 
 BRIDGES = (

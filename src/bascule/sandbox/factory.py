@@ -1,17 +1,21 @@
 """Factory of the sandboxes of one runtime: adds lane, settings, workspace, quota and provisions to a server's
 command."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bascule.config.model.runtime_config import ServerConfig
+from bascule.config.model.transport import StdioTransport
+from bascule.config.secret import reveal_all
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.engines import Engines, settings_of
 from bascule.sandbox.limits import spent
 from bascule.sandbox.process.child import Command
-from bascule.sandbox.spec.engine import Engine, EngineBox, Run
+from bascule.sandbox.process.environment import child_environment
+from bascule.sandbox.spec.engine import Engine, EngineBox, Run, SharedInodes
 from bascule.sandbox.spec.launch_request import Order
 from bascule.workspace.workspaces import Workspaces
 
@@ -101,6 +105,13 @@ class Boxing:
             return False
         return not isinstance(self.engine_of(server), SandboxError | None)
 
+    async def shared_inodes(self, server: ServerConfig, environ: Mapping[str, str]) -> SharedInodes:
+        """The inodes that a sealed sandbox of a server shares with other sandboxes. Raises `SandboxError`."""
+        engine, order = self.engine_of(server), example_order(server, environ)
+        if order is None or not self.has_twin(server) or isinstance(engine, SandboxError | None):
+            return SharedInodes()
+        return await engine.shared_inodes(order)
+
     def ordering(self, server: ServerConfig, lane: Lane, principal: Principal) -> "Ordering | None":
         """How a box is ordered for a server. None, if it runs without one. Raises why it cannot be had."""
         engine = self.engine_of(server)
@@ -115,6 +126,20 @@ class Boxing:
         lane = Lane.OPEN if server.vouched is not None else lane
         whole = Order(server.name, lane, principal, Command((), {}), settings_of(server), workspace, self._room)
         return Ordering(engine, whole, self.provisions)
+
+
+LOOKING = Nobody("bascule", "inspect")
+
+
+def example_order(server: ServerConfig, environ: Mapping[str, str]) -> Order | None:
+    """Order of a sealed sandbox as the config of a server has it. None if the server is no process. Packages that are
+    fetched for a command, and the workspace, are not in it."""
+    stdio = server.transport
+    if not isinstance(stdio, StdioTransport):
+        return None
+    env = child_environment(reveal_all(stdio.env), stdio.inherit_env, environ)
+    command = Command((stdio.command, *stdio.args), env, stdio.cwd)
+    return Order(server.name, Lane.SEALED, LOOKING, command, settings_of(server))
 
 
 UNBOXED = Boxing(Engines())

@@ -25,9 +25,7 @@ from bascule.cli.parser.grammar import Parser
 from bascule.cli.parser.options import add_common
 from bascule.cli.session import agent_session
 from bascule.core.errors import Refused, SandboxError, UnknownTool
-from bascule.core.principal import Nobody
 from bascule.core.rendering import render_structured
-from bascule.core.sensitivity import Lane
 from bascule.core.text.invisible_chars import escaped
 from bascule.core.tool import ToolSpec
 from bascule.runtime.servers.status import ServerReport
@@ -38,27 +36,17 @@ if TYPE_CHECKING:
     from bascule.runtime.session import AgentSession
     from bascule.sandbox.factory import Boxing
 
-LOOKING = Nobody("bascule", "inspect")
-
 
 def box_shape(server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, str] = os.environ) -> BoxShape | None:
     """By which engine it is made, and the paths that it shows or leaves out. None, if the server has no box. Packages
     that are fetched for a command, and the workspace, are not told: they are not the operator's to choose."""
-    from bascule.config.model.transport import StdioTransport  # noqa: PLC0415 -- slow, and not for the options
-    from bascule.config.secret import reveal_all  # noqa: PLC0415
-    from bascule.sandbox.engines import settings_of  # noqa: PLC0415
+    from bascule.sandbox.factory import example_order  # noqa: PLC0415 -- slow, and not for the options
     from bascule.sandbox.mounts.host import this_machine  # noqa: PLC0415
     from bascule.sandbox.mounts.layout import laid_out, shown  # noqa: PLC0415
-    from bascule.sandbox.process.child import Command  # noqa: PLC0415
-    from bascule.sandbox.process.environment import child_environment  # noqa: PLC0415
-    from bascule.sandbox.spec.launch_request import Order  # noqa: PLC0415
 
-    engine, stdio = boxing.engine_of(server), server.transport
-    if not isinstance(stdio, StdioTransport) or engine is None or isinstance(engine, SandboxError):
+    engine, order = boxing.engine_of(server), example_order(server, environ)
+    if order is None or engine is None or isinstance(engine, SandboxError):
         return None
-    env = child_environment(reveal_all(stdio.env), stdio.inherit_env, environ)
-    command = Command((stdio.command, *stdio.args), env, stdio.cwd)
-    order = Order(server.name, Lane.SEALED, LOOKING, command, settings_of(server))
     try:
         paths = shown(laid_out(order, this_machine(environ), "inspect"))
     except SandboxError as error:
@@ -67,6 +55,20 @@ def box_shape(server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, st
         "engine": engine.kind,
         "shows": [{"path": each.path, "mode": each.mode, "why": each.why} for each in paths],
     }
+
+
+async def sandbox_shape(
+    server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, str] = os.environ
+) -> BoxShape | None:
+    """The same, with the inodes that a sealed sandbox shares with others, against the rule."""
+    shape = box_shape(server, boxing, environ)
+    if shape is None or "error" in shape:
+        return shape
+    try:
+        shared = await boxing.shared_inodes(server, environ)
+    except SandboxError as error:
+        return {**shape, "error": error.message}
+    return {**shape, "shared_inodes": list(shared.paths), "shared_why": shared.why} if shared.paths else shape
 
 
 _EXAMPLES = """\
@@ -105,7 +107,7 @@ async def known_of(session: "AgentSession", name: str) -> InspectedServerShape |
         tools = [spec for spec in session.toolbox.all_specs() if spec.key.server == name]
         config = session.config(name)
         word = word_shape(config, boxed=session.boxed(name))
-        return {**server_shape(report, tools), **word, "box": box_shape(config, session.boxing)}
+        return {**server_shape(report, tools), **word, "box": await sandbox_shape(config, session.boxing)}
     await session.find(name)
     spec = next((spec for spec in session.toolbox.all_specs() if spec.name == name), None)
     if spec is None:

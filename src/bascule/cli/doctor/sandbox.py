@@ -1,5 +1,6 @@
 """Health checks of sandboxes: available engines, visible paths, and a start on the sealed network lane."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from bascule.runtime.session import AgentSession
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.discovery import reap
 from bascule.sandbox.factory import Boxing
+from bascule.sandbox.spec.engine import SharedInodes
 
 LOOSE = "they run as plain processes and are loose: they see what you see, and from CONFIDENTIAL on are asked nothing"
 
@@ -41,10 +43,18 @@ async def _weaknesses(engine: Bubblewrap) -> list[Check]:
     if why := await engine.shares_host_network():
         told = "the open lane is loose: its boxes are on this machine's own network, services on the loopback included"
         found.append(Check("sandbox", "warn", told, why, "install pasta (Debian: apt-get install passt)"))
+    if engine.shared.paths:
+        found.append(_shared("sandbox", engine.shared))
     if why := engine.loosely_bounded:
         told = "boxes are bounded by each of their processes, and not as a whole"
         found.append(Check("sandbox", "warn", told, why, "run as a user who may make control groups"))
     return found
+
+
+def _shared(subject: str, shared: SharedInodes) -> Check:
+    told = f"private lanes share inodes with other sandboxes, which can signal by locks: {', '.join(shared.paths)}"
+    fix = "start Bascule as root, or use `engine: docker`; see docs/sandbox.md for folders that have no overlay"
+    return Check(subject, "warn", told, shared.why, fix)
 
 
 def box_check(server: ServerConfig, boxing: Boxing) -> Iterator[Check]:
@@ -73,6 +83,12 @@ async def sealed_checks(server: ServerConfig, session: AgentSession) -> list[Che
     subject = f"sealed {server.name}"
     try:
         await session.prove_sealed(server.name)
+        shared = await session.boxing.shared_inodes(server, os.environ)
     except BasculeError as error:
         return [failed(subject, error, "warn")]
-    return [Check(subject, "ok", "it starts and lists the same tools in a sealed box, probed from inside")]
+    engine = session.boxing.engine_of(server)
+    # What all sandboxes share is one finding of the machine, and not one of each server.
+    of_all = engine.shared.paths if isinstance(engine, Bubblewrap) else ()
+    paths = tuple(path for path in shared.paths if path not in of_all)
+    told = Check(subject, "ok", "it starts and lists the same tools in a sealed box, probed from inside")
+    return [told, _shared(subject, SharedInodes(paths, shared.why))] if paths else [told]

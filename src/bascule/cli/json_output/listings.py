@@ -140,6 +140,9 @@ class BoxShape(TypedDict):
 
     engine: str
     shows: NotRequired[list[ShownPathShape]]
+    shared_inodes: NotRequired[list[str]]
+    """Files and folders whose inodes its private lanes share with other sandboxes. Missing: none."""
+    shared_why: NotRequired[str]
     error: NotRequired[str]
     """Why it cannot be made."""
 

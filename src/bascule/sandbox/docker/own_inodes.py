@@ -35,7 +35,8 @@ def private_mounts(box: Box, owner: Path, refused: Mapping[str, str]) -> Private
     """The sandbox with inodes of its own. `refused` has the folders of which the engine could make no overlay, each
     with the reason of the engine."""
     empty, folder = owner / EMPTY, owner / COPIES / box.name
-    empty.mkdir(exist_ok=True)
+    if not empty.exists():
+        empty.mkdir()
     remove_copies(folder)
     folder.mkdir(parents=True)
     planned = with_copies(plan(box.mounts, mounted_here(), parts=False), folder)
