@@ -147,7 +147,7 @@ class Site:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Small files of the box, and where they lie outside."""
     overlays: tuple[str, ...] = ()
-    """Folders of the host that are mounted as overlays, each in `own` under its number. /proc is mounted anew."""
+    """Folders of the host that are mounted as overlays, each in `own` under its number. /proc is a new mount."""
     devices: str = ""
     """The folder with device nodes of its own. Empty: the nodes are those of the host."""
     settings: str = SETTINGS
