@@ -1,5 +1,5 @@
 """Sandboxes of private lanes have inodes of their own: locks and pipes in one folder do not meet, and a folder whose inodes
-are shared all the same is reported."""
+are shared is reported."""
 
 import asyncio
 import json

@@ -46,7 +46,7 @@ def lock(kind: int) -> bytes:
 
 
 class Channel:
-    """One end of all channels. What it holds open or locked is gone after `rest`."""
+    """One end of all channels. Files that it holds open or locked are closed by `rest`."""
 
     def __init__(self) -> None:
         self.held: list[int] = []

@@ -87,7 +87,7 @@ async def sealed_checks(server: ServerConfig, session: AgentSession) -> list[Che
     except BasculeError as error:
         return [failed(subject, error, "warn")]
     engine = session.boxing.engine_of(server)
-    # What all sandboxes share is one finding of the machine, and not one of each server.
+    # Inodes that all sandboxes share are one finding of the machine, and not one of each server.
     of_all = engine.shared.paths if isinstance(engine, Bubblewrap) else ()
     paths = tuple(path for path in shared.paths if path not in of_all)
     told = Check(subject, "ok", "it starts and lists the same tools in a sealed box, probed from inside")

@@ -127,7 +127,7 @@ class Tools:
     """Whether this bubblewrap can keep a box from making users of its own. The filter does so, too."""
     root: bool = False
     mounts: bool = False
-    """Whether this process may mount outside of a user namespace."""
+    """True if this process may mount outside of a user namespace."""
     masked: tuple[str, ...] = ()
     """What the kernel would tell of this machine, and does not have to."""
 

@@ -203,7 +203,7 @@ class Bubblewrap:
             self._tools = replace(self._tools, mounts=False)
             reason = await self._proven(Lane.SEALED, "none")
         if not reason and self.shared.paths:
-            _log.warning(
+            _log.info(
                 "sandboxes of private lanes share inodes with others: %s (%s)",
                 ", ".join(self.shared.paths),
                 self.shared.why,

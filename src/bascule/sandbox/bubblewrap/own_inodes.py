@@ -27,7 +27,7 @@ class PrivateView:
     site: Site
     served: tuple[tuple[str, ...], ...]
     planned: SharedInodes
-    """Paths that are shared whatever becomes of the overlays."""
+    """Paths that are shared even if every overlay can be made."""
 
     def shared(self) -> SharedInodes:
         """Paths that the sandbox shares with others. Known once its first program runs."""

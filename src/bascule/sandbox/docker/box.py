@@ -142,6 +142,8 @@ class ContainerBox:
             await asyncio.wait((self._making,))
             if self.container:
                 await self._remove()
+        if self._furnished is not None:
+            await asyncio.to_thread(self._furnished.remove_files)
 
     async def _remove(self) -> None:
         """End all that runs in it, whether its engine is there or not."""
@@ -152,8 +154,6 @@ class ContainerBox:
                 raise
             # Nothing runs in it. What the engine still knows of it is removed when it is back.
             self._furnishing.left.add(self.container)
-        if self._furnished is not None:
-            await asyncio.to_thread(self._furnished.remove_files)
 
     async def _up(self) -> None:
         self._go_on()

@@ -157,7 +157,8 @@ class Furnishing:
             return False
         folders = furnished.private.folders
         named = [folder for folder, layers in folders.items() if f"{layers}:" in f"{error.said}:"]
-        self.no_overlay.update(dict.fromkeys(named or folders, error.said[:LONGEST_REASON]))
+        reason = error.said.rpartition(": ")[2][:LONGEST_REASON]
+        self.no_overlay.update(dict.fromkeys(named or folders, f"the engine could make no overlay: {reason}"))
         return bool(folders)
 
     async def _plain(self, box: Box, uid: int) -> "_Dressed":

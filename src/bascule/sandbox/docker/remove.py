@@ -61,7 +61,7 @@ def _stays(container: str, evidence: str) -> SandboxError:
         where="box",
         evidence=evidence,
         cause="the container engine does not answer, or cannot end what runs there",
-        fix=f"docker rm --force {container}",
+        fix=f"docker rm --force {container} --volumes",
     )
 
 

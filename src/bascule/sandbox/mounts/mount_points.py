@@ -9,7 +9,7 @@ NOT_FILES = {
     "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "mqueue",
     "nsfs", "proc", "pstore", "securityfs", "sysfs", "tracefs",
 }  # fmt: skip
-"""Kinds of mounts that are windows into the kernel. They are for nobody in a box."""
+"""File systems that are windows into the kernel. No sandbox shows them."""
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 
@@ -33,7 +33,7 @@ def _below(mount: Mount, points: Iterable[str]) -> Iterator[Mount]:
 
 
 def mounted_here() -> list[str]:
-    """Where files are mounted on this machine, as we see it."""
+    """Mount points of files on the host, as this process sees them."""
     try:
         lines = MOUNTINFO.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -42,7 +42,7 @@ def mounted_here() -> list[str]:
 
 
 def mount_point(line: str) -> str | None:
-    """The place in one line of mountinfo, if what is mounted there are files."""
+    """The mount point in one line of mountinfo; None for a window into the kernel."""
     fields, _, rest = line.partition(" - ")
     kind, place = rest.partition(" ")[0], fields.split(" ")
     if len(place) < 5 or kind in NOT_FILES:

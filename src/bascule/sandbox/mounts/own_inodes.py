@@ -27,7 +27,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 """Devices in the /dev of a sandbox."""
 
 Way = Literal["overlay", "copy", "kept", "shared"]
-"""By which a mount gets an inode of its own. `kept` mounts are shared on purpose, `shared` ones are reported."""
+"""The way to an inode of its own. `kept` mounts are shared on purpose, `shared` ones are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _widest(folders: Iterable[str], points: Sequence[str]) -> list[str]:
 
 
 def _holds(folder: str, path: str, points: Sequence[str]) -> bool:
-    """Whether an overlay of the folder contains the path: it does not contain what is mounted below the folder."""
+    """True if an overlay of the folder contains the path. Mounts below the folder are not in its overlay."""
     return below(path, folder) and _point_of(path, points) == _point_of(folder, points)
 
 
