@@ -65,7 +65,7 @@ async def test_without_overlays_a_container_is_made_and_the_folders_are_reported
     try:
         assert str(folder) in box.shared.paths
         assert "/usr" in box.shared.paths
-        assert box.shared.why == "the engine could make no overlay: not a directory"
+        assert box.shared.why.startswith("the engine could make no overlay: ")
     finally:
         await box.close()
     assert daemon.run("volume", "ls", "--quiet") == before
