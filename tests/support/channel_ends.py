@@ -88,6 +88,11 @@ def step_here() -> Step:
     return step
 
 
+def is_shared(engine: str, path: str) -> bool:
+    """True for a device in a sandbox of bubblewrap without root, which `bascule doctor` reports as shared."""
+    return engine == "bubblewrap" and os.geteuid() != 0 and path.startswith("/dev/")
+
+
 async def seen(sender: Step, receiver: Step, channel: str, path: str, bits: Sequence[int] = BITS) -> list[str]:
     """The result of the receiver for each bit: 0, 1, or the error that keeps it from looking."""
     found: list[str] = []

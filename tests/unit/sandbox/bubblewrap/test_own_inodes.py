@@ -1,7 +1,9 @@
 """Inodes of its own for a bubblewrap sandbox, before it is made and in a real one."""
 
+import fcntl
 import os
 import subprocess
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,6 +84,27 @@ def test_a_folder_without_an_overlay_is_mounted_as_it_is_and_its_number_reported
         del os.environ["BAD"]
     assert (ended.returncode, ended.stdout) == (0, "ran\n")
     assert (tmp_path / "shared").read_text() == "1\n"
+
+
+def test_a_user_without_rights_gets_overlays_with_locks_of_their_own():
+    """The real programs, on a folder whose path has all that an option of `mount` would have to escape."""
+    with tempfile.TemporaryDirectory(prefix="bascule-overlay-", dir="/var/tmp") as made:
+        folder, place = Path(made, "a:b,c\\d e"), Path(made, "place")
+        for each in (Path(made), folder, place):
+            each.mkdir(exist_ok=True)
+            each.chmod(0o777)
+        (folder / "file").write_text("text")
+        nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
+        mounting = 'mount -t tmpfs none "$1" && shift && exec "$@"'
+        given = ("/bin/mount", "/bin/mkdir", f"{place}/own", f"{made}/shared", "1", str(folder), "--")
+        look = 'cat "$1/own/0/file" && flock -n "$1/own/0/file" echo " free"'
+        inside = ("sh", "-c", OVERLAY, "b", *given, "/bin/sh", "-c", look, "sh", str(place))
+        with (folder / "file").open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            argv = [*nobody, "unshare", "-r", "-m", "sh", "-c", mounting, "sh", str(place), *inside]
+            ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        assert (ended.stdout, ended.returncode) == ("text free\n", 0), ended.stderr
+        assert not Path(made, "shared").exists()
 
 
 def test_where_nothing_can_be_mounted_nothing_runs(tmp_path: Path):
