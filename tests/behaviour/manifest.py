@@ -153,6 +153,7 @@ SANDBOXES = (
     Requirement("SBX-9", 7, "a sandbox ends with its runtime, also after `kill -9`"),
     Requirement("SBX-10", 7, "no sandbox sees the config, its secrets, or sockets and FIFOs of the host"),
     Requirement("SBX-12", 7, "private lanes have no Unix sockets, and the sealed one no connections"),
+    Requirement("SBX-11", 7, "private lanes have inodes of their own"),
 )
 
 BRIDGES = (

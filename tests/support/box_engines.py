@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.box import Box, FileIdentity
-from bascule.sandbox.spec.engine import Ended, EngineBox
+from bascule.sandbox.spec.engine import Ended, EngineBox, SharedInodes
 from bascule.sandbox.spec.launch_request import Order
 
 
@@ -31,6 +31,7 @@ class NotingEngine:
         self.kind = kind
         self.did: list[str] = []
         self.orders: list[Order] = []
+        self.shares = SharedInodes()
 
     def box(self, order: Order) -> EngineBox:
         self.orders.append(order)
@@ -38,3 +39,7 @@ class NotingEngine:
 
     async def run(self, box: Box, timeout: float) -> Ended:
         raise NotImplementedError(f"{box.name} within {timeout}")
+
+    async def shared_inodes(self, order: Order) -> SharedInodes:
+        self.did.append(f"look at {order.server}")
+        return self.shares

@@ -16,7 +16,7 @@ from bascule.sandbox.limits import spent
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.process.environment import child_environment
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine import Engine, EngineBox, Run
+from bascule.sandbox.spec.engine import Engine, EngineBox, Run, SharedInodes
 from bascule.sandbox.spec.launch_request import Order
 from bascule.workspace.workspaces import Workspaces
 
@@ -116,14 +116,28 @@ class Boxing:
         from bascule.sandbox.mounts.host import this_machine  # noqa: PLC0415
         from bascule.sandbox.mounts.layout import laid_out  # noqa: PLC0415
 
-        engine, stdio = self.engine_of(server), server.transport
-        if not isinstance(stdio, StdioTransport) or engine is None or isinstance(engine, SandboxError):
+        engine, order = self.engine_of(server), self._example_order(server, environ)
+        if order is None or engine is None or isinstance(engine, SandboxError):
+            return None
+        return laid_out(order, this_machine(environ), "preview")
+
+    async def shared_inodes(self, server: ServerConfig, environ: Mapping[str, str]) -> SharedInodes:
+        """The inodes that a sealed sandbox of a server shares with other sandboxes. Raises `SandboxError`."""
+        engine, order = self.engine_of(server), self._example_order(server, environ)
+        if order is None or not self.has_twin(server) or isinstance(engine, SandboxError | None):
+            return SharedInodes()
+        return await engine.shared_inodes(order)
+
+    def _example_order(self, server: ServerConfig, environ: Mapping[str, str]) -> Order | None:
+        """Order of a sealed sandbox as the config of a server has it. None if the server is no process. Packages that
+        are fetched for a command, and the workspace, are not in it."""
+        stdio = server.transport
+        if not isinstance(stdio, StdioTransport):
             return None
         env = child_environment(reveal_all(stdio.env), stdio.inherit_env, environ)
         command = Command((stdio.command, *stdio.args), env, stdio.cwd)
         reader = Nobody("bascule", "inspect")
-        order = Order(server.name, Lane.SEALED, reader, command, settings_of(server), config=self.config)
-        return laid_out(order, this_machine(environ), "preview")
+        return Order(server.name, Lane.SEALED, reader, command, settings_of(server), config=self.config)
 
     def ordering(self, server: ServerConfig, lane: Lane, principal: Principal) -> "Ordering | None":
         """How a box is ordered for a server. None, if it runs without one. Raises why it cannot be had."""

@@ -16,6 +16,7 @@ RUN = "run"
 
 LOCK = "lock"
 LIVENESS = "alive"
+EMPTY = "empty"
 
 
 class Owner:
@@ -57,12 +58,19 @@ class Owner:
                 ) from error
         return path
 
-    def close_liveness_pipe(self, container: str) -> None:
-        """Closes and removes the pipe of a container that is gone, which ends one that is not."""
+    def empty_file(self, container: str) -> Path:
+        """An empty file for the masks of one container."""
+        path = self.folder / f"{EMPTY}-{container}"
+        path.touch(mode=0o444)
+        return path
+
+    def forget_container(self, container: str) -> None:
+        """Removes the files of a container that is gone. Closing its pipe ends one that is not."""
         pipe = self._pipes.pop(container, None)
         if pipe is not None:
             os.close(pipe)
-            (self.folder / f"{LIVENESS}-{container}").unlink(missing_ok=True)
+        for name in (LIVENESS, EMPTY):
+            (self.folder / f"{name}-{container}").unlink(missing_ok=True)
 
     def release(self) -> None:
         """Nothing is left that belongs to it."""

@@ -91,8 +91,8 @@ def test_the_pipe_of_a_removed_container_is_closed_and_gone(tmp_path: Path):
     pipes = [owner.liveness_pipe(name) for name in ("a", "b")]
     readers = [os.open(pipe, os.O_RDONLY | os.O_NONBLOCK) for pipe in pipes]
     try:
-        owner.close_liveness_pipe("a")
-        owner.close_liveness_pipe("a")
+        owner.forget_container("a")
+        owner.forget_container("a")
         assert [no_writer(reader) for reader in readers] == [True, False]
         assert [pipe.exists() for pipe in pipes] == [False, True]
     finally:

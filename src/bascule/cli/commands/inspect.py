@@ -60,6 +60,20 @@ def box_shape(server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, st
     }
 
 
+async def sandbox_shape(
+    server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, str] = os.environ
+) -> BoxShape | None:
+    """The same, with the inodes that a sealed sandbox shares with others."""
+    shape = await asyncio.to_thread(box_shape, server, boxing, environ)
+    if shape is None or "error" in shape:
+        return shape
+    try:
+        shared = await boxing.shared_inodes(server, environ)
+    except SandboxError as error:
+        return {**shape, "error": error.message}
+    return {**shape, "shared_inodes": list(shared.paths), "shared_why": shared.why} if shared.paths else shape
+
+
 _EXAMPLES = """\
   bascule inspect everything  a server: how it stands, what it says of itself, its tools
   bascule inspect everything_echo  a tool: its schema, its digest, its permissions
@@ -96,11 +110,7 @@ async def known_of(session: "AgentSession", name: str) -> InspectedServerShape |
         tools = [spec for spec in session.toolbox.all_specs() if spec.key.server == name]
         config = session.config(name)
         word = word_shape(config, boxed=session.boxed(name))
-        return {
-            **server_shape(report, tools),
-            **word,
-            "box": await asyncio.to_thread(box_shape, config, session.boxing),
-        }
+        return {**server_shape(report, tools), **word, "box": await sandbox_shape(config, session.boxing)}
     await session.find(name)
     spec = next((spec for spec in session.toolbox.all_specs() if spec.name == name), None)
     if spec is None:

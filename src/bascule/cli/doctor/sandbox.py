@@ -16,6 +16,7 @@ from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.discovery import reap
 from bascule.sandbox.factory import Boxing
 from bascule.sandbox.mounts.masks import holds_packages
+from bascule.sandbox.spec.engine import SharedInodes
 
 SHOWN = 5
 """Masked paths in a message. The evidence has all of them."""
@@ -47,10 +48,18 @@ async def _weaknesses(engine: Bubblewrap) -> list[Check]:
     if why := await engine.shares_host_network():
         told = "the open lane is loose: its boxes are on this machine's own network, services on the loopback included"
         found.append(Check("sandbox", "warn", told, why, "install pasta (Debian: apt-get install passt)"))
+    if engine.shared.paths:
+        found.append(_shared("sandbox", engine.shared))
     if why := engine.loosely_bounded:
         told = "boxes are bounded by each of their processes, and not as a whole"
         found.append(Check("sandbox", "warn", told, why, "run as a user who may make control groups"))
     return found
+
+
+def _shared(subject: str, shared: SharedInodes) -> Check:
+    told = f"private lanes share inodes with other sandboxes, which can signal by locks: {', '.join(shared.paths)}"
+    fix = "start Bascule as root, or use `engine: docker`; see docs/sandbox.md for folders that have no overlay"
+    return Check(subject, "warn", told, shared.why, fix)
 
 
 def box_check(server: ServerConfig, boxing: Boxing) -> Iterator[Check]:
@@ -112,6 +121,12 @@ async def sealed_checks(server: ServerConfig, session: AgentSession) -> list[Che
     subject = f"sealed {server.name}"
     try:
         await session.prove_sealed(server.name)
+        shared = await session.boxing.shared_inodes(server, os.environ)
     except BasculeError as error:
         return [failed(subject, error, "warn")]
-    return [Check(subject, "ok", "it starts and lists the same tools in a sealed box, probed from inside")]
+    engine = session.boxing.engine_of(server)
+    # Inodes that all sandboxes share are one finding of the machine, and not one of each server.
+    of_all = engine.shared.paths if isinstance(engine, Bubblewrap) else ()
+    paths = tuple(path for path in shared.paths if path not in of_all)
+    told = Check(subject, "ok", "it starts and lists the same tools in a sealed box, probed from inside")
+    return [told, _shared(subject, SharedInodes(paths, shared.why))] if paths else [told]

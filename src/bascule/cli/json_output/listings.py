@@ -151,6 +151,9 @@ class BoxShape(TypedDict):
     """Files that are empty in the sandbox, and folders that are."""
     unscanned: NotRequired[list[str]]
     """Shown folders with more entries than are searched for files to mask."""
+    shared_inodes: NotRequired[list[str]]
+    """Files and folders whose inodes its private lanes share with other sandboxes. Missing: none."""
+    shared_why: NotRequired[str]
     error: NotRequired[str]
     """Why it cannot be made."""
 

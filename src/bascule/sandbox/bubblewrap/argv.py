@@ -4,11 +4,15 @@
     sh        starts pasta or slirp4netns for a network namespace, if the sandbox gets one
     unshare   creates the user and mount namespaces, and the network namespace of the line before
     sh        mounts the sandbox's tmpfs, with a size limit, and opens the seccomp filter
+    sh        mounts overlays of read-only folders, for private lanes: inodes of their own
     bwrap     creates the sandbox
     python    entry program, which becomes the server
 
 Secrets stay in the environment, because every user of the host can read command lines. The environment is the server's
 own from the first program on, so programs have absolute paths, and the scripts are always the same.
+
+For private lanes root mounts the overlays before it creates the user namespace: in one, the kernel refuses overlays of
+folders with mounts below them, and a new /proc.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +21,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from bascule.core.sensitivity import Lane
+from bascule.sandbox.mounts.own_inodes import DEVICES
 from bascule.sandbox.spec.box import HOME, USER, Box, MaskedPath, Mount
 
 NetworkKind = Literal["none", "host", "pasta", "slirp4netns"]
@@ -85,6 +90,33 @@ exec {FILTER}<"$filter" || exit {NOT_MADE}
 exec "$@"
 """
 
+OVERLAY = f"""mount=$1 mkdir=$2 own=$3 report=$4 count=$5
+shift 5
+folders=empty number=0
+while [ "$number" -lt "$count" ]; do folders="$folders $number" number=$((number + 1)); done
+"$mkdir" -m 755 "$own" && cd "$own" && "$mkdir" $folders && exec 9<empty || exit {NOT_MADE}
+overlay() {{
+    case "$1" in
+    /proc) "$mount" -t proc proc "$2" ;;
+    *) cd "$1" && "$mount" -t overlay -o ro,nosuid,nodev,lowerdir=/proc/self/fd/9:. overlay "$2" ;;
+    esac
+}}
+number=0
+while [ "$1" != -- ]; do
+    if ! overlay "$1" "$own/$number" 2>>"$report.log"; then
+        "$mount" --rbind "$1" "$own/$number" && echo $number >>"$report" || exit {NOT_MADE}
+    fi
+    shift
+    number=$((number + 1))
+done
+shift
+cd /
+exec "$@" 9<&-
+"""
+"""Overlays have a lower layer only, and an empty one, since the kernel wants two. They are named without their paths,
+in which commas and colons would have to be escaped. A folder of which no overlay can be made is mounted as it is, and
+its number is reported."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tools:
@@ -95,6 +127,8 @@ class Tools:
     disables_userns: bool = True
     """Whether this bubblewrap can keep a box from making users of its own. The filter does so, too."""
     root: bool = False
+    mounts: bool = False
+    """True if this process may mount outside of a user namespace."""
     masked: tuple[str, ...] = ()
     """What the kernel would tell of this machine, and does not have to."""
 
@@ -115,6 +149,21 @@ class Site:
     """Files that a process joins a cgroup by."""
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Small files of the box, and where they lie outside."""
+    overlays: tuple[str, ...] = ()
+    """Folders of the host that are mounted as overlays, each in `own` under its number. /proc is a new mount."""
+    devices: str = ""
+    """The folder with device nodes of its own. Empty: the nodes are those of the host."""
+    settings: str = SETTINGS
+    """The folder with the kernel's settings. Empty: the sandbox has those of its own /proc."""
+
+    @property
+    def own(self) -> str:
+        return f"{self.place}/own"
+
+    @property
+    def report(self) -> str:
+        """The file with the numbers of overlays that could not be made."""
+        return f"{self.at}/shared"
 
     @property
     def pid(self) -> str:
@@ -129,10 +178,16 @@ def bwrap_argv(box: Box, tools: Tools, site: Site, first: Sequence[str]) -> tupl
     net = (path["sh"], "-c", network_script(site.network, root=tools.root), box.name) if own else ()
     with_net = (*net, path["mkfifo"], path[site.network], site.at) if own else ()
     apart = (path["unshare"], "-r", "-m", *(("-n",) if own else ()), "--")
+    before, after = apart, ()
+    if site.overlays and tools.mounts:
+        before, after = (path["unshare"], "-m", "--"), (path["unshare"], "-r", "--")
+    overlays = (path["mount"], path["mkdir"], site.own, site.report, str(len(site.overlays)), *site.overlays, "--")
+    overlaid = (path["sh"], "-c", OVERLAY, box.name, *overlays) if site.overlays else ()
     options = f"size={box.bounds.disk},nr_inodes={max(1024, box.bounds.disk // PER_FILE)},mode=0755,nosuid,nodev"
     given = (path["mount"], path["mkdir"], path["cat"], site.place, options, site.filter, site.at if own else "")
     mounted = (path["sh"], "-c", MOUNT, box.name, *given)
-    return (*made_by, *with_net, *apart, *mounted, path["bwrap"], *_box(box, tools, site), "--", *first)
+    inside = (path["bwrap"], *_box(box, tools, site), "--", *first)
+    return (*made_by, *with_net, *before, *mounted, *overlaid, *after, *inside)
 
 
 def network_script(kind: NetworkKind, *, root: bool) -> str:
@@ -150,10 +205,7 @@ def _box(box: Box, tools: Tools, site: Site) -> Iterator[str]:
     yield from ("--die-with-parent", "--new-session", "--seccomp", str(FILTER))
     if has_own_init(box):
         yield "--as-pid-1"
-    yield from ("--proc", "/proc", "--ro-bind", SETTINGS, SETTINGS)
-    for path in tools.masked:
-        yield from ("--ro-bind", "/dev/null", path)
-    yield from ("--dev", "/dev", "--bind", f"{site.place}/shm", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
+    yield from _windows(tools, site)
     yield from ("--bind", f"{site.place}/tmp", "/tmp", "--bind", f"{site.place}/home", HOME)  # noqa: S108
     for link in box.links:
         yield from ("--symlink", link.to, link.path)
@@ -167,6 +219,19 @@ def has_own_init(box: Box) -> bool:
     """In private lanes the entry program is the first process instead of bubblewrap's own, which the server could write
     to and which runs without the second filter."""
     return box.lane is not Lane.OPEN
+
+
+def _windows(tools: Tools, site: Site) -> Iterator[str]:
+    """The sandbox's own /proc and /dev."""
+    yield from ("--proc", "/proc")
+    if site.settings:
+        yield from ("--ro-bind", site.settings, SETTINGS)
+    for path in tools.masked:
+        yield from ("--ro-bind", f"{site.devices or '/dev'}/null", path)
+    yield from ("--dev", "/dev", "--bind", f"{site.place}/shm", "/dev/shm")  # noqa: S108
+    for name in DEVICES if site.devices else ():
+        yield from ("--dev-bind", f"{site.devices}/{name}", f"/dev/{name}")
+    yield from ("--remount-ro", "/dev")
 
 
 def _mounted(box: Box, empty: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Sandbox engine on bubblewrap: Linux namespaces of the host's kernel, without a daemon."""
 
 import asyncio
+import logging
 import os
 import platform
 import secrets
@@ -28,12 +29,14 @@ from bascule.sandbox.bubblewrap.argv import (
     limits,
 )
 from bascule.sandbox.bubblewrap.cgroups import Cgroup, Cgroups
+from bascule.sandbox.bubblewrap.own_inodes import PrivateView, private_view
 from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.mounts.layout import laid_out
+from bascule.sandbox.mounts.own_inodes import is_private
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.box import Box, FileIdentity
-from bascule.sandbox.spec.engine import Ended
+from bascule.sandbox.spec.engine import Ended, SharedInodes
 from bascule.sandbox.spec.entry_command import Mode, entry_argv
 from bascule.sandbox.spec.launch_request import Order
 from bascule.sandbox.spec.run_command import ran
@@ -49,10 +52,23 @@ NETWORKS: tuple[NetworkKind, ...] = ("pasta", "slirp4netns")
 FOLDERS = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/current-system/sw/bin"
 """Where programs that a box is made with are looked for. What a server's PATH names is never run outside."""
 
-MASKED = ("/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/timer_list", "/proc/sched_debug", "/proc/kallsyms")
+MASKED = (
+    "/proc/kcore",
+    "/proc/kmsg",
+    "/proc/keys",
+    "/proc/timer_list",
+    "/proc/sched_debug",
+    "/proc/kallsyms",
+    "/proc/locks",
+)
 
 PROVING = 30.0
 """Seconds for a box that only proves itself. It takes a tenth of one."""
+
+CAP_SYS_ADMIN = 21
+"""The capability to mount, by its number."""
+
+_log = logging.getLogger("bascule.sandbox")
 
 _FORBIDDEN = "Operation not permitted", "No space left on device", "Permission denied"
 """What the system says to who makes namespaces and may not: it is forbidden, or there are too many."""
@@ -80,12 +96,14 @@ class Bubblewrap:
         self._proving = asyncio.Lock()
         self._why_not: str | None = None
         self._network: Network | None = None
+        self.shared = SharedInodes()
+        """The inodes of the system that sandboxes of private lanes share. Known once a sandbox was proven."""
 
     async def why_not(self) -> str:
         """Why no box can be made here, in a sentence; empty if one can. Proven once, by making one."""
         async with self._proving:
             if self._why_not is None:
-                self._why_not = self._missing() or await self._proven(Lane.SEALED, "none")
+                self._why_not = self._missing() or await self._proven_sealed()
                 self.cgroups.sweep()
             return self._why_not
 
@@ -136,16 +154,19 @@ class Bubblewrap:
     async def made(self, box: Box, mode: Mode) -> "Made":
         """All that a box needs outside, and the command that makes it."""
         kind: NetworkKind = (await self.network()).kind if box.lane is Lane.OPEN else "none"
-        return self._made(box, mode, kind)
+        return await self._made(box, mode, kind)
 
-    def _made(self, box: Box, mode: Mode, kind: NetworkKind) -> "Made":
-        site = self._site(box, kind)
+    async def _made(self, box: Box, mode: Mode, kind: NetworkKind) -> "Made":
+        site, view = self._site(box, kind), None
+        if is_private(box.lane):
+            view = await asyncio.to_thread(private_view, box, site, root=self._tools.root)
+            box, site = view.box, view.site
         cgroup = self.cgroups.made(box.name, box.bounds)
         site = replace(site, cgroups=cgroup.joined_by if cgroup is not None else ())
         bounded = cgroup is not None
         first = entry_argv(box, mode, limits=limits(box, bounded=bounded), init=has_own_init(box))
         argv = bwrap_argv(box, self._tools, site, first)
-        return Made(Command(argv, box.env, "/"), site, cgroup)
+        return Made(Command(argv, box.env, "/"), site, cgroup, view)
 
     def _site(self, box: Box, kind: NetworkKind) -> Site:
         place = self._folder / "place"
@@ -187,19 +208,47 @@ class Bubblewrap:
         lacking = [name for name in NEEDED if name not in self._tools.paths]
         return f"not installed: {', '.join(lacking)}" if lacking else ""
 
+    async def _proven_sealed(self) -> str:
+        """Prove a sealed sandbox; where root may not mount, as in many containers, one of a user namespace."""
+        reason = await self._proven(Lane.SEALED, "none")
+        if reason and self._tools.mounts:
+            self._tools = replace(self._tools, mounts=False)
+            reason = await self._proven(Lane.SEALED, "none")
+        if not reason and self.shared.paths:
+            _log.info(
+                "sandboxes of private lanes share inodes with others: %s (%s)",
+                ", ".join(self.shared.paths),
+                self.shared.why,
+            )
+        return reason
+
+    async def shared_inodes(self, order: Order) -> SharedInodes:
+        await self._certain()
+        reason, shared = await self._proof(order, "none")
+        if reason:
+            raise _not_made(reason)
+        return shared
+
     async def _proven(self, lane: Lane, kind: NetworkKind) -> str:
         """What is wrong with a box that is made as a server's would be, and only proves itself."""
         command = Command((self._tools.paths["cat"],), {"PATH": FOLDERS})
         order = Order("proof", lane, Nobody("bascule", "proof"), command, Sandbox())
-        box = await asyncio.to_thread(laid_out, order, self._machine, f"proof-{lane}-{secrets.token_hex(6)}")
-        made = self._made(box, "prove", kind)
+        reason, shared = await self._proof(order, kind)
+        if is_private(lane):
+            self.shared = shared
+        return reason
+
+    async def _proof(self, order: Order, kind: NetworkKind) -> tuple[str, SharedInodes]:
+        box = await asyncio.to_thread(laid_out, order, self._machine, f"proof-{order.lane}-{secrets.token_hex(6)}")
+        made = await self._made(box, "prove", kind)
         try:
             ended = await ran(made.command, PROVING)
+            shared = made.shared()
         except SandboxError as error:
-            return f"{error.message} {error.evidence}".strip()
+            return f"{error.message} {error.evidence}".strip(), SharedInodes()
         finally:
             await made.end()
-        return "" if ended.code == 0 else ended.output.strip() or f"it ended with {ended.code}"
+        return "" if ended.code == 0 else ended.output.strip() or f"it ended with {ended.code}", shared
 
     async def _best_network(self) -> Network:
         reasons: list[str] = []
@@ -220,6 +269,11 @@ class Made:
     command: Command
     site: Site
     cgroup: Cgroup | None
+    view: PrivateView | None = None
+
+    def shared(self) -> SharedInodes:
+        """The inodes that it shares with other sandboxes. Known once its first program runs."""
+        return self.view.shared() if self.view is not None else SharedInodes()
 
     async def end(self) -> None:
         """End what runs in it, and remove what is there of it."""
@@ -293,8 +347,17 @@ def _tools() -> Tools:
         paths=paths,
         disables_userns="bwrap" in paths and "--disable-userns" in _said(paths["bwrap"], "--help"),
         root=os.geteuid() == 0,
+        mounts=os.geteuid() == 0 and bool(_capabilities() >> CAP_SYS_ADMIN & 1),
         masked=tuple(path for path in MASKED if Path(path).exists()),
     )
+
+
+def _capabilities() -> int:
+    """The effective capabilities of this process, as a set of bits."""
+    with suppress(OSError, ValueError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next((int(line.split()[1], 16) for line in lines if line.startswith("CapEff:")), 0)
+    return 0
 
 
 def _said(*argv: str) -> str:

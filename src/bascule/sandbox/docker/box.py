@@ -18,7 +18,7 @@ from bascule.sandbox.docker.host_firewall import shut
 from bascule.sandbox.docker.provision import Furnished, Furnishing
 from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.spec.box import Box, FileIdentity
-from bascule.sandbox.spec.engine import Run
+from bascule.sandbox.spec.engine import Run, SharedInodes
 
 PROCESSES = Path("/proc")
 
@@ -104,6 +104,11 @@ class ContainerBox:
         assert self._furnished is not None
         return Run(self.container, self._furnished.argv, self._furnished.env)
 
+    @property
+    def shared(self) -> SharedInodes:
+        """The inodes that it shares with other sandboxes. Known once it was opened."""
+        return self._furnished.shared if self._furnished is not None else SharedInodes()
+
     async def cut(self) -> None:
         """Take its network away now. It takes half the time of ending it, and is no end: it is still to be closed."""
         network = self._furnished.network if self._furnished is not None else NO_NETWORK
@@ -134,7 +139,7 @@ class ContainerBox:
         try:
             await self._end_container()
         finally:
-            self._furnishing.owner.close_liveness_pipe(self.name)
+            self._furnishing.owner.forget_container(self.name)
 
     async def _end_container(self) -> None:
         if self.container:
@@ -150,6 +155,8 @@ class ContainerBox:
             await asyncio.wait((self._making,))
             if self.container:
                 await self._remove()
+        if self._furnished is not None:
+            await asyncio.to_thread(self._furnished.remove_files)
 
     async def _remove(self) -> None:
         """End all that runs in it, whether its engine is there or not."""
@@ -175,6 +182,11 @@ class ContainerBox:
             # What ran in it has ended, and it with that.
             await remove_container(self._engine, self.container)
             self.container, self._seen = "", False
+        while not await self._made():
+            self._go_on()
+
+    async def _made(self) -> bool:
+        """False if the container is to be made once more, since the engine could not make one of its overlays."""
         box = await asyncio.to_thread(self.layout)
         self.guarded = box.guarded
         self._furnished = furnished = await self._furnishing.of(box)
@@ -182,7 +194,9 @@ class ContainerBox:
         path = f"/containers/create?name={self.name}"
         try:
             made = await self._engine.ask("POST", path, furnished.body, within=MADE_WITHIN)
-        except EngineRefused:
+        except EngineRefused as error:
+            if self._furnishing.without_overlay(furnished, error):
+                return False
             raise
         except ConnectFailed:
             # It may have been made all the same.
@@ -191,10 +205,13 @@ class ContainerBox:
         self.container = str(made.get("Id", ""))
         try:
             await self._start(furnished)
-        except BaseException:
+        except BaseException as error:
             await asyncio.shield(self._remove())
             self.container, self._seen = "", False
+            if isinstance(error, EngineRefused) and self._furnishing.without_overlay(furnished, error):
+                return False
             raise
+        return True
 
     async def _start(self, furnished: Furnished) -> None:
         self._go_on()

@@ -24,6 +24,14 @@ PER_FILE = 4096
 FEWEST = 1024
 """Files that it may make at least."""
 
+MASKED = (
+    *("/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats"),
+    *("/proc/locks", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats"),
+    *("/sys/devices/virtual/powercap", "/sys/firmware"),
+)
+"""Files of the kernel that a sandbox does not see. All but one are those of Docker itself: /proc/locks lists locks of
+other sandboxes, with two numbers that the other sandbox chooses."""
+
 _NO_LABELS = dict[str, str]
 
 
@@ -44,6 +52,8 @@ class Making:
     """Folders for which the image wants storage of its own. They get a part of the box's."""
     empty: str = ""
     """An empty file of the host, for masks."""
+    overlays: Mapping[str, str] = field(default_factory=_NO_LABELS)
+    """Paths in the sandbox at which an overlay is mounted, with its options, in place of the folder itself."""
     userns: str = ""
     """Whose numbers the users inside are. Empty: as the engine has it for all."""
 
@@ -87,10 +97,11 @@ def _host_config(box: Box, making: Making) -> JsonObject:
         "Ulimits": [_ulimit("core", 0), _ulimit("nofile", OPEN_FILES)],
         "Tmpfs": {TMP: f"{own},mode=1777,noexec", HOME: f"{own},mode=0700,exec"},
         "Mounts": [
-            *(bind(mount) for mount in _last_of_each(box.mounts)),
+            *(_mounted(mount, making) for mount in _last_of_each(box.mounts)),
             *(_tmpfs(path, share) for path in making.volumes),
             *(_nothing(mask, making.empty) for mask in box.masks),
         ],
+        "MaskedPaths": list(MASKED),
         "LogConfig": {"Type": "none"},
         "RestartPolicy": {"Name": "no"},
         **({"UsernsMode": making.userns} if making.userns else {}),
@@ -100,6 +111,19 @@ def _host_config(box: Box, making: Making) -> JsonObject:
 def _last_of_each(mounts: tuple[Mount, ...]) -> list[Mount]:
     """One mount at each place: an engine refuses two, and the later one hides the earlier."""
     return list({mount.target: mount for mount in mounts}.values())
+
+
+def _mounted(mount: Mount, making: Making) -> JsonObject:
+    options = making.overlays.get(mount.target)
+    return bind(mount) if options is None else _overlay(mount, options)
+
+
+def _overlay(mount: Mount, options: str) -> JsonObject:
+    """An anonymous volume that is an overlay. It goes with its container. Engines refuse `ReadOnly` for one; an overlay
+    without an upper layer is read-only by itself."""
+    driver = {"Name": "local", "Options": {"type": "overlay", "device": "overlay", "o": options}}
+    volume = {"NoCopy": True, "DriverConfig": driver}
+    return {"Type": "volume", "Target": mount.target, "VolumeOptions": volume}
 
 
 def bind(mount: Mount) -> JsonObject:

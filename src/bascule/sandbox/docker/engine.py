@@ -21,7 +21,7 @@ from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.mounts.layout import laid_out
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine import Ended, Run
+from bascule.sandbox.spec.engine import Ended, Run, SharedInodes
 from bascule.sandbox.spec.launch_request import Order
 
 PAUSE = 0.01
@@ -67,6 +67,14 @@ class DockerEngine:
             raise SandboxError(error.message, where="box", evidence=error.evidence, fix=error.fix) from error
         finally:
             await asyncio.shield(kept.close())
+
+    async def shared_inodes(self, order: Order) -> SharedInodes:
+        box = self.box(order)
+        try:
+            await box.open()
+            return box.shared
+        finally:
+            await asyncio.shield(box.close())
 
     async def close(self) -> None:
         """End every box that is still there, and the network of open ones."""

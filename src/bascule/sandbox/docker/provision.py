@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import stat
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -15,7 +14,7 @@ from typing import Any
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import JsonObject
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.docker.api import Engine
+from bascule.sandbox.docker.api import Engine, EngineRefused
 from bascule.sandbox.docker.availability import Standings
 from bascule.sandbox.docker.bundled_python import carried
 from bascule.sandbox.docker.container_spec import NO_NETWORK, TMP, Making, body
@@ -23,63 +22,17 @@ from bascule.sandbox.docker.host_firewall import Shutter, shutter
 from bascule.sandbox.docker.image import image_of, volumes_of
 from bascule.sandbox.docker.labels import owned_by
 from bascule.sandbox.docker.network import OpenNetwork
+from bascule.sandbox.docker.own_inodes import PrivateMounts, private_mounts, remove_copies
 from bascule.sandbox.docker.remove import remove_container
 from bascule.sandbox.mounts.denylist import below
+from bascule.sandbox.mounts.mount_points import mounted_here, visible_mounts
+from bascule.sandbox.mounts.own_inodes import is_private
 from bascule.sandbox.mounts.system import written_files
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, LIVENESS_PIPE, USER, WORKSPACE, Box, Mount
+from bascule.sandbox.spec.engine import SharedInodes
 from bascule.sandbox.spec.entry_command import Forwarding, Mode, entry_argv
 from bascule.sandbox.spec.seccomp import docker_profile
-
-NOT_FILES = {
-    "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "mqueue",
-    "nsfs", "proc", "pstore", "securityfs", "sysfs", "tracefs",
-}  # fmt: skip
-"""Kinds of mounts that are windows into the kernel. They are for nobody in a box."""
-
-MOUNTINFO = Path("/proc/self/mountinfo")
-
-
-def with_mounts_below(mounts: Iterable[Mount], mounted: Iterable[str]) -> Iterator[Mount]:
-    """Each mount, and after a read-only one the mounts below its source on the host: the sandbox shows them too, and
-    as read-only as the folder."""
-    points = sorted(set(mounted))
-    for mount in mounts:
-        yield mount
-        if not mount.writable:
-            yield from _below(mount, points)
-
-
-def _below(mount: Mount, points: Iterable[str]) -> Iterator[Mount]:
-    source = PurePosixPath(mount.source)
-    for point in points:
-        path = PurePosixPath(point)
-        if path != source and path.is_relative_to(source) and source != PurePosixPath("/"):
-            yield Mount(point, str(PurePosixPath(mount.target) / path.relative_to(source)), why=mount.why)
-
-
-def mounted_here() -> list[str]:
-    """Where files are mounted on this machine, as we see it."""
-    try:
-        lines = MOUNTINFO.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return []
-    return [point for line in lines if (point := mount_point(line)) is not None]
-
-
-def mount_point(line: str) -> str | None:
-    """The place in one line of mountinfo, if what is mounted there are files."""
-    fields, _, rest = line.partition(" - ")
-    kind, place = rest.partition(" ")[0], fields.split(" ")
-    if len(place) < 5 or kind in NOT_FILES:
-        return None
-    return (
-        place[4]
-        .encode("utf-8", "surrogateescape")
-        .decode("unicode_escape")
-        .encode("latin-1")
-        .decode("utf-8", "surrogateescape")
-    )
 
 
 def hand_over(folder: Path, uid: int, gid: int) -> None:
@@ -102,6 +55,9 @@ def _give(name: str, inside: int, uid: int, gid: int) -> None:
         pass  # it was removed meanwhile
 
 
+LONGEST_REASON = 300
+"""Characters of the reason of an engine."""
+
 PYTHON = f"{HOUSE}/python"
 """Where a box of a foreign image finds the Python that it is given."""
 
@@ -116,6 +72,17 @@ class Furnished:
     """How the server is run: by the first program, which looks again and becomes it."""
     env: dict[str, str]
     shutter: Shutter
+    private: PrivateMounts | None = None
+    """For private lanes."""
+
+    @property
+    def shared(self) -> SharedInodes:
+        return self.private.shared if self.private is not None else SharedInodes()
+
+    def remove_files(self) -> None:
+        """Removes the files that were made for the container, which is gone."""
+        if self.private is not None:
+            remove_copies(self.private.folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +112,8 @@ class Furnishing:
     """Where programs are looked for on this machine. In an image that says nothing."""
     left: set[str] = field(default_factory=set[str])
     """Containers in which nothing runs, and which the engine could not be asked to remove."""
+    no_overlay: dict[str, str] = field(default_factory=dict[str, str])
+    """Folders of which the engine could make no overlay, each with its reason. Containers share their inodes."""
 
     async def tidy(self) -> None:
         """Remove what was left. What cannot be, stays for the next time."""
@@ -159,12 +128,13 @@ class Furnishing:
             raise SandboxError("no container can be made here", where="box", evidence=standing.why_not)
         await self.tidy()
         uid, gid = user()
-        found = with_mounts_below(box.mounts, mounted_here())
-        box = replace(box, mounts=tuple(mount for mount in found if mount in box.mounts or not _is_masked(mount, box)))
         pipe = Mount(str(self.owner.liveness_pipe(box.name)), LIVENESS_PIPE, why="ours")
-        box = replace(box, mounts=(*box.mounts, pipe))
+        box = replace(box, mounts=(*visible_mounts(box, mounted_here()), pipe))
         dressed = await (self._plain(box, uid) if box.image is None else self._foreign(box, box.image))
-        box = dressed.box
+        private = None
+        if is_private(box.lane):
+            private = await asyncio.to_thread(private_mounts, dressed.box, self.owner.folder, self.no_overlay)
+        box = private.box if private is not None else dressed.box
         await self._hand_over(box, uid, gid)
         making = Making(
             image=dressed.image,
@@ -174,13 +144,25 @@ class Furnishing:
             network=await self.network.ready() if box.lane is Lane.OPEN else NO_NETWORK,
             labels=owned_by(self.owner),
             volumes=dressed.volumes,
-            empty=await asyncio.to_thread(_empty_file, self.owner.folder),
+            empty=str(self.owner.empty_file(box.name)),
+            overlays=private.overlays if private is not None else {},
             userns="host" if standing.remapped else "",
         )
         asked = body(box, making)
         become = _first(box, dressed.python, "become", "wait")
         second = shutter(asked, dressed.ours, dressed.python, dressed.own)
-        return Furnished(asked, making.network, become, self._env(box), second)
+        return Furnished(asked, making.network, become, self._env(box), second, private)
+
+    def without_overlay(self, furnished: Furnished, error: EngineRefused) -> bool:
+        """Note the folders of which the engine could make no overlay. Whether there is such a folder, and so the
+        container may be made in another way."""
+        if furnished.private is None or "lowerdir=" not in error.said:
+            return False
+        folders = furnished.private.folders
+        named = [folder for folder, layers in folders.items() if f"{layers}:" in f"{error.said}:"]
+        reason = error.said.rpartition(": ")[2][:LONGEST_REASON]
+        self.no_overlay.update(dict.fromkeys(named or folders, f"the engine could make no overlay: {reason}"))
+        return bool(folders)
 
     async def _plain(self, box: Box, uid: int) -> "_Dressed":
         """This machine's own programs, in an image of ours."""
@@ -211,16 +193,6 @@ class Furnishing:
         if box.image is not None and env.get("PATH") == self.path:
             del env["PATH"]
         return env
-
-
-def _is_masked(mount: Mount, box: Box) -> bool:
-    return any(PurePosixPath(mount.target).is_relative_to(mask.path) for mask in box.masks)
-
-
-def _empty_file(folder: Path) -> str:
-    path = folder / "empty"
-    path.touch(mode=0o444)
-    return str(path)
 
 
 def user() -> tuple[int, int]:

@@ -43,8 +43,8 @@ async def remove_container(engine: Engine, container: str, within: float | None 
 
 async def _removed(engine: Engine, container: str) -> bool:
     try:
-        # Never with its volumes: what a workspace holds outlives every box.
-        await engine.ask("DELETE", f"/containers/{container}?force=true&v=false", within=GONE_WITHIN)
+        # With its anonymous volumes: overlays of a private lane. A workspace is no volume, and outlives the sandbox.
+        await engine.ask("DELETE", f"/containers/{container}?force=true&v=true", within=GONE_WITHIN)
     except EngineRefused as error:
         if error.status == 404:
             return True
@@ -61,7 +61,7 @@ def _stays(container: str, evidence: str) -> SandboxError:
         where="box",
         evidence=evidence,
         cause="the container engine does not answer, or cannot end what runs there",
-        fix=f"docker rm --force {container}",
+        fix=f"docker rm --force {container} --volumes",
     )
 
 

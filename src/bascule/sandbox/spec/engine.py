@@ -30,6 +30,15 @@ class Ended:
     """The end of what it wrote, to stdout and stderr alike."""
 
 
+@dataclass(frozen=True, slots=True)
+class SharedInodes:
+    """Files and folders of the host whose inodes a sandbox of a private lane shares with other sandboxes, against the
+    rule. Sandboxes with the same inode can signal by its locks."""
+
+    paths: tuple[str, ...] = ()
+    why: str = ""
+
+
 class EngineBox(Protocol):
     """One box that was ordered. It is made when it is opened, and may be opened again when what ran in it has ended."""
 
@@ -56,4 +65,8 @@ class Engine(Protocol):
     async def run(self, box: Box, timeout: float) -> Ended:
         """Run the box's command to its end, and leave nothing of the box. Raises `SandboxError` where it cannot be run
         at all, or takes longer."""
+        ...
+
+    async def shared_inodes(self, order: Order) -> SharedInodes:
+        """The inodes that a sandbox for this order shares with others, found by making one. Raises `SandboxError`."""
         ...

@@ -32,6 +32,7 @@ class RefusedCall:
 
     name: str
     error: int = errno.EPERM
+    """0 returns success without any effect: for advice, which a kernel may ignore."""
     conditions: tuple[Condition, ...] = ()
 
 
@@ -77,6 +78,44 @@ ODD_PERSONALITIES = (0x0040000, 0x0100000, 0x0200000, 0x0400000)
 TERMINAL_TRICKS = (0x5412, 0x541C)
 """To type on somebody else's terminal, and to paste there."""
 
+READ_EVENTS = (0x00000001, 0x00000010, 0x00000020)
+"""Inotify events for a read: IN_ACCESS, IN_CLOSE_NOWRITE, IN_OPEN. A sandbox that can only read a folder would signal
+by them to every sandbox that shows the same folder; overlayfs passes them on. Changes can still be watched. ENOSYS
+sends a program that polls where inotify is missing to polling."""
+
+LEASE_COMMANDS = (1024, 1026, 1040)
+"""F_SETLEASE, F_NOTIFY, F_SETDELEG: notification of another process that opens the file or reads the folder."""
+
+RESIDENCY = ("mincore", "cachestat")
+"""Calls that return which pages of a file are in the page cache. Sandboxes share it: it belongs to the disk's files."""
+
+UNCACHED_READS = (0x00000008, 0x00000080)
+"""RWF_NOWAIT fails if the page cache lacks the data, RWF_DONTCACHE reads and leaves the page cache as it was."""
+
+FADV_DONTNEED = 4
+EVICTING_ADVICE = (20, 21)
+"""MADV_COLD and MADV_PAGEOUT, which evict pages of a file."""
+
+SHARED_INODES: tuple[RefusedCall, ...] = (
+    *(RefusedCall("inotify_add_watch", errno.ENOSYS, (Condition(2, "has bit", event),)) for event in READ_EVENTS),
+    *(RefusedCall("fcntl", errno.EINVAL, (Condition(1, "is", command),)) for command in LEASE_COMMANDS),
+)
+"""Signals of the kernel about an inode that several sandboxes may have open."""
+
+SHARED_PAGE_CACHE: tuple[RefusedCall, ...] = (
+    *(RefusedCall(name, errno.ENOSYS) for name in RESIDENCY),
+    *(
+        RefusedCall(name, errno.EOPNOTSUPP, (Condition(5, "has bit", flag),))
+        for name in ("preadv2", "pwritev2")
+        for flag in UNCACHED_READS
+    ),
+    # The flags of a request to the kernel's own asynchronous I/O lie in memory, where no filter can look.
+    RefusedCall("io_setup", errno.ENOSYS),
+    RefusedCall("fadvise64", 0, (Condition(3, "is", FADV_DONTNEED),)),
+    *(RefusedCall("madvise", 0, (Condition(2, "is", advice),)) for advice in EVICTING_ADVICE),
+)
+"""Calls that read or change which pages are cached. Without them only the time of a read is left."""
+
 
 def _families() -> tuple[RefusedCall, ...]:
     others = [Condition(0, "is", family) for family in range(LAST_FAMILY) if family not in FAMILIES]
@@ -95,6 +134,8 @@ REFUSED: tuple[RefusedCall, ...] = (
     *_families(),
     *(RefusedCall("personality", errno.EPERM, (Condition(0, "has bit", bit),)) for bit in ODD_PERSONALITIES),
     *(RefusedCall("ioctl", errno.EPERM, (Condition(1, "is", trick),)) for trick in TERMINAL_TRICKS),
+    *SHARED_INODES,
+    *SHARED_PAGE_CACHE,
 )
 
 NO_UNIX_SOCKETS: tuple[RefusedCall, ...] = (
@@ -117,6 +158,7 @@ _SAME = {
     "move_mount": 429, "open_tree": 428, "open_tree_attr": 467, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
     "fspick": 433, "mount_setattr": 442, "process_madvise": 440, "pidfd_getfd": 438, "quotactl_fd": 443,
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
+    "cachestat": 451,
 }  # fmt: skip
 """Those that were added late have one number everywhere."""
 
@@ -133,6 +175,8 @@ NUMBERS: dict[str, dict[str, int]] = {
         "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "sethostname": 170,
         "setdomainname": 171, "iopl": 172, "ioperm": 173, "modify_ldt": 154, "migrate_pages": 256,
         "move_pages": 279, "clone": 56, "socket": 41, "connect": 42, "socketpair": 53, "ioctl": 16, "personality": 135,
+        "inotify_add_watch": 254, "fcntl": 72, "mincore": 27, "preadv2": 327, "pwritev2": 328, "io_setup": 206,
+        "fadvise64": 221, "madvise": 28,
     },
     "aarch64": {
         **_SAME,
@@ -145,6 +189,8 @@ NUMBERS: dict[str, dict[str, int]] = {
         "clock_settime": 112, "adjtimex": 171, "clock_adjtime": 266, "sethostname": 161, "setdomainname": 162,
         "migrate_pages": 238, "move_pages": 239, "clone": 220, "socket": 198, "socketpair": 199, "connect": 203,
         "ioctl": 29, "personality": 92,
+        "inotify_add_watch": 27, "fcntl": 25, "mincore": 232, "preadv2": 286, "pwritev2": 287, "io_setup": 0,
+        "fadvise64": 223, "madvise": 233,
     },
 }  # fmt: skip
 """What a call is to the kernel. One that an architecture lacks is left out there."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bascule import tool
-from bascule.cli.commands.inspect import box_shape, known_of, server_shape, tool_shape, word_shape
+from bascule.cli.commands.inspect import box_shape, known_of, sandbox_shape, server_shape, tool_shape, word_shape
 from bascule.config import ServerConfig, StdioTransport, StreamableHttpTransport, UnixSocketTransport
 from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.core.errors import ConnectFailed, UnknownTool
@@ -20,6 +20,7 @@ from bascule.runtime.runtime import Runtime
 from bascule.runtime.servers.status import ServerReport
 from bascule.sandbox.engines import Engines
 from bascule.sandbox.factory import UNBOXED, Boxing
+from bascule.sandbox.spec.engine import SharedInodes
 from bascule.upstream.state import LinkState
 from support.box_engines import NotingEngine
 from support.command import bascule
@@ -191,3 +192,17 @@ def test_who_has_no_box_has_nothing_to_show(tmp_path: Path):
     far = ServerConfig("far", StreamableHttpTransport("https://a.test/mcp"))
     assert box_shape(far, BOXING) is None
     assert box_shape(ServerConfig("files", StdioTransport("x")), UNBOXED) is None
+
+
+async def test_inodes_that_a_private_sandbox_shares_are_told_with_the_reason(tmp_path: Path):
+    engine = NotingEngine()
+    server = ServerConfig("files", StdioTransport(sys.executable, ("-V", str(tmp_path))))
+    environ = {"PATH": "/usr/bin:/bin", "HOME": "/root"}
+    alone = await sandbox_shape(server, Boxing(Engines((engine,))), environ)
+    assert alone is not None
+    assert "shared_inodes" not in alone
+    engine.shares = SharedInodes((str(tmp_path),), "no overlay")
+    shape = await sandbox_shape(server, Boxing(Engines((engine,))), environ)
+    assert shape is not None
+    assert (shape.get("shared_inodes"), shape.get("shared_why")) == ([str(tmp_path)], "no overlay")
+    assert await sandbox_shape(ServerConfig("files", StdioTransport("x")), UNBOXED) is None

@@ -1,13 +1,19 @@
 """Health checks of sandboxes."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 from bascule.cli.doctor.sandbox import box_check, engine_checks
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
 from bascule.config.model.sandbox import Sandbox
+from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.engines import Engines
 from bascule.sandbox.factory import Boxing
+from bascule.sandbox.owner import Owner
+from bascule.sandbox.spec.engine import SharedInodes
 from support.box_engines import NotingEngine
+from support.bwrap import skip_without_bubblewrap
 
 NEITHER = Boxing(Engines((), {"docker": "no socket", "bubblewrap": "not installed: bwrap"}))
 DOCKER = Boxing(Engines((NotingEngine("docker"),), {"bubblewrap": "not installed: bwrap"}))
@@ -41,6 +47,25 @@ async def test_who_has_no_processes_needs_no_engine():
     far = ServerConfig("far", StreamableHttpTransport("https://a.test/mcp"))
     assert await engine_checks(a_config(far), NEITHER) == []
     assert [*box_check(far, NEITHER)] == []
+
+
+async def test_inodes_that_all_private_sandboxes_share_are_one_finding(
+    tmp_path: Path,
+):
+    skip_without_bubblewrap()
+    owner = Owner(tmp_path)
+    try:
+        engine = Bubblewrap(owner, os.environ)
+        assert await engine.why_not() == ""
+        engine.share_host_network("because")
+        engine.shared = SharedInodes(("/dev", "/usr"), "no overlay")
+        checks = await engine_checks(a_config(a_server()), Boxing(Engines((engine,))))
+    finally:
+        owner.release()
+    (check,) = [check for check in checks if "inodes" in check.message]
+    assert (check.status, check.evidence) == ("warn", "no overlay")
+    assert "/dev, /usr" in check.message
+    assert "docker" in check.fix
 
 
 def test_each_process_is_told_by_its_box():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.bubblewrap.argv import JOIN, MOUNT, Site, Tools, bwrap_argv, limits, network_script
+from bascule.sandbox.bubblewrap.argv import JOIN, MOUNT, OVERLAY, Site, Tools, bwrap_argv, limits, network_script
 from bascule.sandbox.spec.box import Bounds, Box, Link, MaskedPath, Mount
 
 BOX = Box(
@@ -72,6 +72,45 @@ def test_mounts_links_files_and_masks_are_made_in_their_order() -> None:
     # What is mounted in a masked folder needs a mount point there.
     assert has(words, "--ro-bind", "/a/b/c", "/a/b/c", "--remount-ro", "/a/b")
     assert words.index("/tmp") < words.index("/usr")
+
+
+def test_overlays_are_mounted_in_the_user_namespace_or_by_root_before_it() -> None:
+    site = replace(SITE, overlays=("/usr", "/proc"), settings="/s/place/own/1/sys")
+    words = told(site=site)
+    overlaid = (
+        "/t/sh",
+        "-c",
+        OVERLAY,
+        "b-1",
+        "/t/mount",
+        "/t/mkdir",
+        "/s/place/own",
+        "/s/b-1/shared",
+        "2",
+        "/usr",
+        "/proc",
+        "--",
+    )
+    assert has(words, "/t/unshare", "-r", "-m", "--", "/t/sh", "-c", MOUNT)
+    assert has(words, *overlaid, "/t/bwrap")
+    assert has(words, "--ro-bind", "/s/place/own/1/sys", "/proc/sys")
+    words = told(tools=replace(TOOLS, mounts=True), site=site)
+    assert has(words, "/t/unshare", "-m", "--", "/t/sh", "-c", MOUNT)
+    assert has(words, *overlaid, "/t/unshare", "-r", "--", "/t/bwrap")
+
+
+def test_without_overlays_no_namespace_is_made_before_that_of_the_user() -> None:
+    words = told(tools=replace(TOOLS, mounts=True))
+    assert has(words, "/t/unshare", "-r", "-m", "--")
+    assert OVERLAY not in words
+
+
+def test_devices_and_masks_are_those_of_the_sandbox_where_it_has_its_own() -> None:
+    words = told(site=replace(SITE, devices="/s/b-1/dev", settings=""))
+    assert has(words, "--dev-bind", "/s/b-1/dev/null", "/dev/null")
+    assert has(words, "--ro-bind", "/s/b-1/dev/null", "/proc/kcore")
+    assert words.index("/dev/shm") < words.index("/dev/tty") < words.index("--remount-ro")
+    assert "/proc/sys" not in words
 
 
 def test_no_variable_of_the_server_is_in_the_command() -> None:
@@ -157,5 +196,5 @@ def test_who_gets_no_network_never_starts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pasta", "slirp4netns"])
 def test_scripts_are_understood_by_every_shell(kind: str) -> None:
-    for script in (JOIN, MOUNT, network_script("pasta" if kind == "pasta" else "slirp4netns", root=True)):
+    for script in (JOIN, MOUNT, OVERLAY, network_script("pasta" if kind == "pasta" else "slirp4netns", root=True)):
         assert subprocess.run(["/bin/sh", "-n", "-c", script], check=False, timeout=20).returncode == 0

@@ -10,12 +10,11 @@ import pytest
 
 from bascule.config.model.sandbox import HostPath
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.docker import provision
 from bascule.sandbox.docker import provision as module
 from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.engine import DockerEngine
-from bascule.sandbox.docker.provision import hand_over, mount_point, mounted_here, with_mounts_below
-from bascule.sandbox.spec.box import USER, Link, Mount
+from bascule.sandbox.docker.provision import hand_over
+from bascule.sandbox.spec.box import USER, Link
 from support import docker
 from support.docker_boxes import an_order, said
 
@@ -132,19 +131,6 @@ def test_a_file_with_another_name_elsewhere_stays_whose_it_is(tmp_path: Path):
     assert owner(tmp_path / "key") == 0
 
 
-USR = Mount("/usr", "/usr", why="system")
-
-
-def test_what_is_mounted_below_a_folder_is_shown_there_and_cannot_be_written_either():
-    found = list(with_mounts_below((USR,), ["/", "/usr", "/usr/local", "/usr/local/deep", "/usrx"]))
-
-    assert found == [
-        USR,
-        Mount("/usr/local", "/usr/local", why="system"),
-        Mount("/usr/local/deep", "/usr/local/deep", why="system"),
-    ]
-
-
 async def test_what_is_mounted_below_a_mask_on_the_host_stays_masked(
     boxes: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -152,14 +138,14 @@ async def test_what_is_mounted_below_a_mask_on_the_host_stays_masked(
     (masked / "inner").mkdir(parents=True)
     (shown / "disk").mkdir()
     points = [str(path) for path in (masked, masked / "inner", shown / "disk")]
-    monkeypatch.setattr(provision, "mounted_here", lambda: points)
+    monkeypatch.setattr(module, "mounted_here", lambda: points)
     laid = boxes.box(an_order(Lane.SEALED, "cat", mounts=(HostPath(str(shown)),))).layout()
     furnished = await boxes._furnishing.of(laid)
     below = [each for each in furnished.body["HostConfig"]["Mounts"] if each["Target"].startswith(str(shown))]
 
     assert [(each["Type"], each["Target"]) for each in below] == [
-        ("bind", str(shown)),
-        ("bind", f"{shown}/disk"),
+        ("volume", str(shown)),
+        ("volume", f"{shown}/disk"),
         ("tmpfs", str(masked)),
     ]
 
@@ -175,38 +161,7 @@ async def test_what_replaces_a_link_in_memory_has_the_same_masks(boxes: DockerEn
         laid, links=(Link(str(link), str(real)),), mounts=tuple(m for m in laid.mounts if m.source != str(link))
     )
     furnished = await boxes._furnishing.of(laid)
-    empty = [each["Target"] for each in furnished.body["HostConfig"]["Mounts"] if each["Source"].endswith("/empty")]
+    source = str(boxes._owner.empty_file(laid.name))
+    empty = [each["Target"] for each in furnished.body["HostConfig"]["Mounts"] if each.get("Source") == source]
 
     assert empty == [f"{real}/.env", f"{link}/.env"]
-
-
-def test_it_is_shown_where_the_box_shows_the_folder():
-    assert list(with_mounts_below((Mount("/a", "/b"),), ["/a/c"]))[1] == Mount("/a/c", "/b/c")
-
-
-def test_what_may_be_written_comes_whole():
-    workspace = Mount("/w", "/workspace", writable=True)
-    assert list(with_mounts_below((workspace,), ["/w/below"])) == [workspace]
-
-
-@pytest.mark.parametrize(
-    ("line", "place"),
-    [
-        ("36 35 98:0 / /usr/local rw,noatime master:1 - ext4 /dev/root rw", "/usr/local"),
-        ("36 35 98:0 / /with\\040space rw - ext4 /dev/root rw", "/with space"),
-        ("36 35 98:0 / /with\\040ümlaut rw - ext4 /dev/root rw", "/with ümlaut"),
-        ("36 35 0:5 / /proc rw - proc proc rw", None),
-        ("nonsense", None),
-    ],
-)
-def test_one_line_of_what_the_kernel_tells(line: str, place: str | None):
-    assert mount_point(line) == place
-
-
-def test_this_machine_has_something_mounted():
-    assert "/" in mounted_here()
-
-
-def test_where_nothing_is_told_nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(provision, "MOUNTINFO", tmp_path / "none")
-    assert mounted_here() == []

@@ -152,18 +152,19 @@ async def test_a_container_may_be_removed_by_many_at_once_and_once_more(real: En
         await remove_container(real, container.name)
 
 
-async def test_anonymous_storage_of_a_container_is_never_removed_with_it(real: Engine, daemon: docker.DockerEngine):
+async def test_anonymous_volumes_go_with_their_container_and_named_ones_stay(real: Engine, daemon: docker.DockerEngine):
     before = set(daemon.run("volume", "ls", "--quiet").split())
-    made = daemon.run("create", "--volume=/data", "empty", "/none")
+    made = daemon.run("create", "--volume=/data", "--volume=named:/named", "empty", "/none")
+    assert len(set(daemon.run("volume", "ls", "--quiet").split()) - before) == 2
     await remove_container(real, made)
-    (left,) = set(daemon.run("volume", "ls", "--quiet").split()) - before
-    daemon.run("volume", "rm", left)
+    assert set(daemon.run("volume", "ls", "--quiet").split()) - before == {"named"}
+    daemon.run("volume", "rm", "named")
 
 
 @pytest.mark.parametrize("said", [answer(500, {"message": "device busy"}), b""])
 async def test_a_container_that_may_still_be_there_is_reported(said: bytes):
     async with fake_engine() as fake:
-        fake.instead["v=false"] = said
+        fake.instead["v=true"] = said
         with pytest.raises(SandboxError, match="could not be removed") as caught:
             await remove_container(Engine(fake.socket), "box")
     assert "docker rm --force box" in caught.value.fix
@@ -172,6 +173,6 @@ async def test_a_container_that_may_still_be_there_is_reported(said: bytes):
 async def test_a_removal_by_somebody_else_is_not_awaited_for_ever(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(removal, "GONE_WITHIN", 0.1)
     async with fake_engine() as fake:
-        fake.instead["v=false"] = answer(409, {"message": "removal of container is already in progress"})
+        fake.instead["v=true"] = answer(409, {"message": "removal of container is already in progress"})
         with pytest.raises(SandboxError, match="could not be removed"):
             await remove_container(Engine(fake.socket), "box")

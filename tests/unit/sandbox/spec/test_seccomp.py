@@ -141,6 +141,30 @@ def test_memory_stays_where_it_cannot_be_guessed(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+def test_reads_cannot_be_watched_and_changes_can(machine: str) -> None:
+    changes = 0xFFF & ~0x31
+    assert call(machine, "inotify_add_watch", 3, 0, changes | 0x01000000) == ALLOW
+    for event in (0x1, 0x10, 0x20, 0xFFF):
+        assert call(machine, "inotify_add_watch", 3, 0, changes | event) == ERROR | errno.ENOSYS
+    assert call(machine, "fcntl", 3, 6) == ALLOW
+    for command in (1024, 1026, 1040):
+        assert call(machine, "fcntl", 3, command) == ERROR | errno.EINVAL
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_page_cache_is_neither_seen_nor_emptied(machine: str) -> None:
+    for name in ("preadv2", "pwritev2"):
+        assert call(machine, name, 3, 0, 1, 0, 0, 0) == ALLOW
+        for flag in (0x8, 0x80, 0x88):
+            assert call(machine, name, 3, 0, 1, 0, 0, flag) == ERROR | errno.EOPNOTSUPP
+    # Advice of this kind succeeds and does nothing; other advice is left to the kernel.
+    assert call(machine, "fadvise64", 3, 0, 0, 4) == ERROR | 0
+    assert call(machine, "fadvise64", 3, 0, 0, 3) == ALLOW
+    assert [call(machine, "madvise", 0, 0, advice) for advice in (20, 21)] == [ERROR | 0] * 2
+    assert [call(machine, "madvise", 0, 0, advice) for advice in (4, 8, 14)] == [ALLOW] * 3
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_another_architecture_ends_the_program(machine: str) -> None:
     assert answer(machine, 0, architecture=0x40000003) == KILL
 
@@ -171,7 +195,9 @@ def test_docker_is_told_the_same() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [("socket", (38, 5, 0)), ("socket", (2, 1, 0)), ("socket", (16, 3, 9)), ("socket", (16, 3, 0)), ("socket", ((1 << 32) | 1, 1, 0)),
-     ("clone", (0x10000011,)), ("clone", (17,)), ("ioctl", (0, (1 << 40) | 0x5412)), ("personality", (0,))],
+     ("clone", (0x10000011,)), ("clone", (17,)), ("ioctl", (0, (1 << 40) | 0x5412)), ("personality", (0,)),
+     ("inotify_add_watch", (3, 0, 0x20)), ("inotify_add_watch", (3, 0, 0x2)), ("preadv2", (3, 0, 1, 0, 0, 8)),
+     ("fadvise64", (3, 0, 0, 4)), ("fcntl", (3, 1024)), ("fcntl", (3, 1))],
 )  # fmt: skip
 def test_docker_s_words_mean_the_same(name: str, arguments: tuple[int, ...]) -> None:
     def holds(argument: dict[str, int | str]) -> bool:
