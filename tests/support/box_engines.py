@@ -1,5 +1,7 @@
 """An engine that makes no boxes and notes what it was asked for, for tests of those who order them."""
 
+from collections.abc import Mapping
+
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.box import Box
 from bascule.sandbox.spec.engine import Ended, EngineBox
@@ -28,6 +30,9 @@ class NotingEngine:
         self.kind = kind
         self.did: list[str] = []
         self.orders: list[Order] = []
+
+    def bounds(self) -> Mapping[str, str]:
+        return {"memory": "as noted"}
 
     def box(self, order: Order) -> EngineBox:
         self.orders.append(order)

@@ -65,6 +65,7 @@ def box_shape(server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, st
         return {"engine": engine.kind, "error": error.message}
     return {
         "engine": engine.kind,
+        "bounds": dict(engine.bounds()),
         "shows": [{"path": each.path, "mode": each.mode, "why": each.why} for each in paths],
     }
 

@@ -13,6 +13,7 @@ from bascule.runtime.session import AgentSession
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.discovery import reap
 from bascule.sandbox.factory import Boxing
+from bascule.sandbox.spec.engine import NOT_BOUNDED
 
 LOOSE = "they run as plain processes and are loose: they see what you see, and from CONFIDENTIAL on are asked nothing"
 
@@ -42,8 +43,10 @@ async def _weaknesses(engine: Bubblewrap) -> list[Check]:
         told = "the open lane is loose: its boxes are on this machine's own network, services on the loopback included"
         found.append(Check("sandbox", "warn", told, why, "install pasta (Debian: apt-get install passt)"))
     if why := engine.loosely_bounded:
-        told = "boxes are bounded by each of their processes, and not as a whole"
-        found.append(Check("sandbox", "warn", told, why, "run as a user who may make control groups"))
+        held = [f"{name}: {extent}" for name, extent in engine.bounds().items() if NOT_BOUNDED in extent]
+        told = f"{len(held)} bounds of a sandbox do not hold for the whole of it, because it has no cgroup"
+        fix = "run where cgroups can be made, or use `engine: docker`"
+        found.append(Check("sandbox", "warn", told, "\n".join((*held, why)), fix))
     return found
 
 

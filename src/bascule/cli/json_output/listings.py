@@ -139,6 +139,8 @@ class BoxShape(TypedDict):
     """The box that a server runs in."""
 
     engine: str
+    bounds: NotRequired[dict[str, str]]
+    """The extent of each bound on this machine, by its key: `not bounded` where it does not hold."""
     shows: NotRequired[list[ShownPathShape]]
     error: NotRequired[str]
     """Why it cannot be made."""

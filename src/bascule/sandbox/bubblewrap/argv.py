@@ -17,6 +17,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from bascule.sandbox.spec.box import HOME, USER, Box, Mount
+from bascule.sandbox.spec.engine import NOT_BOUNDED, WHOLE
 
 NetworkKind = Literal["none", "host", "pasta", "slirp4netns"]
 """What a box is given to reach: nothing, all that this machine reaches, or that without this machine itself."""
@@ -167,6 +168,18 @@ def _shown(shown: Mount | str) -> tuple[str, ...]:
     if isinstance(shown, str):
         return ("--size", str(PER_FILE), "--tmpfs", shown, "--remount-ro", shown)
     return ("--bind" if shown.writable else "--ro-bind", shown.source, shown.target)
+
+
+def without_cgroups(*, root: bool) -> dict[str, str]:
+    """The extent of each bound where there is no cgroup. `RLIMIT_AS`, the only limit that counts shared mappings, would
+    end programs that reserve address space, such as Node."""
+    exempt = f"{NOT_BOUNDED}: the kernel exempts processes of root from RLIMIT_NPROC, also in a user namespace"
+    return {
+        **WHOLE,
+        "memory": f"each process by itself; {NOT_BOUNDED}: all together, and shared memory (memfd, System V, mappings)",
+        "pids": exempt if root else WHOLE["pids"],
+        "cpus": f"{NOT_BOUNDED}: only a cgroup bounds them",
+    }
 
 
 def limits(box: Box, *, bounded: bool) -> dict[str, int]:

@@ -17,14 +17,23 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.bubblewrap.argv import NAMESERVERS, NOT_MADE, NetworkKind, Site, Tools, bwrap_argv, limits
+from bascule.sandbox.bubblewrap.argv import (
+    NAMESERVERS,
+    NOT_MADE,
+    NetworkKind,
+    Site,
+    Tools,
+    bwrap_argv,
+    limits,
+    without_cgroups,
+)
 from bascule.sandbox.bubblewrap.cgroups import Cgroup, Cgroups
 from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.mounts.layout import laid_out
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine import Ended
+from bascule.sandbox.spec.engine import WHOLE, Ended
 from bascule.sandbox.spec.entry_command import Mode, entry_argv
 from bascule.sandbox.spec.launch_request import Order
 from bascule.sandbox.spec.run_command import ran
@@ -101,6 +110,9 @@ class Bubblewrap:
     def loosely_bounded(self) -> str:
         """Why boxes are held by limits on each of their processes, not on the box as a whole; empty if they are not."""
         return self.cgroups.why_not
+
+    def bounds(self) -> Mapping[str, str]:
+        return without_cgroups(root=self._tools.root) if self.loosely_bounded else WHOLE
 
     def box(self, order: Order) -> "BubbleBox":
         return BubbleBox(self, order)
