@@ -14,7 +14,7 @@ import pytest
 from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.sensitivity import Lane
-from bascule.sandbox.spec.engine import Engine
+from bascule.sandbox.spec.engine import NOT_BOUNDED, Engine
 from support.boxes import engine as engine  # noqa: PLC0414 -- a fixture
 from support.boxes import ordered, python, run_in
 
@@ -49,6 +49,20 @@ MEMORY_HOG = """
 held = []
 for _ in range(80):
     held.append(bytearray(b"x" * (8 << 20)))
+print("all of it")
+"""
+
+SHARED_MEMORY_HOG = """
+import mmap, os, sys
+held = []
+for _ in range(80):
+    if sys.argv[1] == "memfd":
+        descriptor = os.memfd_create("held")
+        os.write(descriptor, bytes(8 << 20))
+        held.append(descriptor)
+    else:
+        held.append(mmap.mmap(-1, 8 << 20))
+        held[-1].write(bytes(8 << 20))
 print("all of it")
 """
 
@@ -141,6 +155,13 @@ async def test_a_memory_hog_does_not_get_it(engine: Engine) -> None:
     code, output = await beside(engine, MEMORY_HOG)
     assert code != 0
     assert "all of it" not in output
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["memfd", "mapping"])
+async def test_shared_memory_is_bounded_as_reported(engine: Engine, kind: str) -> None:
+    ended = await run_in(engine, ordered(*python(SHARED_MEMORY_HOG, kind), settings=SMALL))
+    assert ("all of it" in ended.output) == (NOT_BOUNDED in engine.bounds()["memory"])
 
 
 async def test_a_disk_is_filled_as_far_as_it_may_and_nowhere_else(engine: Engine) -> None:

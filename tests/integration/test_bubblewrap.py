@@ -1,21 +1,31 @@
 """What is bubblewrap's own: the network of open boxes, bounds without cgroups, and the end of a box by its engine."""
 
+import ast
 import asyncio
 import errno
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
+from bascule.cli.doctor.sandbox import engine_checks
+from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
 from bascule.config.model.sandbox import Sandbox
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.bubblewrap.argv import NOT_MADE
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
-from bascule.sandbox.process.child import Pipes, spawn
+from bascule.sandbox.engines import Engines
+from bascule.sandbox.factory import Boxing
+from bascule.sandbox.process.child import Command, Pipes, spawn
+from bascule.sandbox.spec.engine import NOT_BOUNDED
+from bascule.sandbox.spec.run_command import ran
+from integration.test_boxes_contain import FORK_BOMB, SHARED_MEMORY_HOG
 from support.boxes import bubblewrap, ordered, python, run_in
+from support.plain_user import plain_user, this_python
 from support.processes import ended
 from support.waiting import fail_after
 
@@ -77,6 +87,61 @@ async def test_without_cgroups_memory_is_bounded_for_each_process(engine: Bubble
     code = "held = [bytearray(b'x' * (8 << 20)) for _ in range(40)]"
     told = await run_in(engine, ordered(*python(code), settings=settings))
     assert (told.code, "MemoryError" in told.output) == (1, True)
+
+
+WITHOUT_CGROUPS = """
+import asyncio, sys, tempfile
+from pathlib import Path
+from bascule.cli.doctor.sandbox import engine_checks
+from bascule.config import RuntimeConfig, ServerConfig, StdioTransport
+from bascule.config.model.sandbox import Sandbox
+from support.boxes import bubblewrap, ordered, python, run_in
+async def main():
+    with tempfile.TemporaryDirectory() as state:
+        async with bubblewrap(Path(state)) as engine:
+            engine.cgroups._places = {}
+            settings = Sandbox(pids=128, memory=128 * 1024**2)
+            told = await run_in(engine, ordered(*python(sys.argv[1], *sys.argv[2:]), settings=settings))
+            print(told.output.strip(), engine.bounds(), sep="\\n")
+asyncio.run(main())
+"""
+
+
+async def without_cgroups(user: str, *program: str) -> tuple[str, dict[str, str]]:
+    """The output of a program in a sandbox of this user, and the bounds that are reported for it."""
+    prefix = plain_user() if user == "plain" else ()
+    ended = await ran(Command([*prefix, sys.executable, "-c", WITHOUT_CGROUPS, *program], this_python()), 60)
+    output, reported = ended.output.strip().splitlines()
+    return output, ast.literal_eval(reported)
+
+
+@pytest.mark.parametrize("user", ["root", "plain"])
+async def test_without_cgroups_processes_are_bounded_as_reported(user: str) -> None:
+    bomb = FORK_BOMB.replace("range(500)", "range(400)").replace("time.sleep(60)", "time.sleep(8)")
+    output, reported = await without_cgroups(user, bomb)
+    made, _, told = output.partition(" ")
+    root = user == "root" and os.geteuid() == 0
+    assert reported["pids"].startswith(NOT_BOUNDED) == root
+    assert (int(made), told) == (400, "") if root else int(made) < 128 and told == str(errno.EAGAIN)
+
+
+@pytest.mark.parametrize("user", ["root", "plain"])
+@pytest.mark.parametrize("kind", ["memfd", "mapping"])
+async def test_without_cgroups_shared_memory_is_reported_as_not_bounded(user: str, kind: str) -> None:
+    output, reported = await without_cgroups(user, SHARED_MEMORY_HOG, kind)
+    assert output == "all of it"
+    assert f"{NOT_BOUNDED}: all together, and shared memory" in reported["memory"]
+
+
+async def test_without_cgroups_doctor_names_each_bound_that_does_not_hold(engine: Bubblewrap) -> None:
+    engine.cgroups._places = {}
+    config = RuntimeConfig({"files": ServerConfig("files", StdioTransport("files"))})
+    checks = await engine_checks(config, Boxing(Engines((engine,))))
+    (check,) = [check for check in checks if "bounds of a sandbox" in check.message]
+    assert check.status == "warn"
+    for line in (f"cpus: {NOT_BOUNDED}", "memory: each process by itself", "this system has no cgroups"):
+        assert line in check.evidence
+    assert (f"pids: {NOT_BOUNDED}" in check.evidence) == (os.geteuid() == 0)
 
 
 async def test_an_open_box_asks_for_names_through_this_machine(engine: Bubblewrap) -> None:

@@ -33,6 +33,9 @@ class NotingEngine:
         self.orders: list[Order] = []
         self.shares = SharedInodes()
 
+    def bounds(self) -> Mapping[str, str]:
+        return {"memory": "as noted"}
+
     def box(self, order: Order) -> EngineBox:
         self.orders.append(order)
         return NotedBox(self, order)

@@ -57,6 +57,7 @@ def box_shape(server: "ServerConfig", boxing: "Boxing", environ: Mapping[str, st
         "shows": [{"path": each.path, "mode": each.mode, "why": each.why} for each in shown(box)],
         "masked": [{"path": mask.path, "why": mask.why} for mask in box.masks],
         "unscanned": list(box.unscanned),
+        "bounds": dict(engine.bounds()),
     }
 
 

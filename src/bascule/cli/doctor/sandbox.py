@@ -16,7 +16,7 @@ from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.discovery import reap
 from bascule.sandbox.factory import Boxing
 from bascule.sandbox.mounts.masks import holds_packages
-from bascule.sandbox.spec.engine import SharedInodes
+from bascule.sandbox.spec.engine import NOT_BOUNDED, SharedInodes
 
 SHOWN = 5
 """Masked paths in a message. The evidence has all of them."""
@@ -51,8 +51,10 @@ async def _weaknesses(engine: Bubblewrap) -> list[Check]:
     if engine.shared.paths:
         found.append(_shared("sandbox", engine.shared))
     if why := engine.loosely_bounded:
-        told = "boxes are bounded by each of their processes, and not as a whole"
-        found.append(Check("sandbox", "warn", told, why, "run as a user who may make control groups"))
+        held = [f"{name}: {extent}" for name, extent in engine.bounds().items() if NOT_BOUNDED in extent]
+        told = f"{len(held)} bounds of a sandbox do not hold for the whole of it, because it has no cgroup"
+        fix = "run where cgroups can be made, or use `engine: docker`"
+        found.append(Check("sandbox", "warn", told, "\n".join((*held, why)), fix))
     return found
 
 

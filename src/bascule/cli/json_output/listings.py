@@ -146,6 +146,8 @@ class BoxShape(TypedDict):
     """The box that a server runs in."""
 
     engine: str
+    bounds: NotRequired[dict[str, str]]
+    """The extent of each bound on this machine, by its key: `not bounded` where it does not hold."""
     shows: NotRequired[list[ShownPathShape]]
     masked: NotRequired[list[MaskedPathShape]]
     """Files that are empty in the sandbox, and folders that are."""

@@ -23,6 +23,7 @@ from typing import Literal
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.mounts.own_inodes import DEVICES
 from bascule.sandbox.spec.box import HOME, USER, Box, MaskedPath, Mount
+from bascule.sandbox.spec.engine import NOT_BOUNDED, WHOLE
 
 NetworkKind = Literal["none", "host", "pasta", "slirp4netns"]
 """What a box is given to reach: nothing, all that this machine reaches, or that without this machine itself."""
@@ -251,6 +252,18 @@ def _shown(shown: Mount | MaskedPath, empty: str) -> tuple[str, ...]:
     if isinstance(shown, Mount):
         return ("--bind" if shown.writable else "--ro-bind", shown.source, shown.target)
     return ("--size", str(PER_FILE), "--tmpfs", shown.path) if shown.folder else ("--ro-bind", empty, shown.path)
+
+
+def without_cgroups(*, root: bool) -> dict[str, str]:
+    """The extent of each bound where there is no cgroup. `RLIMIT_AS`, the only limit that counts shared mappings, would
+    end programs that reserve address space, such as Node."""
+    exempt = f"{NOT_BOUNDED}: the kernel exempts processes of root from RLIMIT_NPROC, also in a user namespace"
+    return {
+        **WHOLE,
+        "memory": f"each process by itself; {NOT_BOUNDED}: all together, and shared memory (memfd, System V, mappings)",
+        "pids": exempt if root else WHOLE["pids"],
+        "cpus": f"{NOT_BOUNDED}: only a cgroup bounds them",
+    }
 
 
 def limits(box: Box, *, bounded: bool) -> dict[str, int]:

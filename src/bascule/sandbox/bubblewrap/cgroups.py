@@ -63,10 +63,15 @@ class Cgroups:
 
     def __init__(self, proc: Path = Path("/proc/self")) -> None:
         self._places = _places(proc)
+        self._refused = ""
+        """The error of the last attempt, if that failed."""
 
     @property
     def why_not(self) -> str:
         """Why none can be made, or nothing."""
+        return self._missing() or self._refused
+
+    def _missing(self) -> str:
         if not self._places:
             return "this system has no cgroups that bound memory, processes and processors"
         if not all(os.access(place, os.W_OK) for place in self._places.values()):
@@ -75,7 +80,7 @@ class Cgroups:
 
     def made(self, name: str, bounds: Bounds) -> Cgroup | None:
         """A cgroup with these bounds. None, if there can be none."""
-        if self.why_not:
+        if self._missing():
             return None
         folders = tuple(dict.fromkeys(place / f"{PREFIX}{name}" for place in self._places.values()))
         try:
@@ -85,11 +90,14 @@ class Cgroups:
                 folder.mkdir()
             for file, value in _settings(self._places, name, bounds):
                 _write(file, value)
-        except OSError:
+        except OSError as error:
+            # As in a container whose own processes are in the cgroup at the top. The next attempt may succeed.
+            self._refused = f"a cgroup could not be made: {error}"
             for folder in folders:
                 with suppress(OSError):
                     folder.rmdir()
             return None
+        self._refused = ""
         return Cgroup(folders)
 
     def sweep(self) -> None:

@@ -27,6 +27,7 @@ from bascule.sandbox.bubblewrap.argv import (
     bwrap_argv,
     has_own_init,
     limits,
+    without_cgroups,
 )
 from bascule.sandbox.bubblewrap.cgroups import Cgroup, Cgroups
 from bascule.sandbox.bubblewrap.own_inodes import PrivateView, private_view
@@ -36,7 +37,7 @@ from bascule.sandbox.mounts.own_inodes import is_private
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.box import Box, FileIdentity
-from bascule.sandbox.spec.engine import Ended, SharedInodes
+from bascule.sandbox.spec.engine import WHOLE, Ended, SharedInodes
 from bascule.sandbox.spec.entry_command import Mode, entry_argv
 from bascule.sandbox.spec.launch_request import Order
 from bascule.sandbox.spec.run_command import ran
@@ -128,6 +129,9 @@ class Bubblewrap:
     def loosely_bounded(self) -> str:
         """Why boxes are held by limits on each of their processes, not on the box as a whole; empty if they are not."""
         return self.cgroups.why_not
+
+    def bounds(self) -> Mapping[str, str]:
+        return without_cgroups(root=self._tools.root) if self.loosely_bounded else WHOLE
 
     def box(self, order: Order) -> "BubbleBox":
         return BubbleBox(self, order)

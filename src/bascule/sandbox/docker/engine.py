@@ -21,7 +21,7 @@ from bascule.sandbox.mounts.host import Machine, this_machine
 from bascule.sandbox.mounts.layout import laid_out
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine import Ended, Run, SharedInodes
+from bascule.sandbox.spec.engine import WHOLE, Ended, Run, SharedInodes
 from bascule.sandbox.spec.launch_request import Order
 
 PAUSE = 0.01
@@ -45,6 +45,9 @@ class DockerEngine:
     async def why_not(self) -> str:
         """Why no box can be made here, in a sentence; empty if one can."""
         return (await self._standings.now()).why_not
+
+    def bounds(self) -> Mapping[str, str]:
+        return WHOLE
 
     def box(self, order: Order) -> ContainerBox:
         name = f"bascule-{self._owner.id}-{order.server}-{secrets.token_hex(4)}"

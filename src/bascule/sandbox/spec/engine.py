@@ -10,6 +10,15 @@ from bascule.sandbox.spec.launch_request import Order
 
 _NO_NAMES = dict[str, str]
 
+NOT_BOUNDED = "not bounded"
+WHOLE = {
+    "memory": "all processes together, shared memory included",
+    "pids": "all processes together",
+    "cpus": "all processes together",
+    "disk": "all files outside of the workspace together",
+}
+"""The bounds of a sandbox with a cgroup."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -59,6 +68,11 @@ class Engine(Protocol):
     """Makes boxes. The same order gives the same confinement, whichever engine it is given to."""
 
     kind: str
+
+    def bounds(self) -> Mapping[str, str]:
+        """The extent of each resource limit of a sandbox here, by its config key. One that does not hold has the words
+        `NOT_BOUNDED`."""
+        ...
 
     def box(self, order: Order) -> EngineBox: ...
 

@@ -175,7 +175,7 @@ def told(path: Path, **more: Any) -> dict[str, Any]:
 
 def test_the_paths_that_a_command_names_are_told_with_the_reason(tmp_path: Path):
     shape = told(tmp_path)
-    assert shape["engine"] == "bubblewrap"
+    assert (shape["engine"], shape["bounds"]) == ("bubblewrap", {"memory": "as noted"})
     assert {"path": str(tmp_path), "mode": "ro", "why": "argument"} in shape["shows"]
 
 

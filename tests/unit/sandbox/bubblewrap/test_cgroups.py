@@ -66,6 +66,10 @@ def test_what_cannot_be_bounded_is_not_made(tmp_path: Path) -> None:
     cgroups = Cgroups(proc(tmp_path, V2, "0::/\n"))
     (tmp_path / "bascule-b/pids.max").mkdir(parents=True)
     assert cgroups.made("b", BOUNDS) is None
+    assert "could not be made" in cgroups.why_not
+
+    assert cgroups.made("another", BOUNDS) is not None
+    assert cgroups.why_not == ""
 
 
 def test_what_was_left_behind_is_swept_but_not_what_is_new(tmp_path: Path) -> None:
