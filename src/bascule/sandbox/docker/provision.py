@@ -217,7 +217,9 @@ def _is_masked(mount: Mount, box: Box) -> bool:
 
 def _empty_file(folder: Path) -> str:
     path = folder / "empty"
-    path.touch(mode=0o444)
+    path.touch()
+    # The user of a container is another one, and the umask may be 077.
+    path.chmod(0o444)
     return str(path)
 
 
