@@ -61,7 +61,9 @@ class Owner:
     def empty_file(self, container: str) -> Path:
         """An empty file for the masks of one container."""
         path = self.folder / f"{EMPTY}-{container}"
-        path.touch(mode=0o444)
+        path.touch()
+        # The user of a container is another one, and the umask may be 077.
+        path.chmod(0o444)
         return path
 
     def forget_container(self, container: str) -> None:

@@ -50,7 +50,7 @@ def private_view(box: Box, site: Site, *, root: bool) -> PrivateView:
     planned = with_copies(plan(mounts, points, parts=True), at / "own")
     folders = list(dict.fromkeys(each.folder for each in planned if each.folder))
     mounts = tuple(_placed(each, folders, site) for each in planned)
-    (at / "empty").touch(mode=0o444)
+    (at / "empty").touch()
     site = replace(site, files=_own_files(site, at / "files"), overlays=tuple(folders), empty=str(at / "empty"))
     served = [tuple(each.mount.source for each in planned if each.folder == folder) for folder in folders]
     if root:

@@ -78,7 +78,7 @@ class ContainerBox:
     def __init__(
         self, engine: Engine, furnishing: Furnishing, name: str, server: str, layout: Callable[[], Box]
     ) -> None:
-        """`layout` reads the file system, so it is called in a thread, for each container anew."""
+        """`layout` reads the file system, so it runs in a thread, once per container."""
         self._engine = engine
         self._furnishing = furnishing
         self.layout = layout

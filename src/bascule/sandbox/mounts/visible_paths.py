@@ -54,7 +54,7 @@ class View:
         return tuple(self._mounts.values())
 
     def chosen(self, real: str, *, by_mounts: bool) -> bool:
-        """Whether the operator names exactly this path of the host: under `mounts`, or else in the command too."""
+        """True if the operator names exactly this path of the host: under `mounts`, or also by the command."""
         reasons = self._chosen.get(real, set())
         return "configured" in reasons if by_mounts else bool(reasons)
 

@@ -1,15 +1,19 @@
 """Health checks of sandboxes."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
-from bascule.cli.doctor.sandbox import box_check, engine_checks
+import pytest
+
+from bascule.cli.doctor.sandbox import box_check, engine_checks, mask_checks
 from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
-from bascule.config.model.sandbox import Sandbox
+from bascule.config.model.sandbox import HostPath, Sandbox
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.engines import Engines
 from bascule.sandbox.factory import Boxing
+from bascule.sandbox.mounts import masks
 from bascule.sandbox.owner import Owner
 from bascule.sandbox.spec.engine import SharedInodes
 from support.box_engines import NotingEngine
@@ -82,3 +86,26 @@ def test_a_box_that_was_taken_away_is_a_warning():
 def test_a_box_that_was_asked_for_and_cannot_be_had_is_a_failure():
     (check,) = box_check(a_server(Sandbox()), NEITHER)
     assert (check.status, check.evidence) == ("fail", "docker: no socket\nbubblewrap: not installed: bwrap")
+
+
+async def test_masked_paths_and_folders_that_were_searched_in_part_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "data/node_modules").mkdir(parents=True)
+    (tmp_path / "data/node_modules/x").touch()
+    (tmp_path / "data/.env").touch()
+    os.mkfifo(tmp_path / "data/a\nb")
+    server = ServerConfig("files", StdioTransport(sys.executable, ("-V", str(tmp_path / "data"))))
+    monkeypatch.setattr(masks, "MOST_PACKAGED", 0)
+    first, packages = [check async for check in mask_checks(server, DOCKER) if str(tmp_path) in check.evidence]
+
+    assert first.status == packages.status == "ok"
+    assert f"{tmp_path}/data/.env (by its name it holds credentials)" in first.evidence.split("\n")
+    assert f"'{tmp_path}/data/a\\nb' (it is a FIFO of the host)" in first.evidence.split("\n")
+    assert f"{tmp_path}/data/node_modules" in packages.message
+
+
+async def test_a_sandbox_that_cannot_be_laid_out_is_a_failure_and_a_plain_process_has_no_masks():
+    missing = ServerConfig("files", StdioTransport("cat"), sandbox=Sandbox(mounts=(HostPath("/no/such"),)))
+    assert [check.status async for check in mask_checks(missing, DOCKER)] == ["fail"]
+    assert [check async for check in mask_checks(a_server(), NEITHER)] == []

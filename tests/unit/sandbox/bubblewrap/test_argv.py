@@ -69,7 +69,7 @@ def test_mounts_links_files_and_masks_are_made_in_their_order() -> None:
     assert words.index("/a/b") < words.index("/a/b/c")
     assert has(words, "--tmpfs", "/a/b")
     assert has(words, "--ro-bind", "/s/empty", "/usr/.env")
-    # What is mounted in a masked folder needs a mount point there.
+    # A mount inside a masked folder needs a mount point there.
     assert has(words, "--ro-bind", "/a/b/c", "/a/b/c", "--remount-ro", "/a/b")
     assert words.index("/tmp") < words.index("/usr")
 

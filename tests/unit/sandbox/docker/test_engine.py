@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import SandboxError
+from bascule.core.errors import BasculeError, SandboxError
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.owner import Owner
@@ -35,6 +36,19 @@ async def test_without_one_the_reason_is_told_and_a_box_is_an_error(tmp_path: Pa
     assert "cannot be reached" in caught.value.evidence
     await boxes.close()
     owner.release()
+
+
+async def test_files_are_looked_at_when_a_container_is_opened_and_not_on_the_event_loop(
+    boxes: DockerEngine, monkeypatch: pytest.MonkeyPatch
+):
+    box = boxes.box(an_order(Lane.SEALED, "no-such-program"))
+    threads: list[str] = []
+    layout = box.layout
+    box.layout = lambda: threads.append(threading.current_thread().name) or layout()
+    with pytest.raises(BasculeError, match="no-such-program"):
+        await box.open()
+    assert threads
+    assert threading.current_thread().name not in threads
 
 
 async def test_every_box_has_a_name_of_its_own_that_tells_whose_it_is(boxes: DockerEngine):

@@ -1,4 +1,4 @@
-"""Masks of a sandbox: the state folder, secrets, sockets and FIFOs in what it shows."""
+"""Masks of a sandbox: state folder, secrets, sockets and FIFOs in the folders that it shows."""
 
 import os
 import socket
