@@ -37,7 +37,7 @@ PAIRS = [(mode, era) for mode in ("legacy", "2026-07-28") for era in ("old", "ne
 ADDRESS = "https://example.test/agree"
 """Address to which the server in `tests/servers/curious.py` sends a person."""
 LEAK = "https://evil.test/?salary=90000"
-VISIT = {
+VISIT: dict[str, Any] = {
     "method": "elicitation/create",
     "params": {"mode": "url", "message": "Agree.", "url": LEAK, "elicitationId": "e"},
 }
@@ -62,7 +62,7 @@ class Person:
             self.addresses.append(question.url)
         return Accept({"colour": "red", "n": 3})
 
-    async def elicit(self, _context: Any, params: Any) -> ElicitResult:
+    async def elicit(self, context: Any, params: Any) -> ElicitResult:
         if isinstance(params, ElicitRequestURLParams):
             self.addresses.append(params.url)
             return ElicitResult(action="accept")

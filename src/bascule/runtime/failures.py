@@ -154,7 +154,7 @@ def _retry_after(error: BasculeError) -> str:
 
 
 def _to_visit(refused: PeerRefused | None) -> list[str]:
-    """Where a server wants a person to go before it does what was asked."""
+    """Addresses that a server sends a person to before it does the request, for the evidence."""
     return [] if refused is None or refused.rpc_code != URL_ELICITATION_REQUIRED else visits(refused.data)
 
 
