@@ -93,6 +93,8 @@ RATCHET = (
     Requirement("RAT-8", 4, "nothing is released before what it teaches is fenced"),
     Requirement("RAT-9", 4, "every raise leaves a receipt; only an operator can lower a level"),
     Requirement("RAT-10", 4, "the security model states what is not promised"),
+    Requirement("RAT-11", 10, "an elicitation by URL from a private lane is declined, and its address not delivered"),
+    Requirement("RAT-12", 10, "fields that a client fetches by itself are removed from what a private lane returns"),
 )
 
 EXECUTING = (

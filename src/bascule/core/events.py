@@ -94,6 +94,8 @@ class QuestionAnswered(msgspec.Struct, frozen=True):
     reason: str
     """Why it was refused."""
     at: float
+    findings: tuple[str, ...] = ()
+    """Parts of the request that were removed before it was delivered."""
 
 
 class HostAsked(msgspec.Struct, frozen=True):

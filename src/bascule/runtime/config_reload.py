@@ -66,6 +66,7 @@ class Reloading:
             # What is settled at the start stays as it was, so that later edits are compared with what runs.
             kept = {field: getattr(self.config, field) for field in SETTINGS}
             self.config = replace(new, **kept)
+            self._roster.egress = new.egress
             if kept_out:
                 await self._boxes.let_out(new.egress)
             ending = self._roster.adopt(new.servers, diff)

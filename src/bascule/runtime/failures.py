@@ -88,7 +88,7 @@ URL_ELICITATION_REQUIRED = -32042
 MOST_ADDRESSES = 5
 """Addresses shown of those a server sends a person to."""
 
-_VISIT = "if you trust the server, open the address in a browser, then call again"
+VISIT = "if you trust the server, open the address in a browser, then call again"
 
 BUSY_STATUSES = frozenset({429, 502, 503, 504})
 """HTTP answers that come from before the server, or from one that is too busy to look at the request."""
@@ -135,7 +135,7 @@ def _may_pass(error: BasculeError, kind: FailureKind) -> bool:
 def usual_fix(error: BasculeError, server: str) -> str:
     """What to do about an error that says nothing of it itself."""
     if isinstance(error, PeerRefused):
-        return _VISIT if error.rpc_code == URL_ELICITATION_REQUIRED else ""
+        return VISIT if error.rpc_code == URL_ELICITATION_REQUIRED else ""
     if isinstance(error, ConnectionLost) and not error.sent:
         return f"call again, nothing was sent; `bascule logs {server}` shows what the server said"
     fix = next((USUAL_FIXES[cls] for cls in type(error).__mro__ if cls in USUAL_FIXES), "")
@@ -154,10 +154,13 @@ def _retry_after(error: BasculeError) -> str:
 
 
 def _to_visit(refused: PeerRefused | None) -> list[str]:
-    """Where a server wants a person to go before it does what was asked."""
-    if refused is None or refused.rpc_code != URL_ELICITATION_REQUIRED:
-        return []
-    asked = [as_object(one) for one in as_array(as_object(refused.data).get("elicitations"))[:MOST_ADDRESSES]]
+    """Addresses that a server sends a person to before it does the request, for the evidence."""
+    return [] if refused is None or refused.rpc_code != URL_ELICITATION_REQUIRED else visits(refused.data)
+
+
+def visits(data: object) -> list[str]:
+    """Addresses in the data of such an error, each with the words of the server, for the evidence."""
+    asked = [as_object(one) for one in as_array(as_object(data).get("elicitations"))[:MOST_ADDRESSES]]
     return [f"{str(one.get('url', ''))[:500]} ({str(one.get('message', ''))[:200]})" for one in asked]
 
 

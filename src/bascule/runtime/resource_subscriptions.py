@@ -87,11 +87,15 @@ class Subscriptions:
     # What happens
 
     def updated(self, key: LinkKey, uri: str) -> None:
+        rule = self._standing.address_rule(key.lane)
+        withheld = rule is not None and rule.removes(uri)
         for wanted in _upwards(uri):
             held = self._held.get(wanted)
             if held is not None and held.key == key:
+                # In a private session the server may not add anything to an address that a client may fetch.
+                shown = wanted if withheld else uri
                 for listener in held.listeners:
-                    listener.updated(uri, wanted)
+                    listener.updated(shown, wanted)
 
     def lost(self, link: Link) -> None:
         self._forget(lambda held: held.link is link)

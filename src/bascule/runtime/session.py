@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from bascule.catalog.entry import Entry
 from bascule.catalog.pinning.lock import Lock
 from bascule.catalog.resources import Library
@@ -17,6 +19,7 @@ from bascule.config.model.runtime_config import ServerConfig
 from bascule.core.call import Inquiry, ToolCall
 from bascule.core.client_features import Respondent
 from bascule.core.errors import BasculeError
+from bascule.core.json_types import JsonObject
 from bascule.core.log_listener import EAR, Ear
 from bascule.core.outcome import CompletionResult, Outcome, PromptResult, ResourceResult, TaskResult, ToolFailure
 from bascule.core.principal import Principal
@@ -28,6 +31,7 @@ from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.core.undo.transaction import Participant
 from bascule.identity.oauth.redirect import OnLogin
+from bascule.runtime.delivery import declined_of, deliverable, without_declined
 from bascule.runtime.execution.executor import Executor
 from bascule.runtime.levels.raising import Raising
 from bascule.runtime.requests.tasks import TaskRef, following
@@ -42,6 +46,8 @@ from bascule.runtime.session_state import SessionState
 from bascule.runtime.tool_search import PAIR, Searching, found
 from bascule.sandbox.factory import Boxing
 from bascule.sensitivity.private_data import check_dataset
+from bascule.wire.input_required import Question
+from bascule.wire.task import UPDATE
 from bascule.workspace.workspace import Workspace
 
 
@@ -251,13 +257,25 @@ class AgentSession:
             return self._searching.call(call)
         return self._executor.carry(self._standing, TOOL_CALL, call)
 
-    def follow(
+    async def follow(
         self, method: str, ref: TaskRef, answers: Mapping[str, Any] | None, respondent: Respondent
-    ) -> Coroutine[Any, Any, TaskResult | ToolFailure]:
+    ) -> TaskResult | ToolFailure:
         """Ask after a task that a call has led to, by one of the methods of its protocol."""
         given = {} if answers is None else {"inputResponses": dict(answers)}
         inquiry = Inquiry(ref.name, given, server=ref.key.server, respondent=respondent)
-        return self._executor.carry(self._standing, following(method, ref), inquiry)
+        outcome = await self._executor.carry(self._standing, following(method, ref), inquiry)
+        declined = {} if isinstance(outcome, ToolFailure) else declined_of(outcome.task)
+        if isinstance(outcome, ToolFailure) or not declined:
+            return outcome
+        answer = Inquiry(ref.name, {"inputResponses": declined}, server=ref.key.server, respondent=respondent)
+        await self._executor.carry(self._standing, following(UPDATE, ref), answer)
+        return msgspec.structs.replace(outcome, task=without_declined(self._standing, outcome.task))
+
+    def deliverable(self, question: JsonObject) -> JsonObject:
+        """A server request, as `method` and `params`, as its client may get it at this moment: in a private agent
+        session without addresses that lead out. An elicitation by URL that has lost its address is declined."""
+        shown, _ = deliverable(self._standing, Lane.OPEN, Question(question["method"], question["params"]))
+        return {"method": shown.method, "params": shown.params}
 
     async def resources(self, *, refresh: bool = False) -> tuple[ResourceSpec, ...]:
         """The resources, and templates of such, of all servers that can be reached. A `required` one that cannot

@@ -37,6 +37,7 @@ from bascule.core.undo.transaction import Participant
 from bascule.policy.containment import Footing
 from bascule.policy.exposure import Exposure
 from bascule.policy.facts import Facts
+from bascule.policy.fetched_addresses import AddressRule, address_rule
 from bascule.policy.permissions import may_repeat, permissions_of_request
 from bascule.policy.rules import RULES, decide, facts_read
 from bascule.policy.verdict import Allow, Verdict
@@ -252,6 +253,10 @@ class Standing:
         permit = self.ratchet.permit()
         verdict = self.decide(self.facts(self.subject(method, ToolKey(key.server, method), method), of_tools=False))
         return permit if isinstance(verdict, Allow) and verdict.lane is key.lane else None
+
+    def address_rule(self, lane: Lane) -> AddressRule | None:
+        """Rule for the addresses in an outcome of a request on this lane, if it is delivered now. None: all stay."""
+        return address_rule(self.ratchet.lane, lane, self.roster.egress)
 
     def link_key(self, server: str, lane: Lane) -> LinkKey:
         """Key of a link, made once for each server and epoch: its first hash is slow, and every call needs one."""

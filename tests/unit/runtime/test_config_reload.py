@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from bascule.catalog.server_listing import catalog_listing
-from bascule.config import RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
+from bascule.config import Egress, RuntimeConfig, ServerConfig, StdioTransport, StreamableHttpTransport
 from bascule.core.errors import ConfigError, ConnectFailed
 from bascule.core.events import ConfigApplied, ConfigRejected, LinkChanged
 from bascule.core.outcome import FailureKind
+from bascule.core.sensitivity import Lane
 from bascule.runtime.config_reload import Reloading
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.servers.per_principal import STARTING
@@ -361,3 +362,14 @@ async def test_a_report_is_of_the_server_that_is_configured_now(work: ServerConf
 
         assert edits.roster.report(ALICE, "work").state is LinkState.CONFIGURED
         assert (await edits.session.settle("work")).state is LinkState.READY
+
+
+async def test_the_hosts_that_an_edit_allows_or_removes_count_for_addresses_from_then_on(work: ServerConfig):
+    async with edited(work) as edits:
+        await edits.session.begin()
+        standing = edits.session._standing
+        for allow in ((), ("a.test",), ()):
+            await edits.to(work, egress=Egress(allow=allow))
+            rule = standing.address_rule(Lane.PROXIED)
+            assert rule is not None
+            assert rule.permits("https://a.test/") is bool(allow)

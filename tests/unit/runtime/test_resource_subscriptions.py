@@ -14,13 +14,14 @@ from bascule.core.call import Inquiry
 from bascule.core.errors import UsageError
 from bascule.core.outcome import FailureKind
 from bascule.core.permission import Permission
+from bascule.core.sensitivity import DataSensitivity
 from bascule.core.tool import ASKING
 from bascule.runtime import resource_subscriptions
 from bascule.runtime.resource_subscriptions import Subscriptions, _upwards
 from bascule.runtime.servers.notifications import Listener
 from bascule.runtime.session import AgentSession
 from support.hearing import URI, Era, telling
-from support.runtime import QUICKLY, Events, at_work, running
+from support.runtime import QUICKLY, Events, at_work, running, twinned
 from support.servers import pids, received
 from support.waiting import until
 
@@ -209,3 +210,22 @@ async def test_the_rules_look_at_what_reading_and_what_following_it_may_do(tmp_p
         await session.resources()
         matter = await session._shelf._find_subscribed(session._standing, Inquiry(URI, {}))
         assert matter.spec.permissions == ASKING | {Permission.WRITE}
+
+
+async def test_in_a_private_session_a_server_adds_nothing_to_the_address_that_was_subscribed_to(tmp_path: Path):
+    page, told = "https://pages.test/dir", Told()
+    async with (
+        telling("stdio", "old", tmp_path / "log") as server,
+        telling("stdio", "old", tmp_path / "twin") as twin,
+        at_work(twinned(server, twin), within=60) as session,
+    ):
+        assert (await session.call("work_learn", {"kind": "resources", "name": page})).ok
+        assert await session.subscribe(page, told) is None
+        await touch(session, f"{page}/a")
+        await until(lambda: told.resources == [f"{page}/a"])
+        await session.add_private_dataset("payroll", DataSensitivity.SECRET)
+        # Once for the move to the twin.
+        await until(lambda: told.resources[1:] == [page])
+        await touch(session, f"{page}/salary-90000")
+        await until(lambda: len(told.resources) == 3)
+    assert told.resources[2] == page

@@ -28,6 +28,17 @@ class Egress:
         object.__setattr__(self, "ports", tuple(self.ports))
 
 
+def host_pattern(allow: tuple[str, ...]) -> str:
+    """Regular expression of the allowed hosts, for the egress proxy and for addresses that a client opens by itself.
+    Without hosts it matches nothing."""
+    return "|".join(map(_pattern_of, allow)) or r"[^\s\S]"
+
+
+def _pattern_of(name: str) -> str:
+    exact = name.removeprefix("*.").replace(".", r"\.")
+    return rf"(?:[a-z0-9_-]+\.)+{exact}" if name.startswith("*.") else exact
+
+
 def egress_flaws(allow: Any, ports: Any) -> Iterator[Flaw]:
     hosts = items(allow)
     if hosts is None:

@@ -51,7 +51,7 @@ class Desk:
     def __init__(self, session: AgentSession, seal: Seal) -> None:
         self.session = session
         self.allowance = Allowance()
-        self._rounds = Rounds(session.principal, seal)
+        self._rounds = Rounds(session.principal, seal, session.deliverable)
         self._carried: dict[str, Carry] = {
             "tools/call": self._call,
             "resources/read": self._read,

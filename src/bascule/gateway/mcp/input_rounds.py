@@ -20,6 +20,7 @@ from bascule.gateway.mcp.client import Client, Listener
 from bascule.gateway.mcp.elicitation import NotAnswered, given, respondent_of
 from bascule.gateway.mcp.envelope import NAMED_BY, Asked
 from bascule.identity.signed_state import LONGEST, Seal
+from bascule.policy.fetched_addresses import lacks_address
 from bascule.wire.input_required import INPUT_REQUIRED, MAX_QUESTIONS
 from bascule.wire.request_meta import INTERNAL_ERROR, INVALID_PARAMS
 
@@ -34,6 +35,9 @@ Served = JsonObject | msgspec.Raw
 
 Ticket = Callable[[str], str]
 """Seals the name under which a parked request is found again."""
+
+Deliverable = Callable[[JsonObject], JsonObject]
+"""Gives a question as the client may get it at that moment."""
 
 
 class Parking:
@@ -67,9 +71,12 @@ class Parking:
 class Parked:
     """One request, which is parked once something is asked in its course. Until then it is as any other."""
 
-    def __init__(self, parking: Parking, asked: Asked, client: Client, ticket: Ticket) -> None:
+    def __init__(
+        self, parking: Parking, asked: Asked, client: Client, ticket: Ticket, deliverable: Deliverable
+    ) -> None:
         self._parking = parking
         self._ticket = ticket
+        self._deliverable = deliverable
         self._first = client
         self._bulk = asked.bulk
         self._here: tuple[Asked, Client] | None = (asked, client)
@@ -128,7 +135,7 @@ class Parked:
             if answer is not None and not answer.done():
                 answer.set_result(value)
         try:
-            while self._ended is None and not self._open:
+            while self._ended is None and not self._left():
                 self._news = asyncio.get_running_loop().create_future()
                 await self._news
         except asyncio.CancelledError:
@@ -157,6 +164,18 @@ class Parked:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
+    def _left(self) -> bool:
+        """Checks the open questions again, since the level may have been raised after they were asked. Declines an
+        elicitation that has lost its address. True if a question is left for the client."""
+        for key, (question, answer) in tuple(self._open.items()):
+            shown = self._deliverable(question)
+            self._open[key] = shown, answer
+            if lacks_address(shown["method"], shown["params"]):
+                del self._open[key]
+                if not answer.done():
+                    answer.set_result({"action": "decline"})
+        return bool(self._open)
+
     def _wanted(self) -> JsonObject:
         self._name = self._parking.keep(self)
         questions = {key: question for key, (question, _) in self._open.items()}
@@ -178,9 +197,10 @@ class Rounds:
     old-era server waits for the answer in the middle of a call, so that request is suspended.
     """
 
-    def __init__(self, principal: Principal, seal: Seal) -> None:
+    def __init__(self, principal: Principal, seal: Seal, deliverable: Deliverable) -> None:
         self._principal = principal
         self._seal = seal
+        self._deliverable = deliverable
         self._parking = Parking()
 
     async def serve(self, asked: Asked, client: Client, carry: Carry) -> Served:
@@ -202,7 +222,7 @@ class Rounds:
         return await self._begin(asked, client, carry, _continued(kept, answers))
 
     async def _begin(self, asked: Asked, client: Client, carry: Carry, continued: Continued | None = None) -> Served:
-        parked = Parked(self._parking, asked, client, partial(self._ticket, asked))
+        parked = Parked(self._parking, asked, client, partial(self._ticket, asked), self._deliverable)
         respondent = respondent_of(client.capabilities, parked.ask, passes_on=True, continued=continued)
         try:
             served = await carry(asked, parked, respondent)
@@ -227,6 +247,8 @@ class Rounds:
             "questions": questions,
             "rounds": before + 1,
         }
+        # An elicitation by URL without its address is declined for the client, and not shown to it.
+        questions = {key: each for key, each in questions.items() if not lacks_address(each["method"], each["params"])}
         sealed = self._close(asked, kept)
         if len(sealed) > LONGEST:
             raise Rejected(INTERNAL_ERROR, f"{wanted.server} asks for more than can be carried to a client")

@@ -146,7 +146,9 @@ def _question(event: QuestionAnswered, seq: int, aliases: Aliases) -> Recorded:
     who = event.principal
     method = event.method if event.method in ASKED else aliases.of(event.method)
     told = (who.user_id, who.session_id, event.lane, event.answer)
-    return QuestionRecord(seq, event.at, method, event.server, *told), False
+    removed = len(event.findings)
+    # An address that a person was nearly given must not be missing.
+    return QuestionRecord(seq, event.at, method, event.server, *told, findings=removed), removed > 0
 
 
 def _host(event: HostAsked, seq: int, aliases: Aliases) -> Recorded:

@@ -193,6 +193,8 @@ class QuestionRecord(Record, tag="question"):
     session: str
     lane: str
     answer: str
+    findings: int = 0
+    """Parts of it that were removed before it was delivered."""
 
 
 class HostRecord(Record, tag="host"):

@@ -28,6 +28,7 @@ from bascule.core.tool import ToolStatus
 from bascule.core.undo.transaction import CURRENT, Ending, Remote
 from bascule.records.recorder import Recorder
 from bascule.runtime.call_state import Trail
+from bascule.runtime.delivery import delivered
 from bascule.runtime.execution.authorization import Terms, withheld
 from bascule.runtime.execution.input_rounds import go_on, next_round
 from bascule.runtime.execution.retries import in_time, to_repeat
@@ -103,6 +104,8 @@ class Executor:
                 outcome = await self._failure(standing, error, trail)
             if trail.withholding is not None or trail.changes.parts or trail.doubt is not None:
                 await self._finish(standing, trail, ok=outcome.ok)
+            # In the step of the return: the level may have been raised during any wait before.
+            outcome = delivered(standing, outcome, trail)
         except BaseException as end:
             # Cancellation, or a mistake of ours. It goes on to the caller as what it is, but not without a record.
             self._terms.assume(standing, trail)

@@ -12,6 +12,7 @@ from bascule.core.client_features import Continued, Respondent
 from bascule.core.errors import InputWanted, InvalidArguments, ProtocolViolation, ReplyTimeout
 from bascule.core.json_types import JsonObject
 from bascule.runtime.call_state import Trail
+from bascule.runtime.delivery import DECLINE, deliverable, is_declined
 from bascule.runtime.execution.retries import rounds_of
 from bascule.runtime.prepared_call import Prepared, Rounds
 from bascule.runtime.requests.operation import AnyOperation
@@ -36,8 +37,9 @@ async def next_round(
     wanted = read_input_required(trail.raw)
     rounds = rounds_of(standing, prepared, trail)
     if wanted.questions:
-        if trail.respondent is not None and trail.respondent.passes_on and operation.passes_on:
-            raise _passed_on(trail.respondent, standing, wanted, trail)
+        respondent = _elsewhere(standing, operation, wanted, trail)
+        if respondent is not None:
+            raise _passed_on(respondent, standing, wanted, trail)
         answers = await _answers(answering, standing, wanted, rounds, trail)
         rounds = Rounds(rounds.deadline, rounds.limit, rounds.answered + 1)
     else:
@@ -52,6 +54,15 @@ async def next_round(
     return msgspec.structs.replace(prepared, params=params, rounds=rounds)
 
 
+def _elsewhere(standing: Standing, operation: AnyOperation, wanted: InputRequired, trail: Trail) -> Respondent | None:
+    """Respondent that answers with another request. None also where each question is declined for it."""
+    by = trail.respondent
+    if by is None or not (by.passes_on and operation.passes_on):
+        return None
+    shown = (deliverable(standing, trail.lane, each)[0] for each in wanted.questions.values())
+    return None if all(map(is_declined, shown)) else by
+
+
 async def go_on(answering: Answering, standing: Standing, prepared: Prepared, trail: Trail) -> Prepared:
     """The request with the answers that came with it, to what its server asked before. They are checked like any."""
     assert trail.respondent is not None
@@ -63,7 +74,10 @@ async def go_on(answering: Answering, standing: Standing, prepared: Prepared, tr
     answers: JsonObject = {}
     for key, question in questions.items():
         given = continued.answers.get(key)
-        if given is not None:
+        if is_declined(question):
+            # Its address was removed before the client got it.
+            answers[key] = dict(DECLINE)
+        elif given is not None:
             limit = standing.limit_of(prepared)
             lane = standing.roster.lane(standing.principal, trail.server)
             answers[key] = await answering.put(standing, trail.server, lane, question, limit, respondent=given)

@@ -13,6 +13,7 @@ from bascule.core.principal import Principal
 from bascule.core.request import Request
 from bascule.core.sensitivity import Lane
 from bascule.records.recorder import Recorder
+from bascule.runtime.delivery import DECLINE, deliverable, is_declined
 from bascule.runtime.server_requests.in_flight import Errand, UnderWay
 from bascule.runtime.server_requests.parse import ROOTS, answers
 from bascule.runtime.server_requests.respondent import LONGEST_WAIT, answer
@@ -114,7 +115,11 @@ class Answering:
     ) -> JsonObject:
         """Put one question to whoever answers. Always one event."""
         word, reason = "refused", "the server stopped waiting"
+        question, findings = deliverable(standing, lane, question)
         try:
+            if is_declined(question) and findings:
+                word, reason = "decline", "a private agent session gives no address away"
+                return dict(DECLINE)
             asked = self._respondent if respondent is None else respondent
             answered = await answer(asked, server, standing.principal, question, limit)
             word, reason = answered.word, ""
@@ -123,7 +128,8 @@ class Answering:
             raise
         finally:
             method = question.method[:80]
-            self._record(QuestionAnswered(method, server, standing.principal, lane, word, reason, self._clock()))
+            now, principal = self._clock(), standing.principal
+            self._record(QuestionAnswered(method, server, principal, lane, word, reason, now, findings))
         return answered.result
 
     def _not_offered(self, method: str) -> PeerRefused:

@@ -70,6 +70,8 @@ class Roster:
     ) -> None:
         self.servers: Mapping[str, ServerConfig] = dict(config.servers)  # no proxy: every call looks into it, and often
         self._record = recorder.record
+        self.egress = config.egress
+        """Hosts that may receive confidential data, as the config has them now."""
         self.masks = {name: mask_of(server) for name, server in config.servers.items()}
         self._introducing = introducing
         self.news = News(self, recorder.remarked)

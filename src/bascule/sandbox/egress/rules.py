@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bascule.config.model.egress import Egress
+from bascule.config.model.egress import Egress, host_pattern
 
 AUTHORITY = ":authority"
 
@@ -45,13 +45,7 @@ def _cidr(text: str) -> dict[str, Any]:
 
 
 def _hosts(allow: tuple[str, ...]) -> dict[str, Any]:
-    names = "|".join(_host(name) for name in allow)
-    return _header(AUTHORITY, rf"(?i)(?:{names})(?::[0-9]+)?")
-
-
-def _host(name: str) -> str:
-    exact = name.removeprefix("*.").replace(".", r"\.")
-    return rf"(?:[a-z0-9_-]+\.)+{exact}" if name.startswith("*.") else exact
+    return _header(AUTHORITY, rf"(?i)(?:{host_pattern(allow)})(?::[0-9]+)?")
 
 
 def _ports(ports: tuple[int, ...]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Which hosts may be listed as receivers of private data."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bascule.config import load_file
-from bascule.config.model.egress import Egress, egress_flaws
+from bascule.config.model.egress import Egress, egress_flaws, host_pattern
 from bascule.core.errors import ConfigError
 
 
@@ -72,3 +73,20 @@ def test_who_may_receive_is_read_and_checked(tmp_path: Path):
     host, ports = problems(tmp_path, wrong)
     assert host.startswith("bascule.yaml:3: egress.allow[1]: must be the host alone")
     assert ports.startswith("bascule.yaml:4: egress.ports[0]: must be a whole number")
+
+
+@pytest.mark.parametrize(
+    ("host", "matches"),
+    [
+        ("a.test", True),
+        ("x.b.test", True),
+        ("x.y.b.test", True),
+        ("b.test", False),
+        ("xa.test", False),
+        ("aXtest", False),
+        ("", False),
+    ],
+)
+def test_a_pattern_matches_hosts_in_full_and_a_wildcard_below_its_domain(host: str, matches: bool) -> None:
+    assert bool(re.fullmatch(host_pattern(("a.test", "*.b.test")), host)) is matches
+    assert not re.fullmatch(host_pattern(()), host)

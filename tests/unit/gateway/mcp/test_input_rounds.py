@@ -79,7 +79,7 @@ class Scene:
 
     def __init__(self, folder: Path, principal: Principal = ALICE) -> None:
         self.clock = Clock()
-        self.rounds = Rounds(principal, Seal(folder, self.clock))
+        self.rounds = Rounds(principal, Seal(folder, self.clock), lambda question: question)
         self.carried: list[Respondent] = []
 
     async def carry(self, asked: Asked, _client: Listener | None, respondent: Respondent | None) -> JsonObject:

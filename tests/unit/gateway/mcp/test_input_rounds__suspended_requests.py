@@ -56,7 +56,14 @@ class Scene:
     def __init__(self, lot: Parking | None = None, token: Any = None, bulk: Bulk | None = None) -> None:
         self.lot = lot or Parking()
         self.client = Visitor()
-        self.parked = Parked(self.lot, asked(token, bulk), self.client, lambda name: f"ticket {name}")
+        self.withheld = frozenset[str]()
+        """Addresses that may not be delivered."""
+        ticket, deliverable = (lambda name: f"ticket {name}"), self._deliverable
+        self.parked = Parked(self.lot, asked(token, bulk), self.client, ticket, deliverable)
+
+    def _deliverable(self, question: JsonObject) -> JsonObject:
+        params = {name: value for name, value in question["params"].items() if value not in self.withheld}
+        return {**question, "params": params}
 
     def ask(self, **params: Any) -> "asyncio.Task[Any]":
         return asyncio.ensure_future(self.parked.ask("elicitation/create", params))
@@ -230,3 +237,36 @@ async def test_where_too_many_large_ones_wait_the_next_is_not_answered():
     assert held.set_aside()
     with pytest.raises(NotAnswered, match="large"):
         await Scene(bulk=await room.enter(10, Allowance())).parked.ask("elicitation/create", {})
+
+
+async def test_an_address_that_may_no_longer_be_delivered_is_declined_when_the_client_returns():
+    """The level is raised while the client is away. Of two questions it gets the other one."""
+    scene = Scene()
+    first = scene.ask(message="Who?")
+    await steps()
+    visit = scene.ask(mode="url", url="https://evil.test/", message="Go.")
+    form = scene.ask(message="Why?")
+    await steps()
+    scene.withheld = frozenset({"https://evil.test/"})
+    wanted = await scene.back(scene.client.got[0], **{"question-0": 1})
+    assert await first == 1
+    assert await visit == {"action": "decline"}
+    assert [*wanted["inputRequests"]] == ["question-2"]
+    last = scene.back(wanted, **{"question-2": 2})
+    assert await form == 2
+    scene.parked.end({"content": []})
+    assert await last == {"content": []}
+
+
+async def test_where_nothing_is_left_to_ask_the_client_waits_for_the_result():
+    scene = Scene()
+    scene.ask(message="Who?")
+    await steps()
+    visit = scene.ask(mode="url", url="https://evil.test/", message="Go.")
+    await steps()
+    scene.withheld = frozenset({"https://evil.test/"})
+    back = scene.back(scene.client.got[0], **{"question-0": 1})
+    assert await visit == {"action": "decline"}
+    assert not back.done()
+    scene.parked.end({"content": []})
+    assert await back == {"content": []}
