@@ -2,7 +2,7 @@
 
     python -m support.receivers near|far SETTINGS      settings as JSON; they name the folders and the interface
 
-`near` is the machine itself, `far` another host. A line on standard input has all states looked at; its end ends the program."""
+`near` is the machine itself, `far` another host. Each byte on standard input has all states looked at; its end ends the program."""
 
 import json
 import os
@@ -227,15 +227,14 @@ def main(role: str, settings: dict[str, Any]) -> None:
     else:
         these.streams("dns", bound(socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", 53)))
     over = [False]
-    commands = open(0, "rb", buffering=0)
 
     def command() -> None:
-        if commands.readline():
+        if os.read(0, 1):
             these.settle()
         else:
             over[0] = True
 
-    these.on(commands, command)
+    these.on(0, command)
     print(json.dumps({"to": these.to}), flush=True)
     while not over[0]:
         these.turn(10)

@@ -371,8 +371,7 @@ def _kernel(these: Receivers, settings: dict[str, Any]) -> None:
     atomic = struct.unpack_from("=i", bytes(before), 160)[0]
 
     def restore() -> None:
-        libc.adjtimex(ctypes.byref(TimeState(modes=0x0008, estimate=estimate)))
-        libc.adjtimex(ctypes.byref(TimeState(modes=0x0080, constant=atomic)))
+        _set_clock(estimate, atomic)
         for made in cgroups.glob("ways-out-*"):
             with suppress(OSError):
                 made.rmdir()
@@ -387,11 +386,18 @@ def _kernel(these: Receivers, settings: dict[str, Any]) -> None:
         now = TimeState()
         libc.adjtimex(ctypes.byref(now))
         number("clock", now.estimate << 16 | struct.unpack_from("=i", bytes(now), 160)[0] & 0xFFFF)
+        _set_clock(estimate, atomic)
         tell("groups", " ".join(each.name for each in cgroups.glob("ways-out-*")).encode())
         shown = subprocess.run(["ip", "-details", "address"], capture_output=True, check=True).stdout
         tell("interfaces", shown + Path("/proc/net/if_inet6").read_bytes())
 
     these.states.append(look)
+
+
+def _set_clock(estimate: int, atomic: int) -> None:
+    """Sets two numbers that describe the clock, and not the time itself."""
+    libc.adjtimex(ctypes.byref(TimeState(modes=0x0008, estimate=estimate)))
+    libc.adjtimex(ctypes.byref(TimeState(modes=0x0080, constant=atomic)))
 
 
 def _offsets(ports: str) -> list[int]:

@@ -9,6 +9,7 @@ import signal
 import stat
 import struct
 import subprocess
+from pathlib import Path
 from typing import Any
 
 from hostile.ways_out.local_sockets import PLACES
@@ -21,11 +22,7 @@ SHARED = "A writable mount is storage that the operator shares: it holds what is
 
 
 def _written(place: str) -> Any:
-    def send(to: To, token: str) -> None:
-        with open(f"{to[place]}/written-{token}", "w") as file:
-            file.write(token)
-
-    return send
+    return lambda to, token: Path(to[place], f"written-{token}").write_text(token)
 
 
 for _place, (_server, _words) in PLACES.items():
@@ -46,7 +43,7 @@ def file_times(to: To, token: str) -> None:
 @way("files", "Sets the permissions of eight files that are shown read-only.")
 def file_modes(to: To, token: str) -> None:
     for place, nibble in enumerate(nibbles(token)):
-        os.chmod(f"{to['args']}/modes/{place}", nibble << 4)
+        Path(to["args"], f"modes/{place}").chmod(nibble << 4)
 
 
 @way("files", "Writes to a file outside by its handle (open_by_handle_at).")
@@ -65,7 +62,7 @@ def device_file(to: To, token: str) -> None:
     try:
         os.write(os.open(path, os.O_WRONLY), f"ways out {token}\n".encode())
     finally:
-        os.unlink(path)
+        Path(path).unlink()
 
 
 @way("files", "Ends with a core dump that contains the data, in a writable folder.", server="mounts")
@@ -118,14 +115,13 @@ def inotify(to: To, token: str) -> None:
 @way("notification", "Lists folders in an order that is the data (inotify on folders).")
 def inotify_folders(to: To, token: str) -> None:
     for nibble in nibbles(token):
-        os.listdir(f"{to['args']}/folders/{nibble:x}")
+        list(Path(to["args"], f"folders/{nibble:x}").iterdir())
 
 
 @way("notification", "Reads files in folders, in an order that is the data (dnotify).")
 def dnotify(to: To, token: str) -> None:
     for nibble in nibbles(token):
-        with open(f"{to['args']}/dnotify/{nibble:x}/file", "rb") as file:
-            file.read()
+        Path(to["args"], f"dnotify/{nibble:x}/file").read_bytes()
 
 
 @way("notification", "Reads some of 32 files: their access times change.")
@@ -145,8 +141,7 @@ def access_time_writable(to: To, token: str) -> None:
 
 def read_some(folder: str, token: str) -> None:
     for position in bits(token):
-        with open(f"{folder}/read/{position:02}", "rb") as file:
-            file.read()
+        Path(folder, f"read/{position:02}").read_bytes()
 
 
 @way("notification", "Runs some of 32 programs: while they run, nothing can open them for writing.", held=True)

@@ -5,6 +5,7 @@ import mmap
 import os
 import socket
 import struct
+from pathlib import Path
 from typing import Any
 
 from hostile.ways_out.way import To, checked, libc, syscall, way
@@ -12,19 +13,18 @@ from hostile.ways_out.way import To, checked, libc, syscall, way
 
 @way("kernel", "Writes to the log of the kernel.", needs="/dev/kmsg")
 def kernel_log(to: To, token: str) -> None:
-    with open("/dev/kmsg", "w") as file:
-        file.write(f"ways out {token}\n")
+    Path("/dev/kmsg").write_text(f"ways out {token}\n")
 
 
 @way("kernel", "Writes a network setting below `/proc/sys`.")
 def kernel_setting(to: To, token: str) -> None:
-    with open("/proc/sys/net/ipv4/ip_local_reserved_ports", "w") as file:
-        file.write(",".join(str(20000 + 256 * place + int(token[place : place + 2], 16)) for place in range(0, 8, 2)))
+    ports = [str(20000 + 256 * place + int(token[place : place + 2], 16)) for place in range(0, 8, 2)]
+    Path("/proc/sys/net/ipv4/ip_local_reserved_ports").write_text(",".join(ports))
 
 
 @way("kernel", "Makes a control group whose name contains the data.")
 def control_group(to: To, token: str) -> None:
-    os.mkdir(f"{to['cgroups']}/ways-out-{token}")
+    Path(to["cgroups"], f"ways-out-{token}").mkdir()
 
 
 class TimeState(ctypes.Structure):

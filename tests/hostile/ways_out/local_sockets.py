@@ -3,9 +3,10 @@
 import array
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
-from hostile.ways_out.way import To, add, way
+from hostile.ways_out.way import PRIVATE, To, add, way
 
 UNIX, STREAM, DATAGRAM, SEQUENCED = socket.AF_UNIX, socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET
 ANSWERING = 0.3
@@ -63,12 +64,12 @@ def unix_relative(to: To, token: str) -> None:
 
 @way("unix", "Connects to a socket by a symbolic link in the temporary folder.")
 def unix_symlink(to: To, token: str) -> None:
-    link = f"/tmp/link-{token}"
-    os.symlink(f"{to['args']}/s.stream", link)
+    link = Path(f"/tmp/link-{token}")
+    link.symlink_to(f"{to['args']}/s.stream")
     try:
-        connected(STREAM, link).send(token.encode())
+        connected(STREAM, str(link)).send(token.encode())
     finally:
-        os.unlink(link)
+        link.unlink()
 
 
 @way("unix", "Sends a datagram to a path from one end of a socket pair, so that no socket is made alone.")
@@ -108,7 +109,7 @@ def unix_source_name(to: To, token: str) -> None:
 def unix_listener(to: To, token: str) -> None:
     end = socket.socket(UNIX, STREAM)
     end.bind(f"{to['rw']}/back.sock")
-    os.chmod(f"{to['rw']}/back.sock", 0o666)
+    Path(to["rw"], "back.sock").chmod(0o666)
     end.listen()
     if os.fork() == 0:
         connection, _ = end.accept()
@@ -118,9 +119,8 @@ def unix_listener(to: To, token: str) -> None:
 
 @way("unix", "Connects to the socket of the egress proxy and sends it a request for a host that is not allowed.")
 def unix_egress(to: To, token: str) -> None:
-    folder = "/run/bascule/egress"
-    path = f"{folder}/egress.sock" if os.path.isdir(folder) else f"{to['args']}/s.stream"
-    end = connected(STREAM, path)
+    private = os.environ.get("BASCULE_LANE") in PRIVATE
+    end = connected(STREAM, "/run/bascule/egress/egress.sock" if private else f"{to['args']}/s.stream")
     end.settimeout(ANSWERING)
     end.send(f"GET http://denied.test/{token} HTTP/1.1\r\nHost: denied.test\r\n\r\n".encode())
     end.recv(100)

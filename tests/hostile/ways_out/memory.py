@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from pathlib import Path
 
 from hostile.ways_out.way import To, checked, libc, syscall, way
 
@@ -44,8 +45,7 @@ def system_v_semaphores(to: To, token: str) -> None:
 
 @way("ipc", "Writes a file in the shared memory folder of the machine.")
 def shared_memory_file(to: To, token: str) -> None:
-    with open(to["shared"], "w") as file:
-        file.write(token)
+    Path(to["shared"]).write_text(token)
 
 
 @way("keys", "Adds a key to the keyring of its user.")

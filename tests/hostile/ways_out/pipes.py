@@ -1,6 +1,8 @@
 """Ways out by FIFOs in folders that a sandbox shows."""
 
+import ctypes
 import os
+from pathlib import Path
 from typing import Any
 
 from hostile.ways_out.local_sockets import PLACES
@@ -42,8 +44,6 @@ def fifo_reopened(to: To, token: str) -> None:
 
 @way("fifo", "Moves pages into a FIFO (vmsplice).")
 def fifo_splice(to: To, token: str) -> None:
-    import ctypes
-
     handle = os.open(f"{to['args']}/fifo", os.O_WRONLY | os.O_NONBLOCK)
     data = ctypes.create_string_buffer(token.encode(), 8)
     vector = (ctypes.c_void_p * 2)(ctypes.addressof(data), 8)
@@ -61,15 +61,16 @@ def fifo_readers(to: To, token: str) -> None:
 def fifo_drained(to: To, token: str) -> None:
     for name, amount in (("high", int(token[:4], 16)), ("low", int(token[4:], 16))):
         handle = os.open(f"{to['args']}/drained/{name}", os.O_RDONLY | os.O_NONBLOCK)
-        while amount:
-            amount -= len(os.read(handle, amount))
+        taken = 0
+        while taken < amount:
+            taken += len(os.read(handle, amount - taken))
 
 
 @way("fifo", "Makes a FIFO in a writable folder, and writes to the process that opens it.",
      server="mounts", held=True, exception="A writable mount is storage that the operator shares: it holds what is written to it.",
 )  # fmt: skip
 def fifo_made(to: To, token: str) -> None:
-    path = f"{to['rw']}/made.fifo"
+    path = Path(to["rw"], "made.fifo")
     os.mkfifo(path)
-    os.chmod(path, 0o666)
+    path.chmod(0o666)
     os.write(os.open(path, os.O_RDWR), token.encode())

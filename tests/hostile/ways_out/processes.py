@@ -4,8 +4,8 @@ import ctypes
 import fcntl
 import os
 import resource
-import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from hostile.ways_out.way import PRIVATE, To, checked, libc, nibbles, syscall, way
 
@@ -17,9 +17,9 @@ FIRST = 40
 
 def others() -> Iterator[int]:
     """Every process in sight but this one and its parent: in a sandbox the entry program and the forwarder."""
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) not in (os.getpid(), os.getppid()):
-            yield int(name)
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit() and int(each.name) not in (os.getpid(), os.getppid()):
+            yield int(each.name)
 
 
 def victims(to: To) -> list[int]:
@@ -30,11 +30,11 @@ def victims(to: To) -> list[int]:
 @way("descriptors", "Writes to every inherited descriptor above 2.")
 def inherited(to: To, token: str) -> str:
     done: list[int] = []
-    for name in os.listdir("/proc/self/fd"):
+    for number in [int(each.name) for each in Path("/proc/self/fd").iterdir()]:
         try:
-            if int(name) > 2 and int(name) != to["keep"]:
-                os.write(int(name), token.encode())
-                done.append(int(name))
+            if number > 2 and number != to["keep"]:
+                os.write(number, token.encode())
+                done.append(number)
         except OSError:
             continue
     return f"wrote to {done}"
@@ -45,7 +45,7 @@ def every(to: To, token: str, path: str) -> str:
     errors: list[OSError] = []
     for pid in victims(to):
         try:
-            with open(f"/proc/{pid}/{path}", "wb", buffering=0) as file:
+            with Path(f"/proc/{pid}/{path}").open("wb", buffering=0) as file:
                 file.write(token.encode())
         except OSError as error:
             errors.append(error)
@@ -62,7 +62,7 @@ def proc_descriptor(to: To, token: str) -> str:
 @way("proc", "Opens the standard error of the first process in sight.")
 def proc_first(to: To, token: str) -> None:
     pid = 1 if os.environ.get("BASCULE_LANE") in PRIVATE else to["pid"]
-    with open(f"/proc/{pid}/fd/2", "wb", buffering=0) as file:
+    with Path(f"/proc/{pid}/fd/2").open("wb", buffering=0) as file:
         file.write(token.encode())
 
 
@@ -86,16 +86,14 @@ def proc_memory(to: To, token: str) -> None:
 @way("proc", "Writes a number to the timer slack of another process.")
 def proc_timer_slack(to: To, token: str) -> None:
     for pid in victims(to):
-        with open(f"/proc/{pid}/timerslack_ns", "w") as file:
-            file.write(str(int(token, 16)))
+        Path(f"/proc/{pid}/timerslack_ns").write_text(str(int(token, 16)))
 
 
 @way("proc", "Calls itself by a name that contains the data.", held=True,
      exception="15 bytes at a time, seen in `/proc` by processes that run on this machine outside of every sandbox.",
 )  # fmt: skip
 def proc_name(to: To, token: str) -> None:
-    with open("/proc/self/comm", "w") as file:
-        file.write(f"x{token}")
+    Path("/proc/self/comm").write_text(f"x{token}")
 
 
 @way("tracing", "Attaches to another process as a debugger, and changes its memory.")
@@ -200,17 +198,16 @@ def terminal_output(to: To, token: str) -> str:
     return each_terminal(to, lambda handle: os.write(handle, token.encode()))
 
 
-def each_terminal(to: To, act: "object") -> str:
-    """Acts on the receiver's terminal, or on what this process has for one."""
-    assert callable(act)
-    done, errors = [], list[OSError]()
-    for path in (to["terminal"], "/dev/tty", "/dev/console"):
+def each_terminal(to: To, act: Callable[[int], object]) -> str:
+    """Acts on the receiver's terminal, or on all that a sandbox has for one. Raises the last error if there is none."""
+    private = os.environ.get("BASCULE_LANE") in PRIVATE
+    done, error = list[str](), OSError("no terminal")
+    for path in ("/dev/tty", "/dev/console", to["terminal"]) if private else (to["terminal"],):
         try:
-            handle = os.open(path, os.O_RDWR | os.O_NOCTTY)
-            act(handle)
+            act(os.open(path, os.O_RDWR | os.O_NOCTTY))
             done.append(path)
-        except OSError as error:
-            errors.append(error)
+        except OSError as refused:
+            error = refused
     if not done:
-        raise errors[0]
+        raise error
     return f"acted on {done}"

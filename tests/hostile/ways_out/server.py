@@ -98,7 +98,7 @@ KEPT: list[Any] = []
 
 
 def attempted(tried: Way, to: To, token: str) -> str:
-    if tried.needs and not os.path.exists(tried.needs):
+    if tried.needs and not Path(tried.needs).exists():
         return f"absent: {tried.needs}"
     try:
         KEPT.append(tried.send(to, token))
