@@ -1,4 +1,4 @@
-"""Something that hears all events, and a proxy on an internet of the tests' own."""
+"""Event collector, and an egress proxy on a small internet of the tests."""
 
 import os
 from collections.abc import Iterator

@@ -75,7 +75,7 @@ class Receivers:
         self.on(end, read)
 
     def turn(self, timeout: float) -> bool:
-        """Whether anything has arrived. An error of one receiver is none of the others."""
+        """Reads once from each ready socket, and returns true if there was one. An error of one receiver ends no other."""
         ready = self.selector.select(timeout)
         for key, _ in ready:
             with suppress(OSError):
@@ -187,11 +187,11 @@ def fifo(these: Receivers, path: str) -> None:
 
 
 NAMED = re.compile(rb"(\[[0-9a-f:.]+\]|(?:[a-z0-9-]+\.)+test\.?|\d+(?:\.\d+){3}|0x[0-9a-f]+|\d{10})(?::(\d+))?")
-"""Whatever looks like a host, with its port."""
+"""A host name or an address, with its port."""
 
 
 def open_proxy() -> None:
-    """What a sandbox would have without the defence: it passes each request to every host that the request names."""
+    """Forward proxy without rules, for the defence that is off: it passes each request to every host named in it."""
     with socket.create_server(("127.0.0.1", PROXY_PORT)) as listening:
         while True:
             end, _ = listening.accept()

@@ -35,7 +35,7 @@ DIGITS = "0123456789abcdef"
 
 
 class Receivers(Protocol):
-    """Where states are registered that are looked at."""
+    """Registry of states to read."""
 
     to: dict[str, Any]
     states: list[Callable[[], None]]
@@ -174,12 +174,6 @@ def _notifications(these: Receivers, settings: dict[str, Any]) -> None:
         fcntl.fcntl(NOTIFYING + place, fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT)
 
 
-def _watched(path: str, mask: int) -> int:
-    handle = checked(libc.inotify_init1(os.O_NONBLOCK))
-    checked(libc.inotify_add_watch(handle, path.encode(), mask))
-    return handle
-
-
 def _watching(paths: dict[str, str]) -> Callable[[], bytes]:
     """Watches files or folders in one queue, and returns the digits of those that were opened since the last look.
 
@@ -209,7 +203,7 @@ def _drop(path: Path) -> None:
 
 
 def _cached(path: Path) -> int:
-    """Which of 32 pages are in memory, read without bringing any of them there."""
+    """Bits of the pages that are in memory, read without loading any of them."""
     libc.mmap.restype = ctypes.c_void_p
     with path.open("r+b") as file:
         size = 32 * 16 * mmap.PAGESIZE
@@ -413,7 +407,7 @@ def _log_line(log: int) -> bytes:
 
 
 def _listeners(these: Receivers, settings: dict[str, Any]) -> None:
-    """Connects to what a sandbox may listen on."""
+    """Client of the sockets on which a sandbox may listen."""
 
     def look() -> None:
         targets: list[tuple[int, Any]] = [(socket.AF_UNIX, f"{settings['rw']}/back.sock")]

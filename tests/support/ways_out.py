@@ -37,7 +37,7 @@ load()
 
 @dataclass
 class Program:
-    """A program of the tests that speaks JSON, one line each way."""
+    """Program of the tests that prints lines of JSON, and goes on when it reads a line."""
 
     process: "subprocess.Popen[bytes]"
     lines: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -79,7 +79,7 @@ def program(*argv: str) -> Generator[Program]:
 
 @dataclass
 class Arrivals:
-    """The outside of all sandboxes: what has arrived there."""
+    """Receivers outside of every sandbox, with all that arrived."""
 
     net: Internet
     receivers: list[Program]
@@ -89,13 +89,13 @@ class Arrivals:
     """What the operator sees of the agent session."""
 
     def settle(self) -> None:
-        """Has all receivers read what has arrived until now."""
+        """Makes all receivers read until nothing is left."""
         for each in self.receivers:
             each.go_on()
             each.until("settled")
 
     def at(self, receiver: str) -> str:
-        """All text that has arrived at one kind of receiver."""
+        """All text of one kind of receiver."""
         allowed, outside = self._by_hosts()
         match receiver:
             case "client":
@@ -132,7 +132,7 @@ class Passed:
     arrived: dict[str, set[str]]
 
     def delivered(self, way: Way) -> bool:
-        """Whether a token arrived at its receiver. At a host that may receive it, it has not left."""
+        """Returns true if a token arrived at its receiver, or at any that may not have it."""
         return bool(self.arrived[way.name] - {"allowed"}) or way.receiver in self.arrived[way.name]
 
 
@@ -143,11 +143,11 @@ class Stage:
     passes: tuple[Passed, ...]
 
     def delivered(self, way: Way) -> bool:
-        """Whether any of its tokens arrived."""
+        """Returns true if any of its tokens arrived."""
         return any(each.delivered(way) for each in self.passes)
 
     def absent(self, way: Way) -> bool:
-        """Whether this kernel does not have what the way needs."""
+        """Returns true if this kernel lacks the feature."""
         return not self.delivered(way) and self.passes[0].notes[way.name].startswith("absent")
 
     def notes(self, way: Way) -> str:
@@ -164,7 +164,9 @@ SEEN: dict[str, Stages] = {}
 def tried(engine: str, folder: Path, times: int) -> Stages:
     """The whole corpus by one engine: once with the defence off, and a number of times in each private lane."""
     order = [("off", 1), ("proxied", times), ("sealed", times)]
-    passes = [{"stage": stage, "tokens": _tokens()} for stage, count in order for _ in range(count)]
+    passes: list[dict[str, Any]] = [
+        {"stage": stage, "tokens": _tokens()} for stage, count in order for _ in range(count)
+    ]
     with ExitStack() as stack:
         net = stack.enter_context(internet())
         settings = _laid_out(net, folder)
@@ -211,7 +213,7 @@ def _driven(arrivals: Arrivals, made: dict[str, str], folder: Path, plan: dict[s
 
 
 def table() -> list[str]:
-    """The corpus, one line for each way: what it did with the defence off and in each private lane of each engine."""
+    """Summary of the corpus, one line for each way: the result with the defence off and in each private lane of each engine."""
     columns = [(engine, stage) for engine in SEEN for stage in SEEN[engine]]
     lines = [f"{'way':28}" + "".join(f"{f'{stage}/{engine[:6]}':16}" for engine, stage in columns)]
     for way in WAYS.values():
@@ -229,7 +231,7 @@ def _cell(stage: Stage, way: Way, name: str) -> str:
 
 
 def _settle(arrivals: Arrivals, expected: dict[str, str]) -> None:
-    """Waits for what is expected, for a bounded time: what travels over a network may arrive after its call returned."""
+    """Waits for the expected tokens, for a bounded time: packets may arrive after the call that sent them returned."""
     deadline = time.monotonic() + ARRIVING
     arrivals.settle()
     while any(not found for found in _arrived(arrivals, expected).values()) and time.monotonic() < deadline:

@@ -87,7 +87,7 @@ async def main(config: str, plan: dict[str, Any]) -> None:
 
 
 def expose(plan: dict[str, Any]) -> None:
-    """Has what a careless parent process has: a terminal, and a descriptor that its children inherit."""
+    """Gives this process a terminal, and a descriptor that its children inherit."""
     os.setsid()
     os.open(plan["to"]["terminal"], os.O_RDWR)
     os.set_inheritable(os.open(f"{plan['to']['outside']}/inherited", os.O_WRONLY), True)

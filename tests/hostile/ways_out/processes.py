@@ -133,7 +133,7 @@ def prlimit(to: To, token: str) -> None:
 
 
 class Info(ctypes.Structure):
-    """What goes with a queued signal."""
+    """Data of a queued signal (`siginfo_t`)."""
 
     _fields_ = (
         ("signo", ctypes.c_int),
