@@ -50,6 +50,18 @@ class Client:
         self.given += fetched(asked.params)
         return Sampled("no", "none")
 
+    # A listener for log messages.
+
+    level = "debug"
+
+    def at(self, server: str) -> None: ...
+
+    def is_at(self, server: str) -> bool:
+        return True
+
+    def hear(self, server: str, params: Any) -> None:
+        self.given += fetched(params)
+
     def take(self) -> list[str]:
         given, self.given = self.given, []
         return given
@@ -63,7 +75,8 @@ async def passed(session: Any, client: Client, plan: dict[str, Any], number: int
     prefix, notes = "plain_" if stage == "off" else "", dict[str, str]()
     for name, server in plan["ways"].items():
         asked = {"way": name, "token": tokens[name], "to": plan["to"]}
-        outcome = await session.call(f"{prefix}{server}_try_way", asked)
+        with session.heard_by(client):
+            outcome = await session.call(f"{prefix}{server}_try_way", asked)
         if isinstance(outcome, bascule.ToolResult):
             client.given += fetched(outcome.raw)
             notes[name] = outcome.text

@@ -90,3 +90,17 @@ def mcp_sampling(to: To, token: str) -> Reply:
     message = {"role": "user", "content": {**LINK, "uri": at(token)}}
     params = {"messages": [message], "maxTokens": 10}
     return {"ask": {"method": "sampling/createMessage", "params": params}, **containing()}
+
+
+@way("mcp", "Fails a call until its user has been to an address.", receiver="client", server="mounts")
+def mcp_elicitation_error(to: To, token: str) -> Reply:
+    wanted = _elicitation(token)["params"]
+    return {"error": {"code": -32042, "message": "Agree first.", "data": {"elicitations": [wanted]}}}
+
+
+@way("mcp", "Sends a log message with an address in its data.", receiver="client", server="mounts",
+     exception="All of a log message: it is for a log, and a client that fetches addresses in its log leaks it.",
+)  # fmt: skip
+def mcp_log(to: To, token: str) -> Reply:
+    params = {"level": "error", "logger": "ways", "data": {"url": at(token)}}
+    return {"say": [{"method": "notifications/message", "params": params}], **containing()}

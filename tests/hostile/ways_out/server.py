@@ -124,7 +124,7 @@ class Server:
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         params = message.get("params") or {}
-        capabilities = {"tools": {}}
+        capabilities = {"tools": {}, "logging": {}}
         match message["method"]:
             case "server/discover" if not self._old:
                 return self._result({"supportedVersions": ["2026-07-28"], "capabilities": capabilities})
@@ -158,7 +158,7 @@ class Server:
                 pass
         elif "ask" in reply and "inputResponses" not in params:
             return self._result({"resultType": "input_required", "inputRequests": {"q": reply["ask"]}})
-        return self._result(reply["result"])
+        return {"error": reply["error"]} if "error" in reply else self._result(reply["result"])
 
     def _result(self, result: dict[str, Any]) -> dict[str, Any]:
         return {"result": result if self._old else {**NEW, **result}}
