@@ -193,7 +193,7 @@ def _close_to_the_server() -> None:
 
 
 def _ended(pipe: int) -> bool:
-    """Whether the pipe has no writer any more."""
+    """True if the pipe has no writer any more."""
     try:
         return not os.read(pipe, 1)
     except BlockingIOError:
