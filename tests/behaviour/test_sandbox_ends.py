@@ -70,7 +70,7 @@ def processes_in(names: set[str]) -> list[int]:
 
 
 def kept_by(engine: DockerEngine, names: set[str]) -> list[str]:
-    """Which of these namespaces the engine still holds, without a process in them."""
+    """The namespaces of these that the engine still holds, also without a process in them."""
     mounts = Path(f"/proc/{engine.pid}/mountinfo").read_text()
     return [name for name in names if name in mounts]
 

@@ -31,6 +31,9 @@ class WritesPackages:
 
     kind = "written"
 
+    def bounds(self) -> Mapping[str, str]:
+        return {}
+
     def box(self, order: Order) -> EngineBox:
         raise NotImplementedError("nothing is served from here")
 

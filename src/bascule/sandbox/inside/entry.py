@@ -292,7 +292,7 @@ def follow_runtime(path: str) -> int:
 
 
 def has_ended(pipe: int) -> bool:
-    """Whether the pipe has no writer any more."""
+    """True if the pipe has no writer any more."""
     try:
         return not os.read(pipe, 1)
     except BlockingIOError:
