@@ -112,6 +112,32 @@ async def test_the_request_line_fits_the_host_and_the_protocol(tmp_path: Path, s
     assert answered.status == status, answered
 
 
+TWICE = [
+    (b'"name": "work_act"', b'"name": "work_act", "name": "work_act"', "name"),
+    (b'"method": "tools/call"', b'"method": "tools/list", "method": "tools/call"', "method"),
+    (b'{"deep": 1}', b'{"deep": 1, "\\u0064eep": 2}', "deep"),
+]
+"""A part of a call, the same with a key twice, and that key."""
+
+
+@pytest.mark.requirement("LIM-1")
+@pytest.mark.parametrize("length", [10, 100_000])
+async def test_a_call_with_a_duplicate_key_is_rejected_and_not_made(tmp_path: Path, length: int):
+    arguments = {"list": [{"deep": 1}], "text": "x" * length}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "work_act", "arguments": arguments}}
+    body = json.dumps(call).encode()
+    async with served(tmp_path, "--dev") as port, line_to(port) as line:
+        for once, twice, key in TWICE:
+            assert body.count(once) == 1
+            rejected = await line.send(body.replace(once, twice), {"Accept": "*/*"})
+            assert rejected.status == 400
+            said = {"code": -32600, "message": f"an object of the message has the key {key!r} twice"}
+            assert rejected.message == {"jsonrpc": "2.0", "id": None, "error": said}
+        made = await line.send(body, {"Accept": "*/*"})
+    assert made.status == 200
+    assert [each.get("method") for each in received(tmp_path / "log")].count("tools/call") == 1
+
+
 @pytest.mark.requirement("GTW-4")
 async def test_what_no_client_sends_disturbs_nobody(tmp_path: Path):
     async with served(tmp_path, "--dev") as port:

@@ -213,6 +213,8 @@ class TestWhatNoClientSends:
                 (b"{}", -32600),
                 (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
                 (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
+                (b'{"jsonrpc":"2.0","id":1,"method":"ping","id":2}', -32600),
+                (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":{"b":1,"b":2}}}', -32600),
                 (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602),
                 (b'{"jsonrpc":"2.0","id":1,"method":"fly"}', -32601),
             ):

@@ -132,7 +132,7 @@ BODIES: list[tuple[bytes, int]] = [
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":1' + b"0" * 5000 + b"}}", 400),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":1e99999}}', 400),
     (b'{"jsonrpc":"2.0","id":"' + b"x" * 100_000 + b'","method":"ping"}', 200),
-    (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}', 200),
+    (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}', 400),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping"}' + b" " * 100_000, 200),
 ]
 

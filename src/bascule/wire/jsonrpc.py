@@ -14,8 +14,10 @@ from bascule.wire.json_limits import MAX_DEPTH, nests_deeper_than, refuse_dense
 RequestId = int | str
 
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Any message: a request has a method and an id, a notification a method, a reply an id and a result or error."""
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Any message: a request has a method and an id, a notification a method, a reply an id and a result or error.
+
+    Written again, it has no member that its text did not have (`wire/duplicate_keys.py` counts them)."""
 
     id: Any = None
     method: str | None = None

@@ -14,6 +14,7 @@ from bascule.core.json_types import JsonObject
 from bascule.gateway.errors import INVALID_REQUEST, PARSE_ERROR, Rejected
 from bascule.gateway.http.body import Bulk
 from bascule.gateway.http.headers import Head
+from bascule.wire.duplicate_keys import duplicate_key
 from bascule.wire.jsonrpc import Message, read_message
 from bascule.wire.request_meta import (
     CAPABILITIES_KEY,
@@ -64,13 +65,18 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def read_body(data: bytes | bytearray) -> Message:
-    """Raises `Rejected` for what is no JSON-RPC message. Batches are none: no version that we speak has them in use."""
+    """One message of a client. Raises `Rejected` for a body that is no JSON-RPC message, as batches are none in the
+    versions of MCP served here, and for one with a duplicate key, which a proxy may have read otherwise."""
     try:
-        return read_message(data)
+        message = read_message(data)
     except ProtocolViolation as error:
         is_json = _parses(data)
         code = INVALID_REQUEST if is_json else PARSE_ERROR
         raise Rejected(code, "the body must be one JSON-RPC message" if is_json else error.message) from None
+    key = duplicate_key(data, message)
+    if key is not None:
+        raise Rejected(INVALID_REQUEST, f"an object of the message has the key {key!r:.100} twice")
+    return message
 
 
 def _parses(data: bytes | bytearray) -> bool:

@@ -42,6 +42,20 @@ def test_what_is_no_message_is_told_apart_from_what_is_no_json(body: bytes, code
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "method": "tools/call"}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": [{"method": 1, "method": 2}]}}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {"method": 1, "method": 2}}',
+    ],
+)
+def test_a_message_with_a_duplicate_key_is_rejected_by_the_name_of_the_key(body: bytes):
+    with pytest.raises(Rejected, match="an object of the message has the key 'method' twice") as caught:
+        read_body(body)
+    assert (caught.value.code, caught.value.status) == (INVALID_REQUEST, 400)
+
+
+@pytest.mark.parametrize(
     ("fields", "code"),
     [
         ({"jsonrpc": "1.0"}, INVALID_REQUEST),
