@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +40,7 @@ class Shown:
 
 
 @contextmanager
-def shown_folder() -> Iterator[Shown]:
+def shown_folder() -> Generator[Shown]:
     # Not in /tmp, which has no page cache to evict from where it is a tmpfs.
     with tempfile.TemporaryDirectory(prefix="bascule-shown-", dir="/var/tmp") as made:
         shown = Shown(Path(made))

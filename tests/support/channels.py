@@ -15,6 +15,7 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -296,7 +297,7 @@ TOOL = {
 }
 
 
-def answered(end: Channel, message: dict) -> dict:
+def answered(end: Channel, message: dict[str, Any]) -> dict[str, Any]:
     if message["method"] == "initialize":
         version = message["params"]["protocolVersion"]
         about = {"name": "channels", "version": "1"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bascule.sandbox.process.child import Command
 from bascule.sandbox.spec.box import Box
-from bascule.sandbox.spec.engine import Ended, EngineBox
+from bascule.sandbox.spec.engine import Ended, EngineBox, SharedInodes
 from bascule.sandbox.spec.launch_request import Order
 
 SERVER = "#!/usr/bin/env node\n"
@@ -35,6 +35,9 @@ class WritesPackages:
         return {}
 
     def box(self, order: Order) -> EngineBox:
+        raise NotImplementedError("nothing is served from here")
+
+    async def shared_inodes(self, order: Order) -> SharedInodes:
         raise NotImplementedError("nothing is served from here")
 
     async def run(self, box: Box, timeout: float) -> Ended:
