@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from bascule import Runtime
+from bascule import Runtime, Wrapped
 from bascule.config import Egress, RuntimeConfig, ServerConfig
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity, Lane
-from bascule.policy.fetched_addresses import REMOVED, REMOVED_URI
-from bascule.runtime.execution.wrappers import Wrapped
 from support.bwrap import skip_without_bubblewrap
 from support.gateways import ask, serving
 from support.kit_http import line_to
@@ -58,6 +56,10 @@ META = {
     "about": {"websiteUrl": EVIL, "name": "work"},
 }
 CALLED = result(content=BLOCKS, structuredContent={"link": EVIL}, _meta=META)
+REMOVED = (
+    "[removed by Bascule: this agent session is private, and a client may fetch the address in this part by itself]"
+)
+REMOVED_URI = "urn:bascule:removed-address"
 GONE = {"type": "text", "text": REMOVED}
 SEALED_BLOCKS = [
     BLOCKS[0],
