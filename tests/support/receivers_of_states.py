@@ -23,6 +23,9 @@ from hostile.ways_out.processes import FIRST
 from hostile.ways_out.way import checked, libc, syscall
 from support.receivers import tell
 
+OWN = f"ways-out-{os.getpid()}"
+"""Prefix of all names that this process makes on the machine."""
+
 SIGNALS = range(FIRST, FIRST + 16)
 OFD_GET_LOCK = 36
 OPENED, CLOSED = 0x20, 0x18
@@ -288,7 +291,7 @@ def _signals(these: Receivers, settings: dict[str, Any]) -> None:
 
 
 def _ipc(these: Receivers, settings: dict[str, Any]) -> None:
-    key, name = 0x5A0000 + os.getpid(), f"ways-out-{os.getpid()}"
+    key, name = 0x5A0000 + os.getpid(), OWN
     shared = Path("/dev/shm", name)
     these.to |= {"key": key, "queue": f"/{name}", "key_name": name, "shared": str(shared)}
     realtime = libc if hasattr(libc, "mq_open") else ctypes.CDLL("librt.so.1", use_errno=True)
@@ -356,7 +359,7 @@ def _maps() -> list[bytes]:
 
 def _kernel(these: Receivers, settings: dict[str, Any]) -> None:
     cgroups = next(Path(path) for path in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup") if Path(path).is_dir())
-    these.to["cgroups"] = str(cgroups)
+    these.to["cgroups"] = f"{cgroups}/{OWN}"
     log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     os.lseek(log, 0, os.SEEK_END)
     before = TimeState()
@@ -366,7 +369,7 @@ def _kernel(these: Receivers, settings: dict[str, Any]) -> None:
 
     def restore() -> None:
         _set_clock(estimate, atomic)
-        for made in cgroups.glob("ways-out-*"):
+        for made in cgroups.glob(f"{OWN}-*"):
             with suppress(OSError):
                 made.rmdir()
 
@@ -381,7 +384,7 @@ def _kernel(these: Receivers, settings: dict[str, Any]) -> None:
         libc.adjtimex(ctypes.byref(now))
         number("clock", now.estimate << 16 | struct.unpack_from("=i", bytes(now), 160)[0] & 0xFFFF)
         _set_clock(estimate, atomic)
-        tell("groups", " ".join(each.name for each in cgroups.glob("ways-out-*")).encode())
+        tell("groups", " ".join(each.name for each in cgroups.glob(f"{OWN}-*")).encode())
         shown = subprocess.run(["ip", "-details", "address"], capture_output=True, check=True).stdout
         tell("interfaces", shown + Path("/proc/net/if_inet6").read_bytes())
 

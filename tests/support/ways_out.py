@@ -1,5 +1,6 @@
 """Run of the corpus of ways out: receivers in two network namespaces, an agent in one of them, and the tokens that arrived."""
 
+import fcntl
 import json
 import os
 import secrets
@@ -13,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from hostile.ways_out.server import load
@@ -168,6 +170,8 @@ def tried(engine: str, folder: Path, times: int) -> Stages:
         {"stage": stage, "tokens": _tokens()} for stage, count in order for _ in range(count)
     ]
     with ExitStack() as stack:
+        # The state of the system clock is one for the whole machine: two runs at a time would read each other's.
+        fcntl.flock(stack.enter_context(Path(gettempdir(), "bascule-ways-out.lock").open("w")), fcntl.LOCK_EX)
         net = stack.enter_context(internet())
         settings = _laid_out(net, folder)
         outside = ("nsenter", f"--net=/proc/{net.far.pid}/ns/net", "--")

@@ -24,7 +24,7 @@ def kernel_setting(to: To, token: str) -> None:
 
 @way("kernel", "Makes a control group whose name contains the data.")
 def control_group(to: To, token: str) -> None:
-    Path(to["cgroups"], f"ways-out-{token}").mkdir()
+    Path(f"{to['cgroups']}-{token}").mkdir()
 
 
 class TimeState(ctypes.Structure):
