@@ -42,9 +42,13 @@ def test_no_way_delivers_from_a_private_lane(stages: Stages, lane: str):
     assert not out, f"{len(out)} of {len(WAYS)} ways lead out of the {lane} lane:\n" + "\n".join(out)
 
 
-@pytest.mark.parametrize("lane", PRIVATE)
-def test_each_stated_exception_is_one(stages: Stages, lane: str):
-    """An exception without a way that delivers would hide the next one that does."""
-    stale = [way.name for way in WAYS.values() if excepted(way, lane) and not stages[lane].delivered(way)]
+def test_each_stated_exception_is_one(stages: Stages):
+    """An exception of a way that delivers in no lane would hide the next one that does. One lane is enough: on a busy
+    machine a signal by time, such as the page cache, may be lost."""
+    stale = [
+        way.name
+        for way in WAYS.values()
+        if way.exception and not any(stages[lane].delivered(way) for lane in way.except_in)
+    ]
 
     assert stale == []

@@ -194,3 +194,12 @@ async def test_on_the_host_s_network_the_loopback_is_shared_and_that_is_said(eng
         assert (await run_in(engine, ordered(*python(code), lane=Lane.OPEN))).output == "reached\n"
         tight = await run_in(engine, ordered(*python(code), lane=Lane.SEALED))
         assert (tight.code, os.strerror(errno.ENETUNREACH) in tight.output) == (1, True)
+
+
+async def test_a_sealed_sandbox_through_which_a_fifo_of_the_host_leads_is_not_used(
+    engine: Bubblewrap, monkeypatch: pytest.MonkeyPatch
+):
+    """Neither a mask nor an overlay stands between the decoy and the sandbox. Each of them alone is enough."""
+    monkeypatch.setattr("bascule.sandbox.mounts.masks.SEARCHED", frozenset[str]())
+    monkeypatch.setattr("bascule.sandbox.bubblewrap.engine.is_private", lambda _: False)
+    assert "a FIFO of the host can be written to" in await engine.why_not()

@@ -4,9 +4,11 @@ import fcntl
 import os
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from weakref import WeakSet
 
 from bascule.core.errors import SandboxError
@@ -17,6 +19,7 @@ RUN = "run"
 LOCK = "lock"
 LIVENESS = "alive"
 EMPTY = "empty"
+DECOYS = "decoys"
 
 
 class Owner:
@@ -34,6 +37,9 @@ class Owner:
         unseen.rename(self.folder)
         self._pipes: dict[str, int] = {}
         """The write end of each container's liveness pipe."""
+        self._making = Lock()
+        self._decoys: tuple[int, ...] = ()
+        """The open ends of the decoys."""
         _OWNERS.add(self)
 
     def liveness_pipe(self, container: str) -> Path:
@@ -49,14 +55,23 @@ class Owner:
                 # A server of the same user, with a second write end, would outlive the runtime.
                 path.chmod(0o444)
             except OSError as error:
-                raise SandboxError(
-                    "the pipe that ends a container with this runtime cannot be made",
-                    where="box",
-                    evidence=str(error),
-                    cause="the file system of the state folder has no named pipes, or is full",
-                    fix="set BASCULE_HOME to a folder on a local disk",
-                ) from error
+                raise _no_pipes("the pipe that ends a container with this runtime cannot be made", error) from error
         return path
+
+    def decoys(self) -> Path:
+        """A folder with a FIFO and a Unix socket that every user may use and that this process holds open. Private
+        lanes mount it, and their first program tries to leave through it. Raises `SandboxError`."""
+        folder = self.folder / DECOYS
+        # Layouts of sandboxes are made in threads.
+        with self._making:
+            if not self._decoys:
+                try:
+                    self._decoys = _made_decoys(folder)
+                except OSError as error:
+                    raise _no_pipes(
+                        "the pipe and the socket by which sandboxes are proven cannot be made", error
+                    ) from error
+        return folder
 
     def empty_file(self, container: str) -> Path:
         """An empty file for the masks of one container."""
@@ -83,11 +98,42 @@ class Owner:
 
     def let_go(self) -> None:
         """Closes the lock and the pipes, and removes nothing. In a fork this is all: the parent is still the owner."""
-        for descriptor in (self._lock, *self._pipes.values()):
+        for descriptor in (self._lock, *self._pipes.values(), *self._decoys):
             if descriptor >= 0:
                 os.close(descriptor)
         self._lock = -1
         self._pipes.clear()
+        self._decoys = ()
+
+
+def _no_pipes(message: str, error: OSError) -> SandboxError:
+    return SandboxError(
+        message,
+        where="box",
+        evidence=str(error),
+        cause="the file system of the state folder has no named pipes or sockets, or is full",
+        fix="set BASCULE_HOME to a folder on a local disk",
+    )
+
+
+def _made_decoys(folder: Path) -> tuple[int, ...]:
+    folder.mkdir(mode=0o755, exist_ok=True)
+    fifo = folder / "fifo"
+    os.mkfifo(fifo)
+    pipe = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.write(pipe, b"decoy")
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        # By the folder's number: the kernel takes no path of a socket beyond 107 bytes.
+        listening.bind(f"/proc/self/fd/{opened}/socket")
+        listening.listen()
+    finally:
+        os.close(opened)
+    for path in (folder, fifo, folder / "socket"):
+        # Access rights must not be what keeps a sandbox out.
+        path.chmod(0o777)
+    return pipe, listening.detach()
 
 
 _OWNERS = WeakSet[Owner]()

@@ -106,13 +106,18 @@ def lease(to: To, token: str) -> None:
 # What others are notified of
 
 
-@way("notification", "Opens files in an order that is the data (inotify).")
+WATCHED = (
+    "380,000 bits in a second, to a process outside of all sandboxes: an overlay passes reads on to its lower files."
+)
+
+
+@way("notification", "Opens files in an order that is the data (inotify).", exception=WATCHED)
 def inotify(to: To, token: str) -> None:
     for nibble in nibbles(token):
         os.close(os.open(f"{to['args']}/inotify/{nibble:x}", os.O_RDONLY))
 
 
-@way("notification", "Lists folders in an order that is the data (inotify on folders).")
+@way("notification", "Lists folders in an order that is the data (inotify on folders).", exception=WATCHED)
 def inotify_folders(to: To, token: str) -> None:
     for nibble in nibbles(token):
         list(Path(to["args"], f"folders/{nibble:x}").iterdir())

@@ -134,9 +134,11 @@ def raise_socket(to: To) -> socket.socket:
     return end
 
 
-@way("raise socket", "Puts the data into the name of a dataset with which the sensitivity level is raised.", receiver="operator",
-     exception="The operator alone receives it: 1,000 names of 200 letters for a server and agent session, in receipts and audit log.",
-)  # fmt: skip
+@way(
+    "raise socket",
+    "Puts the data into the name of a dataset with which the sensitivity level is raised.",
+    receiver="operator",
+)
 def raise_dataset(to: To, token: str) -> bytes:
     end = raise_socket(to)
     end.sendall(b'{"raise": {"dataset": "%s", "sensitivity": "confidential"}}\n' % token.encode())

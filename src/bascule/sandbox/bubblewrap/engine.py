@@ -90,6 +90,7 @@ class Bubblewrap:
     kind = "bubblewrap"
 
     def __init__(self, owner: Owner, environ: Mapping[str, str], machine: Machine | None = None) -> None:
+        self._owner = owner
         self._folder = owner.folder / BOXES
         self._machine = machine or this_machine(environ)
         self._tools = _tools()
@@ -150,10 +151,11 @@ class Bubblewrap:
 
     async def laid_out(self, order: Order) -> Box:
         await self._certain()
-        # Looking at files may take a while, on a network's disk even long.
-        return await asyncio.to_thread(
-            laid_out, order, self._machine, f"{order.server}-{order.lane}-{secrets.token_hex(6)}"
-        )
+        return await asyncio.to_thread(self._laid_out, order, f"{order.server}-{order.lane}-{secrets.token_hex(6)}")
+
+    def _laid_out(self, order: Order, name: str) -> Box:
+        """The layout. It is made in a thread, since it reads many files, also of network disks."""
+        return laid_out(order, replace(self._machine, decoys=str(self._owner.decoys())), name)
 
     async def made(self, box: Box, mode: Mode) -> "Made":
         """All that a box needs outside, and the command that makes it."""
@@ -243,7 +245,7 @@ class Bubblewrap:
         return reason
 
     async def _proof(self, order: Order, kind: NetworkKind) -> tuple[str, SharedInodes]:
-        box = await asyncio.to_thread(laid_out, order, self._machine, f"proof-{order.lane}-{secrets.token_hex(6)}")
+        box = await asyncio.to_thread(self._laid_out, order, f"proof-{order.lane}-{secrets.token_hex(6)}")
         made = await self._made(box, "prove", kind)
         try:
             ended = await ran(made.command, PROVING)

@@ -54,7 +54,7 @@ class DockerEngine:
         return self._kept(name, order.server, partial(self._laid_out, order, name))
 
     def _laid_out(self, order: Order, name: str) -> Box:
-        laid = laid_out(order, self._machine, name)
+        laid = laid_out(order, replace(self._machine, decoys=str(self._owner.decoys())), name)
         return replace(laid, labels={**laid.labels, PRINCIPAL: alias(order.principal)})
 
     async def run(self, box: Box, timeout: float) -> Ended:

@@ -54,7 +54,7 @@ def main(argv: "list[str]") -> "NoReturn":
         prepare(told)
     if told["filter"]:
         refuse_calls(told["filter"])
-        for reason in proofs.ways_out(told["lane"]):
+        for reason in proofs.ways_out(told["lane"], told["decoys"]):
             refuse(reason)
     limit(told["limits"])
     if told["mode"] == "become":

@@ -85,9 +85,13 @@ def _routes() -> Iterator[str]:
 # After the second filter
 
 
-def ways_out(lane: str) -> Iterator[str]:
-    """Reasons why a private lane is not closed, found by trying to leave it."""
+def ways_out(lane: str, decoys: str) -> Iterator[str]:
+    """Reasons why a private lane is not closed, found by trying to leave it. `decoys` is a folder of the host with a
+    FIFO and a socket, which the runtime holds open."""
     yield from _unix_sockets()
+    if decoys:
+        yield from _socket_of_the_host(f"{decoys}/socket")
+        yield from _fifo_of_the_host(f"{decoys}/fifo")
     if lane == "sealed":
         yield from _connections()
 
@@ -102,6 +106,29 @@ def _unix_sockets() -> Iterator[str]:
                 for end in socket.socketpair(socket.AF_UNIX, kind):
                     end.close()
                 yield f"a pair of Unix sockets of type {kind.name} can be made: they can send to a path"
+
+
+def _socket_of_the_host(path: str) -> Iterator[str]:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as tried:
+        tried.connect(path)
+        yield "a Unix socket of the host can be connected to"
+
+
+def _fifo_of_the_host(path: str) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        # Without a reader outside, opening a FIFO fails.
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+        yield "a FIFO of the host can be written to"
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            shared = bool(os.read(reader, 1))
+        except BlockingIOError:
+            shared = True  # a writer outside holds it open
+        finally:
+            os.close(reader)
+        if shared:
+            yield "a FIFO of the host can be read"
 
 
 def _connections() -> Iterator[str]:

@@ -25,6 +25,8 @@ class Machine:
     python: str
     """Our own Python, by its real path: it runs the first program in a box."""
     inside: str = INSIDE
+    decoys: str = ""
+    """The folder with the FIFO and the socket by which private lanes are proven. Empty: there is none."""
     config: tuple[str, ...] = ()
     """The files that the runtime loaded its configuration from. A sandbox shows them only if `mounts` names them."""
 

@@ -22,7 +22,18 @@ from bascule.sandbox.mounts.symlinks import trail
 from bascule.sandbox.mounts.system import show_system, written_files
 from bascule.sandbox.mounts.visible_paths import View
 from bascule.sandbox.process.child import Command, find_program
-from bascule.sandbox.spec.box import HOME, HOUSE, INSIDE, PROXY_FOLDER, PROXY_PORT, WORKSPACE, Bounds, Box, Mount
+from bascule.sandbox.spec.box import (
+    DECOYS,
+    HOME,
+    HOUSE,
+    INSIDE,
+    PROXY_FOLDER,
+    PROXY_PORT,
+    WORKSPACE,
+    Bounds,
+    Box,
+    Mount,
+)
 from bascule.sandbox.spec.launch_request import Order
 
 INTERPRETERS = re.compile(
@@ -97,6 +108,8 @@ def laid_out(order: Order, machine: Machine, name: str) -> Box:
         view.add(mount)
     _show_named(view, order)
     view.add(Mount(machine.inside, INSIDE, why="ours"))
+    if machine.decoys and order.lane is not Lane.OPEN:
+        view.add(Mount(machine.decoys, DECOYS, why="decoy"))
     if order.workspace is not None:
         view.add(Mount(os.path.realpath(order.workspace), WORKSPACE, writable=True, why="workspace"))
     for inside, outside in order.sockets.items():
@@ -149,7 +162,7 @@ def shown(box: Box) -> tuple[Shown, ...]:
 
 
 def _telling(mount: Mount) -> bool:
-    return mount.why not in {"system", "ours"}
+    return mount.why not in {"system", "ours", "decoy"}
 
 
 # The command

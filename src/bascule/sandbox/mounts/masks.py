@@ -30,7 +30,7 @@ MOST_PACKAGED = 10_000
 MOST_MASKS = 500
 """Masks of one sandbox. bubblewrap accepts 9,000 words in its command line, and a mask takes three."""
 
-SEARCHED = frozenset({"program", "argument", "folder", "configured"})
+SEARCHED = frozenset({"program", "argument", "folder", "configured", "decoy"})
 """Mounts that are searched. The others are the system's, the agent session's workspace, fetched packages, or ours."""
 
 PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages"})

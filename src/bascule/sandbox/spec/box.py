@@ -29,6 +29,9 @@ and a socket that was mounted by itself would stay the old one."""
 PROXY_SOCKET = f"{PROXY_FOLDER}/egress.sock"
 RAISE_SOCKET = f"{HOUSE}/raise.sock"
 
+DECOYS = f"{HOUSE}/decoys"
+"""Folder of the host with a FIFO and a socket, in private lanes. Nothing must pass through them."""
+
 RAISE_DESCRIPTOR = 3
 """File descriptor at which a kit server inherits a connection to the raise socket. In private lanes it could not open
 one itself."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bascule.core.sensitivity import Lane
 from bascule.sandbox.spec.box import (
+    DECOYS,
     INSIDE,
     LIVENESS_PIPE,
     PROXY_PORT,
@@ -52,6 +53,7 @@ def entry_argv(
         "lane": box.lane.value,
         "filter": lane_filter(platform.machine(), box.lane).hex(),
         "liveness": LIVENESS_PIPE,
+        "decoys": DECOYS if any(mount.target == DECOYS for mount in box.mounts) else "",
         "cwd": box.cwd,
         "limits": dict(limits or {}),
     }

@@ -14,7 +14,7 @@ from bascule.sandbox.docker import provision as module
 from bascule.sandbox.docker.api import Engine
 from bascule.sandbox.docker.engine import DockerEngine
 from bascule.sandbox.docker.provision import hand_over
-from bascule.sandbox.spec.box import USER, Link
+from bascule.sandbox.spec.box import DECOYS, USER, Link
 from support import docker
 from support.docker_boxes import an_order, said
 
@@ -164,4 +164,4 @@ async def test_what_replaces_a_link_in_memory_has_the_same_masks(boxes: DockerEn
     source = str(boxes._owner.empty_file(laid.name))
     empty = [each["Target"] for each in furnished.body["HostConfig"]["Mounts"] if each.get("Source") == source]
 
-    assert empty == [f"{real}/.env", f"{link}/.env"]
+    assert empty == [f"{DECOYS}/fifo", f"{DECOYS}/socket", f"{real}/.env", f"{link}/.env"]

@@ -46,6 +46,7 @@ def run(
         "descriptor": 3,
         "lane": "open",
         "filter": "",
+        "decoys": "",
         "cwd": "/",
         "limits": {},
     }

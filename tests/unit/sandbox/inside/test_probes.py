@@ -1,8 +1,12 @@
 """What is asked from inside a box. Here it is asked outside, where nothing is tight."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from bascule.sandbox.inside import probes
+from bascule.sandbox.owner import Owner
 
 TIGHT = {"CapInh": "0", "CapPrm": "0", "CapEff": "0", "CapBnd": "0", "CapAmb": "0", "NoNewPrivs": "1", "Seccomp": "2"}
 
@@ -64,3 +68,31 @@ def test_an_answer_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(probes, "NO_ROUTE", frozenset[int]())
     monkeypatch.setattr(probes, "SOMEWHERE", (("255.255.255.255", probes.socket.AF_INET),))
     assert "not known" in next(probes._routes())
+
+
+def test_sockets_and_fifos_of_the_host_that_can_be_reached_are_reported(tmp_path: Path):
+    owner = Owner(tmp_path / "state")
+    try:
+        # The folders of tests are deeper than a path of a socket may be.
+        (link := Path("/tmp", f"decoys-{owner.id}")).symlink_to(owner.decoys())
+        try:
+            reasons = list(probes.ways_out("proxied", str(link)))
+        finally:
+            link.unlink()
+    finally:
+        owner.release()
+    assert "a Unix socket of the host can be connected to" in reasons
+    assert "a FIFO of the host can be written to" in reasons
+    assert "a FIFO of the host can be read" in reasons
+
+
+@pytest.mark.parametrize("kind", ["own", "masked", "missing"])
+def test_a_fifo_that_leads_nowhere_is_not_reported(tmp_path: Path, kind: str):
+    path = tmp_path / "fifo"
+    if kind == "own":
+        os.mkfifo(path)
+    elif kind == "masked":
+        path.touch(mode=0o400)
+    reasons = list(probes._fifo_of_the_host(str(path)))
+    # Root may write to any file, also to the empty one of a mask.
+    assert reasons == (["a FIFO of the host can be written to"] if kind == "masked" and os.geteuid() == 0 else [])
