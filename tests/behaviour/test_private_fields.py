@@ -24,6 +24,10 @@ pytestmark = pytest.mark.requirement("RAT-12")
 CONFIDENTIAL, SECRET = DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET
 ALLOWING = Egress(allow=("allowed.test",))
 EVIL, GOOD = "https://evil.test/?salary=90000", "https://allowed.test/report"
+REMOVED = (
+    "[removed by Bascule: this agent session is private, and a client may fetch the address in this part by itself]"
+)
+REMOVED_URI = "urn:bascule:removed-address"
 TEXT = f"The report is at {EVIL}."
 
 
@@ -131,7 +135,7 @@ async def test_a_raise_within_a_wrapper_counts_for_what_it_passes_on(tmp_path: P
     made = Runtime(RuntimeConfig(servers={"work": scripted(tmp_path, {"tools/call": [CALLED]})}))
     seen: list[Any] = []
 
-    async def wrapper(tool: Wrapped, arguments: Any) -> Any:
+    async def wrapper(tool: Any, arguments: Any) -> Any:
         outcome = good(await tool(arguments))
         seen.append(outcome.raw["content"])
         await session.add_private_dataset("payroll", SECRET)

@@ -248,9 +248,10 @@ async def test_an_address_that_may_no_longer_be_delivered_is_declined_when_the_c
     form = scene.ask(message="Why?")
     await steps()
     scene.withheld = frozenset({"https://evil.test/"})
-    wanted = await scene.back(scene.client.got[0], **{"question-0": 1})
-    assert await first == 1
-    assert await visit == {"action": "decline"}
+    async with fail_after(10, "the decline"):
+        wanted = await scene.back(scene.client.got[0], **{"question-0": 1})
+        assert await first == 1
+        assert await visit == {"action": "decline"}
     assert [*wanted["inputRequests"]] == ["question-2"]
     last = scene.back(wanted, **{"question-2": 2})
     assert await form == 2
@@ -266,7 +267,8 @@ async def test_where_nothing_is_left_to_ask_the_client_waits_for_the_result():
     await steps()
     scene.withheld = frozenset({"https://evil.test/"})
     back = scene.back(scene.client.got[0], **{"question-0": 1})
-    assert await visit == {"action": "decline"}
+    async with fail_after(10, "the decline"):
+        assert await visit == {"action": "decline"}
     assert not back.done()
     scene.parked.end({"content": []})
     assert await back == {"content": []}
