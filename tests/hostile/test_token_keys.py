@@ -55,7 +55,7 @@ def test_no_verifier_is_made_with_a_short_rsa_key():
 
 
 def auth(*keys: dict[str, Any]) -> dict[str, Any]:
-    return {"auth": {"keys": [*keys], "issuer": ISSUER, "audience": AUDIENCE}}
+    return {"port": free_port(), "auth": {"keys": [*keys], "issuer": ISSUER, "audience": AUDIENCE}}
 
 
 def shown(key: Any, kid: str) -> str:
@@ -65,7 +65,7 @@ def shown(key: Any, kid: str) -> str:
 
 async def statuses(folder: Path, url: str, *tokens: str) -> list[int]:
     """Statuses with which a gateway that takes keys from a JWKS answers these tokens."""
-    async with served(folder, **auth({"jwks": url})) as port, line_to(port) as line:
+    async with served(folder, auth=auth({"jwks": url})["auth"]) as port, line_to(port) as line:
         return [(await ask(line, "tools/list", Authorization=each)).status for each in tokens]
 
 
@@ -98,8 +98,7 @@ async def test_a_jwks_with_one_kid_twice_lets_no_token_in(tmp_path: Path):
 @pytest.mark.requirement("GTW-2")
 async def test_doctor_names_the_kid_that_a_jwks_lists_twice(tmp_path: Path):
     async with listing(jwk(rsa_key(), "k1"), jwk(rsa_key(number=1), "k1")) as lister:
-        gateway = {"port": free_port(), **auth({"jwks": lister.url})}
-        write_yaml(tmp_path, {"work": entry("obeying", tmp_path / "log")}, gateway=gateway)
+        write_yaml(tmp_path, {"work": entry("obeying", tmp_path / "log")}, gateway=auth({"jwks": lister.url}))
         check = (await doctor(tmp_path)).of("gateway keys")
 
     assert check.status == "fail"

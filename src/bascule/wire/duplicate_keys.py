@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from bascule.core.json_types import as_array, is_object
 from bascule.wire.jsonrpc import Message
 
 _write = msgspec.json.Encoder().encode
@@ -47,12 +48,11 @@ def _members_of(message: Message) -> int | None:
     while waiting and seen + len(waiting) <= FEW:
         value = waiting.pop()
         seen += 1
-        if isinstance(value, dict):
-            members: dict[str, Any] = value
-            count += len(members)
-            waiting += members.values()
-        elif isinstance(value, list):
-            waiting += value
+        if is_object(value):
+            count += len(value)
+            waiting += value.values()
+        else:
+            waiting += as_array(value)
     return None if waiting else count
 
 

@@ -32,7 +32,8 @@ def parts_of(target: bytes) -> tuple[str, bytes, bytes, Authority | None]:
     """Path, decoded and raw, query, and the authority of an absolute target. Clients repeat the same few targets.
     Raises `BadTarget`."""
     try:
-        parsed = httptools.parse_url(target)
+        # Its type leaves out that a target may lack a part.
+        parsed: Any = httptools.parse_url(target)
     except httptools.HttpParserInvalidURLError:
         raise BadTarget("the request target is neither a path nor a URL") from None
     raw: bytes = parsed.path or b"/"

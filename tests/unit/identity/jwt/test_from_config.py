@@ -10,7 +10,7 @@ from bascule.core.errors import ConfigError, NotIdentified
 from bascule.core.principal import Principal
 from bascule.identity.jwt.from_config import configured_verifier, verifiers_of
 from bascule.identity.jwt.minting import Mint
-from support.tokens import AUDIENCE, ISSUER, SECRET, claims, ec_key, jwk, listing, pem, rsa_key, token
+from support.tokens import AUDIENCE, ISSUER, SECRET, claims, ec_key, jwk, listing, pem, roca_key, rsa_key, token
 
 HERE = "http://127.0.0.1:8000/mcp"
 MINT = Mint(secrets.token_bytes(32))
@@ -52,6 +52,11 @@ async def test_scopes_can_be_asked_for():
     assert await verifier.verify(now_good("HS256", scope="read"))
     with pytest.raises(NotIdentified):
         await verifier.verify(now_good("HS256"))
+
+
+def test_a_key_with_the_roca_weakness_is_refused():
+    with pytest.raises(ConfigError, match="CVE-2017-15361"):
+        verifiers_of(auth(PublicKey("RS256", pem(roca_key()))), HERE, MINT.mark)
 
 
 async def test_without_keys_our_own_tokens_are_believed_and_no_others():
