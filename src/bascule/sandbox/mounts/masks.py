@@ -34,8 +34,8 @@ SEARCHED = frozenset({"program", "argument", "folder", "configured", "decoy"})
 """Mounts that are searched. The others are the system's, the agent session's workspace, fetched packages, or ours."""
 
 PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages"})
-"""Folders with thousands of installed files. They are read last, as are the objects of Git, and only for sockets and
-FIFOs: a file of a package holds no credentials of this host, whatever its name."""
+"""Folders with thousands of installed files. The search reads these and the objects of Git last, and only for sockets
+and FIFOs: a file of a package holds no credentials of this host, regardless of its name."""
 
 STATE = "the state folder of Bascule"
 CONFIG = "Bascule loaded its configuration from it"
