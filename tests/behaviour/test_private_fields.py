@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bascule import Runtime, Wrapped
+from bascule import Runtime
 from bascule.config import Egress, RuntimeConfig, ServerConfig
 from bascule.core.outcome import FailureKind
 from bascule.core.sensitivity import DataSensitivity, Lane

@@ -20,6 +20,7 @@ from bascule.sandbox.bubblewrap.argv import NOT_MADE
 from bascule.sandbox.bubblewrap.engine import Bubblewrap
 from bascule.sandbox.engines import Engines
 from bascule.sandbox.factory import Boxing
+from bascule.sandbox.owner import Owner
 from bascule.sandbox.process.child import Command, Pipes, spawn
 from bascule.sandbox.spec.engine import NOT_BOUNDED
 from bascule.sandbox.spec.run_command import ran
@@ -197,9 +198,14 @@ async def test_on_the_host_s_network_the_loopback_is_shared_and_that_is_said(eng
 
 
 async def test_a_sealed_sandbox_through_which_a_fifo_of_the_host_leads_is_not_used(
-    engine: Bubblewrap, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Neither a mask nor an overlay stands between the decoy and the sandbox. Each of them alone is enough."""
     monkeypatch.setattr("bascule.sandbox.mounts.masks.SEARCHED", frozenset[str]())
     monkeypatch.setattr("bascule.sandbox.bubblewrap.engine.is_private", lambda _: False)
-    assert "a FIFO of the host can be written to" in await engine.why_not()
+    owner = Owner(tmp_path / "state")
+    try:
+        made = Bubblewrap(owner, dict(os.environ, BASCULE_HOME=str(tmp_path / "state")))
+        assert "a FIFO of the host can be written to" in await made.why_not()
+    finally:
+        owner.release()
