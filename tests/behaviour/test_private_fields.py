@@ -60,10 +60,6 @@ META = {
     "about": {"websiteUrl": EVIL, "name": "work"},
 }
 CALLED = result(content=BLOCKS, structuredContent={"link": EVIL}, _meta=META)
-REMOVED = (
-    "[removed by Bascule: this agent session is private, and a client may fetch the address in this part by itself]"
-)
-REMOVED_URI = "urn:bascule:removed-address"
 GONE = {"type": "text", "text": REMOVED}
 SEALED_BLOCKS = [
     BLOCKS[0],
