@@ -37,7 +37,7 @@ def find(named: str | Path | None, environ: Mapping[str, str], cwd: Path | None 
         return _existing(cwd / named, "--config")
     if variable := environ.get(VARIABLE):
         return _existing(cwd / variable, f"${VARIABLE}")
-    return next((cwd / name for name in CANDIDATES if (cwd / name).is_file()), None)
+    return next((cwd / name for name in CANDIDATES if (cwd / name).exists()), None)
 
 
 def loaded_files(path: Path) -> tuple[Path, Path]:

@@ -10,6 +10,7 @@ from typing import Any, Final, Self, final
 
 from bascule.config.problems import KeyPath
 from bascule.core.json_types import is_array, is_object
+from bascule.files.regular_file import read_regular
 
 _REFERENCE = re.compile(r"\$(?:\$|\{(?P<body>[^}]*)(?P<end>\}?))")
 _BODY = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
@@ -120,8 +121,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 def read_dotenv(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     """The variables, and a note for whatever could not be read; never what stands there. No file is no variables."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_DOTENV + 1)
+        data = read_regular(path, MAX_DOTENV + 1)
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
         return {}, ()

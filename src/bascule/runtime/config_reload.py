@@ -15,6 +15,7 @@ from bascule.config.locate import loaded_files
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.core.errors import BasculeError
 from bascule.core.events import ConfigApplied, ConfigRejected
+from bascule.files.regular_file import read_regular
 from bascule.records.recorder import Recorder
 from bascule.runtime.sandboxes import Boxes
 from bascule.runtime.servers.registry import Ending, Roster
@@ -213,7 +214,6 @@ def _stamp(file: Path) -> _Stamp | None:
 
 def _read(file: Path) -> bytes | None:
     try:
-        with file.open("rb") as opened:
-            return opened.read(MAX_FILE + 1)
+        return read_regular(file, MAX_FILE + 1)
     except OSError:
         return None

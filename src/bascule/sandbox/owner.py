@@ -12,6 +12,7 @@ from threading import Lock
 from weakref import WeakSet
 
 from bascule.core.errors import SandboxError
+from bascule.files.regular_file import regular_descriptor
 
 RUN = "run"
 """The folder in the state folder in which every runtime has one of its own, for as long as it lives."""
@@ -155,7 +156,7 @@ def left_behind(state: Path) -> Iterator[str]:
             if folder.name.startswith("."):
                 continue  # it is being made
             try:
-                lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+                lock = regular_descriptor(folder / LOCK, os.O_RDWR)
             except OSError:
                 continue  # it is being removed
             try:

@@ -147,12 +147,10 @@ def _described(source: str, options: argparse.Namespace) -> Wanted:
 
 
 def _read(source: str) -> bytes:
+    from bascule.files.regular_file import read_regular  # noqa: PLC0415 -- as above
+
     try:
-        if source == STDIN:
-            data = sys.stdin.buffer.read(MAX_FILE + 1)
-        else:
-            with Path(source).open("rb") as file:
-                data = file.read(MAX_FILE + 1)
+        data = sys.stdin.buffer.read(MAX_FILE + 1) if source == STDIN else read_regular(source, MAX_FILE + 1)
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror or type(error).__name__}", fix=_FORMS) from error
     if len(data) > MAX_FILE:

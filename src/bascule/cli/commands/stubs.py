@@ -1,6 +1,7 @@
 """`bascule stubs`: generates a typed Python module of the tools, for editors and type checkers."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from bascule.cli.parser.options import add_common
 from bascule.cli.session import agent_session, read_config
 from bascule.core.errors import UsageError
 from bascule.core.tool import ToolSpec
+from bascule.files.regular_file import open_regular
 
 if TYPE_CHECKING:
     from bascule.catalog.typed.stub_module import Module
@@ -106,7 +108,8 @@ def _told(module: "Module", path: Path, *, changed: bool, check: bool) -> str:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
+            return file.read()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -12,6 +12,7 @@ from bascule.config.locate import find
 from bascule.config.model.runtime_config import RuntimeConfig
 from bascule.config.state_dir import state_folder
 from bascule.core.errors import BasculeError
+from bascule.files.regular_file import check_database
 
 Name = tuple[str, str]
 
@@ -51,12 +52,13 @@ def _listed(config: RuntimeConfig) -> dict[str, list[str]]:
     if config.path is None or not file.is_file():
         return listed
     try:
+        check_database(file)
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.05)) as database:
             rows = database.execute(
                 "SELECT DISTINCT server, tool FROM tool_digests WHERE home = ? ORDER BY server, tool",
                 (str(config.path.absolute()),),
             ).fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, OSError):
         return listed
     for server, tool in rows:
         if server in config.servers:

@@ -14,6 +14,7 @@ from bascule.config.model.transport import StdioTransport
 from bascule.config.secret import reveal_all
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import as_object, as_text
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.prepare.recognise import recognise
 from bascule.sandbox.process.child import Command, find_program
@@ -175,7 +176,7 @@ def _wanted(transport: StdioTransport, env: Mapping[str, str], said: str) -> Ite
     """What a package asks of Node, and who says so."""
     for path in islice(_descriptions(transport, env), MOST_FOLDERS):
         try:
-            read = msgspec.json.decode(path.read_bytes())
+            read = msgspec.json.decode(read_regular(path, MAX_FILE))
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             continue
         asked = as_text(as_object(as_object(read).get("engines")).get("node"))
@@ -184,6 +185,17 @@ def _wanted(transport: StdioTransport, env: Mapping[str, str], said: str) -> Ite
     complaint = _COMPLAINT.search(said)
     if complaint is not None:
         yield complaint[1], "npm"
+
+
+MAX_FILE = 4 * 1024 * 1024
+"""Largest `package.json` read, in bytes."""
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_regular(path, MAX_FILE).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _descriptions(transport: StdioTransport, env: Mapping[str, str]) -> Iterator[Path]:
@@ -199,7 +211,7 @@ def _descriptions(transport: StdioTransport, env: Mapping[str, str]) -> Iterator
     folders = (here, *(sorted((cache / "_npx").iterdir()) if (cache / "_npx").is_dir() else ()))
     for folder in folders:
         path = folder / "node_modules" / name / "package.json"
-        if path.is_file() and (not package.pinned or f'"{version}"' in path.read_text(errors="replace")):
+        if path.is_file() and (not package.pinned or f'"{version}"' in _text(path)):
             yield path
 
 

@@ -10,6 +10,7 @@ from bascule.config.editing.atomic_write import replace_file
 from bascule.config.loading.document import read_text
 from bascule.core.errors import ConfigError, UsageError
 from bascule.core.json_types import as_array, as_object, as_text
+from bascule.files.regular_file import read_regular
 
 MOST = 20
 """Changes of one file that are remembered."""
@@ -79,7 +80,7 @@ def undo(state: Path, target: Path) -> Undone:
 
 
 def _read(record: Path) -> list[tuple[Path, str | None, str]]:
-    raw: Any = json.loads(record.read_text(encoding="utf-8"))
+    raw: Any = json.loads(read_regular(record))
     changes = map(as_object, as_array(as_object(raw).get("changes")))
     return [(Path(str(each["path"])), as_text(each["before"]), str(each["after"])) for each in changes]
 

@@ -11,6 +11,7 @@ from bascule.config.loading.yaml_reader import parse_yaml
 from bascule.config.problems import KeyPath, Problems
 from bascule.core.errors import ConfigError
 from bascule.core.json_types import is_array
+from bascule.files.regular_file import fix_of, read_regular
 
 MAX_DEPTH = 100
 """Deepest nesting read. Files of other programs hold much besides servers."""
@@ -118,8 +119,7 @@ def is_json(path: Path, text: str) -> bool:
 
 def read_text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE + 1)
+        data = read_regular(path, MAX_FILE + 1)
     except FileNotFoundError:
         raise ConfigError(
             f"{path} does not exist",
@@ -128,7 +128,7 @@ def read_text(path: Path) -> str:
         ) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise ConfigError(f"{path} cannot be read: {reason}", where=str(path), fix=_access_fix(path)) from error
+        raise ConfigError(f"{path} cannot be read: {reason}", where=str(path), fix=_access_fix(path, error)) from error
     if len(data) > MAX_FILE:
         raise ConfigError(
             f"{path} is larger than {MAX_FILE} bytes", where=str(path), fix="keep the servers in a file of their own"
@@ -146,5 +146,5 @@ def _decode(path: Path, data: bytes) -> str:
         ) from None
 
 
-def _access_fix(path: Path) -> str:
-    return "name a file, not a folder" if path.is_dir() else f"check who may read it: ls -l {path}"
+def _access_fix(path: Path, error: OSError) -> str:
+    return "name a file, not a folder" if path.is_dir() else fix_of(path, error, f"check who may read it: ls -l {path}")

@@ -25,6 +25,7 @@ from bascule.config.model.auth import (
 from bascule.config.model.kit_server import KitServer, kit_server_flaws
 from bascule.config.problems import KeyPath, Problems
 from bascule.config.validation import Flaw
+from bascule.files.regular_file import read_regular
 
 
 def auth_table_flaws(values: Mapping[str, Any], above: str = "") -> Iterator[Flaw]:
@@ -55,8 +56,7 @@ def token_key(entry: Mapping[str, Any], folder: Path) -> tuple[TokenKey | None, 
 def _read(path: Path) -> tuple[str, str | None]:
     """What is in the file of a key, or why that cannot be read."""
     try:
-        with path.open("rb") as file:
-            return file.read(LONGEST_PEM + 1).decode("ascii"), None
+        return read_regular(path, LONGEST_PEM + 1).decode("ascii"), None
     except OSError as error:
         return "", f"names a file that cannot be read: {error.strerror or type(error).__name__}"
     except ValueError:

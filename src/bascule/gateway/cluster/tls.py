@@ -2,12 +2,12 @@
 
 import ssl
 from contextlib import suppress
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
 from bascule.core.errors import ConfigError
+from bascule.files.regular_file import read_regular
 from bascule.transports.http.errors import certificate_flaw
 
 STEPS = 4
@@ -62,7 +62,7 @@ def tls_for(url: str, files: TlsFiles) -> InnerTls | None:
 
 def _read(option: str, file: str) -> None:
     try:
-        Path(file).read_bytes()
+        read_regular(file, 1)
     except OSError as error:
         raise _unusable(option, file, error.strerror or str(error)) from error
 

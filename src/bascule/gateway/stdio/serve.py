@@ -1,7 +1,6 @@
 """Serving of one MCP client on stdin and stdout, until its input ends or the program is stopped (graceful shutdown)."""
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
@@ -10,6 +9,7 @@ import msgspec
 from bascule.gateway.mcp.handler import Desk
 from bascule.gateway.stdio.connection import Connection
 from bascule.gateway.stdio.handler import Attendance
+from bascule.sandbox.process.pipe_end import PipeEnd
 
 FAREWELL = 10.0
 """Seconds that requests under way may take after the end of input: who pipes a request in waits for its answer. A
@@ -49,9 +49,9 @@ async def _open(connection: Connection, ends: Ends) -> AsyncGenerator[asyncio.Fu
     """Gives what is done when the input ends."""
     loop = asyncio.get_running_loop()
     stdin, stdout = _Stdin(connection), _Stdout(connection)
-    writing, _ = await loop.connect_write_pipe(lambda: stdout, os.fdopen(ends.writing, "wb", 0))
+    writing, _ = await loop.connect_write_pipe(lambda: stdout, PipeEnd(ends.writing, "wb"))
     connection.write_to(writing.write)
-    reading, _ = await loop.connect_read_pipe(lambda: stdin, os.fdopen(ends.reading, "rb", 0))
+    reading, _ = await loop.connect_read_pipe(lambda: stdin, PipeEnd(ends.reading, "rb"))
     try:
         yield stdin.ended
         with suppress(TimeoutError):

@@ -7,6 +7,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from bascule.core.errors import StoreError
+from bascule.files.regular_file import open_regular, regular_descriptor
 from bascule.store.audit.anchors import Anchor
 from bascule.store.audit.chain import Chain, Macs, head_of, split
 from bascule.store.audit.file import AuditFile
@@ -61,7 +62,7 @@ def read_tail(files: Sequence[Path]) -> Tail:
 
 def _last_lines(path: Path, count: int) -> tuple[list[bytes], int]:
     """At most so many whole lines from the end of a file, and the bytes after them."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.seek(0, os.SEEK_END)
         data = b""
         # One line end more than lines: the first line that is taken has to begin behind one.
@@ -126,7 +127,7 @@ def take_slot(folder: AuditFolder, id_: str, key: bytes, anchors: Mapping[str, A
 
 
 def _hold(folder: AuditFolder, name: str) -> int | None:
-    descriptor = os.open(folder.lock(name), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = regular_descriptor(folder.lock(name), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
     if taken(descriptor):
         return descriptor
     os.close(descriptor)

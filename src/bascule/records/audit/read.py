@@ -9,8 +9,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from bascule.core.errors import StoreError
+from bascule.files.regular_file import open_regular
 from bascule.store.audit.chain import head_of
-from bascule.store.audit.folder import AuditFolder, writer_of
+from bascule.store.audit.folder import AuditFolder, unusable, writer_of
 
 TRIES = 20
 """How often the files of a chain are looked for, where one becomes full and another begins meanwhile."""
@@ -60,9 +61,11 @@ def open_files(folder: AuditFolder, slot: str, stack: ExitStack) -> Mapping[str,
         paths = folder.files().get(slot, [])
         with ExitStack() as trying:
             try:
-                files = {path.name: trying.enter_context(path.open("rb")) for path in paths}
+                files = {path.name: trying.enter_context(open_regular(path)) for path in paths}
             except FileNotFoundError:
                 continue
+            except OSError as error:
+                raise unusable(folder.path, error) from error
             if folder.files().get(slot, []) == paths:
                 stack.push(trying.pop_all())
                 return files

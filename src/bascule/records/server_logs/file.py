@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from bascule.files.regular_file import regular_descriptor
+
 MAX_FILE = 1024 * 1024
 """Bytes of a file. One that would grow beyond becomes the older of two; the older one before it is gone."""
 
@@ -50,7 +52,7 @@ def make_private(folder: Path) -> None:
 def append(path: Path, data: bytes) -> None:
     """Append whole lines, first making room if need be. Raises `OSError`."""
     for _ in range(TRIES):
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = regular_descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW)
         try:
             _lock(descriptor)
             size = os.fstat(descriptor).st_size

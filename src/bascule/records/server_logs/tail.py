@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from bascule.core.errors import StoreError
+from bascule.files.regular_file import fix_of, open_regular
 from bascule.records.server_logs.file import LogLine, older, read_line
 
 
@@ -47,11 +49,15 @@ def _inode(path: Path) -> int:
 def _read(path: Path, offset: int) -> tuple[list[LogLine], int]:
     """The whole lines from there on, and where they end."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(offset, os.SEEK_SET)
             data = file.read()
     except FileNotFoundError:
         return [], 0
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be read: {error.strerror or error}", fix=fix_of(path, error, f"make {path} yours, mode 600")
+        ) from error
     whole = data[: data.rfind(b"\n") + 1]
     lines = (read_line(line) for line in whole.splitlines())
     return [line for line in lines if line is not None], offset + len(whole)

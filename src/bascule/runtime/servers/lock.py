@@ -16,6 +16,7 @@ from bascule.catalog.approval import Proposal, overtaken, with_approved
 from bascule.catalog.pinning.lock import LOCK_NAME, Lock, LockedServers, read_lock, write_lock
 from bascule.config.model.runtime_config import Locking as Mode
 from bascule.core.errors import ConfigError
+from bascule.files.regular_file import check_kind, read_regular
 from bascule.store.secrets.key_files import sync_folder
 from bascule.store.secrets.process_lock import taken
 
@@ -54,10 +55,10 @@ def lock_path(config: Path | None) -> Path | None:
 def look_at_lock(path: Path, last: LockFile | None, now: float) -> LockFile:
     """How the file is now: `last` itself, if that says the same."""
     try:
-        stamp = _stamp(path.stat())
+        stamp = _stamp(path)
         if last is not None and stamp == last.stamp and last.at - stamp[1] / 1e9 > TICK:
             return last
-        data = _read(path)
+        data = read_regular(path, MAX_LOCK + 1)
     except FileNotFoundError:
         return last if last is not None and last.content is None else LockFile(None)
     except OSError as error:
@@ -86,17 +87,10 @@ def change_lock(path: Path, change: Callable[[LockedServers], LockedServers]) ->
         raise ConfigError(f"{path} cannot be written: {reason}", where=str(path), fix=fix) from error
 
 
-def _stamp(status: os.stat_result) -> Stamp:
-    # Reading anything else, a pipe say, could wait for ever.
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(0, "it is no file")
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    check_kind(path, status.st_mode)
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-
-
-def _read(path: Path) -> bytes:
-    # What was a file a moment ago may be a pipe now, and opening one waits for who writes to it.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        return file.read(MAX_LOCK + 1)
 
 
 def _content(path: Path, data: bytes) -> LockedServers | ConfigError:

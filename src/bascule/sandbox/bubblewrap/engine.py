@@ -18,6 +18,7 @@ from bascule.config.model.sandbox import Sandbox
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Nobody
 from bascule.core.sensitivity import Lane
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.bubblewrap.argv import (
     NAMESERVERS,
     NOT_MADE,
@@ -301,7 +302,7 @@ def strike(folder: Path) -> bool:
     """Kill the process around the box, if it still is that one. The kernel ends all in the box with it. False if there
     is none."""
     with suppress(OSError, ValueError):
-        pid = int((folder / "pid").read_text())
+        pid = int(read_regular(folder / "pid", 32))
         handle = os.pidfd_open(pid)
         try:
             if folder.stem.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bascule.core.errors import SandboxError
 from bascule.core.principal import Principal
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.owner import RUN, Owner
 
 OWNER = "dev.bascule.owner"
@@ -33,6 +34,10 @@ def alias(principal: Principal) -> str:
     return hashlib.sha256(told).hexdigest()[:16]
 
 
+LONGEST_NAME = 64
+"""Bytes read of a state folder's name, which has 16."""
+
+
 def state_name(state: Path) -> str:
     """A name that no other state folder has, made once. A path is not enough: two containers that share an engine may
     have different folders under the same one, and would take each other's boxes for abandoned."""
@@ -46,7 +51,7 @@ def state_name(state: Path) -> str:
             with suppress(FileExistsError):
                 os.link(draft, place)
             draft.unlink()
-        return place.read_text().strip()
+        return read_regular(place, LONGEST_NAME).decode().strip()
     except OSError as error:
         raise SandboxError(
             "boxes need a place in the state folder, and cannot have it",

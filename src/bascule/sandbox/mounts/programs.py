@@ -7,6 +7,7 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.mounts.path_checks import is_file, is_folder
 from bascule.sandbox.mounts.projects import is_script, show_project
 from bascule.sandbox.mounts.symlinks import trail
@@ -97,10 +98,14 @@ def show_venv(view: View, folder: str) -> None:
         view.tree(there.end, WHY)
 
 
+MAX_FILE = 4 * 1024 * 1024
+"""Largest description of a virtual environment or project read, in bytes."""
+
+
 def _homes(settings: Path) -> Iterator[str]:
     parser = ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string("[venv]\n" + settings.read_text(encoding="utf-8"))
+        parser.read_string("[venv]\n" + read_regular(settings, MAX_FILE).decode())
     except (OSError, UnicodeDecodeError, Error):
         return
     if home := parser.get("venv", "home", fallback=""):
@@ -118,7 +123,7 @@ def editable_projects(venv: str) -> Iterator[str]:
 
 def _editable(origin: Path) -> Iterator[str]:
     try:
-        told = loads(origin.read_bytes())
+        told = loads(read_regular(origin, MAX_FILE))
         url = urlsplit(str(told["url"] if told["dir_info"]["editable"] else ""))
     except (OSError, JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
         return
@@ -128,7 +133,7 @@ def _editable(origin: Path) -> Iterator[str]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return read_regular(path, MAX_FILE).decode().splitlines()
     except (OSError, UnicodeDecodeError):
         return []
 
@@ -152,7 +157,6 @@ def interpreters(path: str, find: Find) -> Iterator[str]:
 
 def _head(path: str) -> bytes:
     try:
-        with Path(path).open("rb") as file:
-            return file.read(HEAD)
+        return read_regular(path, HEAD)
     except OSError:
         return b""

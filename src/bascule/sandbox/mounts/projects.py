@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.mounts.path_checks import is_file, is_folder, is_there
 from bascule.sandbox.mounts.visible_paths import View
 
@@ -23,8 +24,7 @@ def is_script(path: str) -> bool:
     if Path(path).suffix in CODE:
         return True
     try:
-        with Path(path).open("rb") as file:
-            return file.read(2) == b"#!"
+        return read_regular(path, 2) == b"#!"
     except OSError:
         return False
 
@@ -54,11 +54,15 @@ def project_of(script: str) -> str | None:
     return str(around)
 
 
+MAX_FILE = 4 * 1024 * 1024
+"""Largest `package.json` read, in bytes."""
+
+
 def _holds_projects(folder: Path) -> bool:
     """Whether a folder holds several projects that use each other."""
     if is_file(folder / "pnpm-workspace.yaml"):
         return True
     try:
-        return b'"workspaces"' in (folder / "package.json").read_bytes()
+        return b'"workspaces"' in read_regular(folder / "package.json", MAX_FILE)
     except OSError:
         return False

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from bascule.core.errors import SandboxError
+from bascule.files.regular_file import regular_descriptor
 from bascule.sandbox.prepare.layer import RECORD, Kept, Record, looked_over, read_record, written
 from bascule.sandbox.prepare.layer_files import remove
 from bascule.store.secrets.process_lock import taken
@@ -92,7 +93,7 @@ class Shelf:
             # Nobody else gets at what lies in it: a layer in the making is open to whoever can reach it.
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._folder.chmod(0o700)
-            return os.open(self._folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            return regular_descriptor(self._folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError as error:
             raise SandboxError(
                 f"packages cannot be kept in {self._folder}",

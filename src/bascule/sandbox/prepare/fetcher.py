@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from bascule.core.errors import SandboxError
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.prepare.package import Package
 from bascule.sandbox.process.child import Command
 
@@ -118,8 +119,7 @@ def _is_program(path: Path) -> bool:
 
 def _first_line(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(128).split(b"\n")[0].decode("latin-1")
+        return read_regular(path, 128).split(b"\n")[0].decode("latin-1")
     except OSError:
         return ""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from bascule.core.errors import SandboxError
 from bascule.core.json_types import as_object
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.prepare.fetch_box import ENVIRONMENT
 from bascule.sandbox.prepare.package import Package
 
@@ -64,7 +65,7 @@ def _description(tree: Path, name: str) -> dict[str, Any]:
     try:
         if not _is_in(tree, path) or path.stat().st_size > LONGEST_DESCRIPTION:
             return {}
-        said: Any = json.loads(path.read_bytes())
+        said: Any = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return as_object(said)

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from bascule.core.errors import SandboxError
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.prepare.fetcher import Fetcher
 from bascule.sandbox.prepare.layer_files import content_digest, look_digest
 from bascule.sandbox.prepare.package import Package
@@ -75,7 +76,7 @@ def read_record(folder: Path) -> Record | None:
     """What is written of a layer, or None where there is no layer. Raises `SandboxError` if it cannot be read."""
     path = folder / RECORD
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
+        return msgspec.json.decode(read_regular(path), type=Record)
     except FileNotFoundError:
         if not folder.is_dir():
             return None

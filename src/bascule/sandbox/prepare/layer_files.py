@@ -9,6 +9,7 @@ from shutil import rmtree
 from typing import NamedTuple
 
 from bascule.core.errors import SandboxError
+from bascule.files.regular_file import open_regular
 
 _PIECE = 1024 * 1024
 
@@ -110,8 +111,7 @@ def remove(tree: Path) -> None:
 
 
 def _file_digest(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    with open_regular(path, os.O_NOFOLLOW) as file:
         digest = hashlib.sha256()
         while piece := file.read(_PIECE):
             digest.update(piece)

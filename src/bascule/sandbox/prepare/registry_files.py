@@ -1,6 +1,5 @@
 """Configuration files and variables of package registries: npm, uv and pip."""
 
-import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser
@@ -8,6 +7,7 @@ from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any, cast
 
+from bascule.files.regular_file import read_regular
 from bascule.sandbox.prepare.fetcher import Fetcher
 from bascule.sandbox.prepare.package_registries import Gathering, Registries
 from bascule.sandbox.process.child import Command
@@ -160,9 +160,7 @@ def _npm_files(fetcher: Fetcher, command: Command, said: Mapping[str, str], home
 def _texts(files: tuple[Path, ...]) -> Iterator[str]:
     for path in files:
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            with os.fdopen(descriptor, "rb") as file:
-                yield file.read(LONGEST).decode("utf-8", "replace")
+            yield read_regular(path, LONGEST).decode("utf-8", "replace")
         except OSError:
             # Most machines have few of these. One that we may not read is none that fetching could depend on.
             continue

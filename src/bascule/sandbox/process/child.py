@@ -7,10 +7,11 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 from weakref import WeakSet
 
 from bascule.core.errors import SandboxError
+from bascule.sandbox.process.pipe_end import PipeEnd
 from bascule.sandbox.process.supervised import keep
 from bascule.sandbox.process.unsupervised import start
 
@@ -46,9 +47,9 @@ def kill_all() -> None:
 class Process(Protocol):
     """What a child is made of, with or without a keeper."""
 
-    stdin: IO[bytes]
-    stdout: IO[bytes]
-    stderr: IO[bytes]
+    stdin: PipeEnd
+    stdout: PipeEnd
+    stderr: PipeEnd
     exited: asyncio.Future[int]
     orphaned: bool
 
@@ -135,11 +136,13 @@ class Child:
     async def attach(self) -> None:
         """Put the pipes on the loop; the half of making a child that has to wait."""
         loop = asyncio.get_running_loop()
+        self._process.stdin.attached = True
         self._stdin, _ = await loop.connect_write_pipe(lambda: self._pipes.stdin, self._process.stdin)
         # Nothing is asked for while something waits: what waits in our own buffer is beyond recall, yet has not left.
         self._stdin.set_write_buffer_limits(high=0)
         outputs = ((self._process.stdout, self._pipes.stdout), (self._process.stderr, self._pipes.stderr))
         for raw, protocol in outputs:
+            raw.attached = True
             reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, raw)
             self._outputs.append(reading)
 

@@ -10,10 +10,11 @@ import signal
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bascule.core.errors import SandboxError
 from bascule.sandbox.process.fork_server import Nursery, greeted, never_greeted, nursery
+from bascule.sandbox.process.pipe_end import PipeEnd
 from bascule.sandbox.process.reaper_protocol import KILL, TERM, Letterbox, carried, letter
 
 _log = logging.getLogger("bascule.sandbox")
@@ -108,9 +109,7 @@ class Kept:
         self._letters = Letterbox()
         (stdin, ours_in), (ours_out, stdout), (ours_err, stderr) = _three_pipes()
         self._given = [stdin, stdout, stderr]
-        self.stdin: IO[bytes] = os.fdopen(ours_in, "wb", 0)
-        self.stdout: IO[bytes] = os.fdopen(ours_out, "rb", 0)
-        self.stderr: IO[bytes] = os.fdopen(ours_err, "rb", 0)
+        self.stdin, self.stdout, self.stderr = PipeEnd(ours_in, "wb"), PipeEnd(ours_out, "rb"), PipeEnd(ours_err, "rb")
         try:
             self._control, self._theirs = socket.socketpair()
         except OSError:
@@ -244,7 +243,7 @@ class Kept:
     def _close_pipes(self) -> None:
         self._close_given()
         for pipe in (self.stdin, self.stdout, self.stderr):
-            pipe.close()
+            pipe.discard()
 
 
 async def keep(argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> Kept | None:

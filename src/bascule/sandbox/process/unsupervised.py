@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
+from bascule.sandbox.process.pipe_end import PipeEnd
+
 
 class Direct:
     """One process and its group. `exited` is done, with the exit code (negative for a signal), once both are gone."""
@@ -21,9 +23,8 @@ class Direct:
         assert process.stdout is not None
         assert process.stderr is not None
         self._process = process
-        self.stdin: IO[bytes] = process.stdin
-        self.stdout: IO[bytes] = process.stdout
-        self.stderr: IO[bytes] = process.stderr
+        self.stdin = _taken(process.stdin, "wb")
+        self.stdout, self.stderr = _taken(process.stdout, "rb"), _taken(process.stderr, "rb")
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = loop.create_future()
         self._pidfd = -1
@@ -47,7 +48,7 @@ class Direct:
 
     def let_go(self) -> None:
         for pipe in (self.stdin, self.stdout, self.stderr):
-            pipe.close()
+            pipe.discard()
 
     def _signal_group(self, number: int) -> None:
         if not self.exited.done():
@@ -76,6 +77,11 @@ class Direct:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
         self.exited.set_result(code)
+
+
+def _taken(pipe: IO[bytes], mode: str) -> PipeEnd:
+    with pipe:
+        return PipeEnd(os.dup(pipe.fileno()), mode)
 
 
 def _wait_in_thread(

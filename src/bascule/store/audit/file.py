@@ -4,6 +4,7 @@ import errno
 import os
 from contextlib import suppress
 
+from bascule.files.regular_file import regular_descriptor
 from bascule.store.audit.folder import AuditFolder
 from bascule.store.secrets.key_files import sync_folder
 
@@ -44,8 +45,8 @@ class AuditFile:
         if self._ended:
             raise OSError(errno.EBADF, "the log is closed")
         if self._descriptor is None:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._descriptor = os.open(self._path, flags, 0o600)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            self._descriptor = regular_descriptor(self._path, flags)
             self._size = os.fstat(self._descriptor).st_size
             sync_folder(self._folder.path)
 

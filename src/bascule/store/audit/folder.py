@@ -8,10 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from bascule.core.errors import StoreError
+from bascule.files.regular_file import NotRegular, fix_of, read_regular
 from bascule.store.secrets.key_files import sync_folder, write_new
 
 FOLDER = "audit"
 ID = "id"
+
+LONGEST_ID = 64
+"""Bytes read of the file with the id, which has 17."""
 
 MOST_SLOTS = 9999
 
@@ -41,7 +45,7 @@ class AuditFolder:
     def id(self) -> str | None:
         """Tells this folder from every other. None if there is none, or none that can be read."""
         try:
-            text = (self.path / ID).read_text("ascii", "replace").strip()
+            text = read_regular(self.path / ID, LONGEST_ID).decode("ascii", "replace").strip()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -94,9 +98,12 @@ def writer_of(folder: str, slot: str) -> str:
     return f"{folder}-{slot}"
 
 
+_CAUSE = "the folder is not ours to write, or the disk is full; nothing is done that could not be written down"
+
+
 def unusable(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"the audit log in {path} cannot be used: {error.strerror or error}",
-        cause="the folder is not ours to write, or the disk is full; nothing is done that could not be written down",
-        fix=f"make {path} writable, or set BASCULE_HOME to another folder",
+        cause="" if isinstance(error, NotRegular) else _CAUSE,
+        fix=fix_of(str(error.filename), error, f"make {path} writable") + ", or set BASCULE_HOME to another folder",
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bascule.core.principal import Principal
+from bascule.files.regular_file import open_regular, read_regular, regular_descriptor
 from bascule.store.levels.signed_statement import Statement, Unreadable, later, read_statement, seal
 from bascule.store.secrets.key_files import sync_folder, write_new
 
@@ -42,7 +43,7 @@ class Journal:
     def refresh(self) -> None:
         """Read what was added. Whoever compares with the database has read that first: a line is older than its row."""
         try:
-            file = open(self._path, "rb", opener=_no_link)  # noqa: SIM115 -- closed below; a `Path` takes no opener
+            file = open_regular(self._path, os.O_NOFOLLOW)
         except FileNotFoundError:
             self._forget(b"")
             return
@@ -83,7 +84,7 @@ class Journal:
         # It begins with the end of a line, in case a crash has left half a one. Empty lines mean nothing.
         added = b"\n" + seal(statement, self._key) + b"\n"
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = regular_descriptor(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         except FileNotFoundError:
             self._put((seal(statement, self._key),))
             return
@@ -97,7 +98,7 @@ class Journal:
 
     def sync(self) -> None:
         """What another process has added, and did not live to make durable, is durable when this returns."""
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = regular_descriptor(self._path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
             os.fsync(descriptor)
         finally:
@@ -113,7 +114,7 @@ class Journal:
         self.refresh()
 
     def _unreadable_lines(self) -> Iterator[bytes]:
-        for line in self._path.read_bytes().split(b"\n"):
+        for line in read_regular(self._path, flags=os.O_NOFOLLOW).split(b"\n"):
             if line and not line.startswith(TITLE) and isinstance(read_statement(line, self._key), Unreadable):
                 yield line
 
@@ -125,7 +126,3 @@ class Journal:
         write_new(fresh, b"\n".join((title[: HEAD - 1], *lines, b"")))
         fresh.replace(self._path)
         sync_folder(self._path.parent)
-
-
-def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)

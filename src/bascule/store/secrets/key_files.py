@@ -7,8 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from bascule.core.errors import StoreError
+from bascule.files.regular_file import NotRegular, fix_of, open_regular
 
 FOLDER = "keys"
+
+MAX_SECRET = 1024 * 1024
+"""Largest secret read, in bytes. The largest are logins, of a few kilobytes."""
 
 
 class KeyFiles:
@@ -21,14 +25,17 @@ class KeyFiles:
         path = self._folder / name
         try:
             self._check_folder()
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            opened = open_regular(path, os.O_NOFOLLOW)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise _unusable(path, error) from error
-        with os.fdopen(descriptor, "rb") as file:
+        with opened as file:
             _check(path, os.fstat(file.fileno()))
-            return file.read()
+            data = file.read(MAX_SECRET + 1)
+        if len(data) > MAX_SECRET:
+            raise StoreError(f"{path} is not used: it is larger than {MAX_SECRET} bytes", fix=f"remove {path}")
+        return data
 
     def write(self, name: str, data: bytes) -> None:
         path = self._folder / name
@@ -126,6 +133,6 @@ def _check(path: Path, status: os.stat_result) -> None:
 def _unusable(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"{path} cannot be used: {error.strerror or error}",
-        cause="the folder is not ours to write, or the disk is full",
-        fix=f"make {path.parent} yours, or set BASCULE_HOME to another folder",
+        cause="" if isinstance(error, NotRegular) else "the folder is not ours to write, or the disk is full",
+        fix=fix_of(path, error, f"make {path.parent} yours") + ", or set BASCULE_HOME to another folder",
     )

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bascule.core.errors import StoreError
+from bascule.files.regular_file import fix_of, regular_descriptor
 
 LONGEST_WAIT = 60.0
 """Seconds. Longer than a holder may take to get an answer; after that it hangs, and we say so."""
@@ -20,10 +21,10 @@ PAUSE = 0.02
 async def key_lock(path: Path, longest: float = LONGEST_WAIT) -> AsyncGenerator[None]:
     """Hold the lock of this file. The kernel frees it when a process ends, however it ends."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = regular_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be locked: {error.strerror}", fix=f"make {path.parent} yours, mode 700"
+            f"{path} cannot be locked: {error.strerror}", fix=fix_of(path, error, f"make {path.parent} yours, mode 700")
         ) from error
     try:
         await _acquire(descriptor, path, longest)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bascule.core.errors import StoreError
+from bascule.files.regular_file import check_database
 from bascule.store.audit.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.secrets.key_files import FOLDER, KeyFiles
@@ -137,6 +138,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _opened(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    check_database(path)
     connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")

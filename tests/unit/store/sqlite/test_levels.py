@@ -267,7 +267,7 @@ def test_the_line_is_there_before_the_row(db: sqlite3.Connection, witnesses: Sql
 
 def test_no_row_is_written_whose_line_could_not_be(db: sqlite3.Connection, witnesses: SqliteWitnesses, tmp_path: Path):
     (tmp_path / "bascule.db-raises").mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(OSError, match="a folder"):
         witnesses.write(db, Draft(RAISED))
 
     assert db.execute("SELECT count(*) FROM sessions").fetchone() == (0,)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.core.errors import ConnectFailed, UsageError
+from bascule.files.regular_file import check_database
 from bascule.kit.connectors.connector import Connector
 from bascule.kit.connectors.sql.allowed_functions import TABLE_FUNCTIONS, may_call
 from bascule.kit.connectors.sql.query_check import CheckedQuery, Tables
@@ -128,6 +129,7 @@ def _opened(source: SqlSource) -> sqlite3.Connection:
     if source.file is not None:
         return _in_memory(_database_bytes(source.file, source.limits.file))
     try:
+        check_database(Path(str(source.path)))
         return sqlite3.connect(
             f"{Path(str(source.path)).as_uri()}?mode=ro",
             uri=True,
@@ -135,7 +137,7 @@ def _opened(source: SqlSource) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
         )
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         evidence = str(error)
     raise ConnectFailed(
         f"the database of {source.name} cannot be opened",
