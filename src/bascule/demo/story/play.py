@@ -168,7 +168,7 @@ class Play:
         if isinstance(outcome, ToolFailure):
             step.facts.update(_network(outcome))
             why = str(as_object(outcome.cause).get("why", outcome.message))
-            step.say("stop", f"{why}: in the box, 127.0.0.1 is the box itself." if "refused" in why else f"{why}.")
+            step.say("stop", f"{why}.")
         tried = isinstance(outcome, ToolFailure) and outcome.kind is FailureKind.TOOL_ERROR
         step.expect(tried and outcome.lane is Lane.SEALED, "the server tries and cannot", _told(outcome))
         step.expect(step.facts.get("routes") == 0, "no route leads out of the box", step.facts.get("routes"))

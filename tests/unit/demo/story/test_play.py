@@ -50,8 +50,7 @@ async def test_in_boxes_the_agent_goes_on_and_its_server_tries_and_cannot():
     assert (steps["send"].facts["received"], steps["leak"].facts["received"]) == (1, 1)
     assert steps["go_on"].facts == {"lane": "sealed", "ok": True}
     assert (steps["leak"].facts["interfaces"], steps["leak"].facts["routes"]) == (["lo"], 0)
-    assert "Connection refused: in the box, 127.0.0.1 is the box itself." in text_of(steps["leak"])
-    assert "Network is unreachable." in text_of(steps["leak"])
+    assert text_of(steps["leak"]).count("Network is unreachable.") == 2
     assert steps["receipt"].facts["twins"] == {"files": "probed", "post": "probed"}
 
 
