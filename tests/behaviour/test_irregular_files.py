@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from bascule.records.server_logs.file import log_folder
 from support.command import BASCULE, Ran, bascule, environment
-from support.irregular import KINDS, put
+from support.irregular import KINDS, log_of_work, put
 from support.kit_http import line_to
 from support.listening import listening
 from support.ports import free_port
@@ -90,7 +89,7 @@ def configure(folder: Path, **gateway: Any) -> None:
 
 
 def place(folder: Path, file: str) -> Path:
-    return log_folder(folder / "state", folder / "bascule.yaml") / "work.log" if file == "LOG" else folder / file
+    return log_of_work(folder) if file == "LOG" else folder / file
 
 
 def told(ran: Ran) -> str:

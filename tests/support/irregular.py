@@ -4,6 +4,8 @@ import os
 import socket
 from pathlib import Path
 
+from bascule.records.server_logs.file import log_folder
+
 KINDS = ("a FIFO", "a folder", "a socket", "a device")
 
 
@@ -27,3 +29,8 @@ def put(kind: str, path: Path) -> None:
             finally:
                 os.chdir(here)
                 made.close()
+
+
+def log_of_work(folder: Path) -> Path:
+    """The log file of the server `work` in the config of a folder."""
+    return log_folder(folder / "state", folder / "bascule.yaml") / "work.log"
