@@ -83,6 +83,13 @@ class Fence:
             self._looking.add_done_callback(self._looked)
         await asyncio.shield(self._looking)
 
+    async def look_again(self) -> None:
+        """Wait for a poll that starts after this call: one that is under way may be too old for a valid lease. Raises
+        the errors of `renew`."""
+        if self._looking is not None:
+            await asyncio.wait((self._looking,))
+        await self.renew()
+
     async def settle(self, number: int | None = None) -> str:
         """Wait until no runtime can write by what was true before this change, or before any that is made by now. In
         words, who has answered and who was waited for in vain. A change must be durable before this is asked."""

@@ -308,3 +308,16 @@ async def test_after_its_end_it_looks_no_more(place: Place, clock: Clock, untend
         await member.fence.renew()
 
     assert not member.fence.lease.valid()
+
+
+async def test_another_look_starts_after_the_one_that_is_under_way(place: Place, clock: Clock, untended: None):
+    member = Member(await place.open(), clock)
+    await member.fence.open()
+    under_way = asyncio.create_task(member.fence.renew())
+    await asyncio.sleep(0)
+    clock.now += HOLDS
+    await member.fence.look_again()
+
+    assert under_way.done()
+    assert member.fence.lease.until == clock.now + HOLDS
+    await member.fence.close()
