@@ -30,7 +30,7 @@ from bascule.runtime.call_state import Trail
 from bascule.runtime.delivery import delivered
 from bascule.runtime.execution.authorization import Terms, withheld
 from bascule.runtime.execution.input_rounds import go_on, next_round
-from bascule.runtime.execution.retries import in_time, look_again, not_sent, to_repeat
+from bascule.runtime.execution.retries import in_store_time, in_time, look_again, not_sent, to_repeat
 from bascule.runtime.execution.rollback import Undoing, settle
 from bascule.runtime.prepared_call import Prepared, values_of, with_own_arguments
 from bascule.runtime.requests.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
@@ -98,7 +98,7 @@ class Executor:
                 if not standing.ratchet.known:
                     # That takes a while, in which the caller may change what they passed.
                     call = with_own_arguments(call)
-                    await self._raising.begin(standing.principal)
+                    await in_store_time(trail, self._raising.begin(standing.principal))
                 outcome = await self._carry_out(standing, operation, call, trail)
             except BasculeError as error:
                 outcome = await self._failure(standing, error, trail)

@@ -23,6 +23,7 @@ from bascule.runtime.prepared_call import Prepared, Rounds
 from bascule.runtime.requests.operation import AnyOperation, Target
 from bascule.runtime.session_context import Standing
 from bascule.sensitivity.fence import HOLDS, Fence
+from bascule.store.deadline import StoreWait
 from bascule.upstream.link import Link
 from bascule.upstream.state import LinkState
 
@@ -81,7 +82,7 @@ async def look_again(
         raise lost or not_sent(standing, epoch)
     try:
         async with asyncio.timeout(max(rounds_of(standing, prepared, trail).deadline - now(), 0)):
-            await fence.look_again()
+            await in_store_time(trail, fence.look_again())
     except TimeoutError:
         raise not_sent(standing, epoch) from None
 
@@ -98,6 +99,13 @@ def not_sent(standing: Standing, epoch: int) -> BasculeError:
         fix=f"call again in {ceil(HOLDS)} s, nothing was sent; if it happens often, send fewer calls at once",
         retry_after=ceil(HOLDS),
     )
+
+
+async def in_store_time(trail: Trail, work: Awaitable[T]) -> T:
+    """Waits for the store in the course of a request. All such waits of one request share one deadline."""
+    if trail.store_wait is None:
+        trail.store_wait = StoreWait()
+    return await trail.store_wait.take(work)
 
 
 def _was_lost(link: Link, error: ConnectionLost | ProtocolViolation) -> bool:

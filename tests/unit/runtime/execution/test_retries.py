@@ -1,7 +1,7 @@
 """Requests that go round again after their link was lost."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 from bascule.core.call import ToolCall
 from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
 from bascule.core.json_types import JsonObject
-from bascule.core.outcome import FailureKind
+from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.request import Request
 from bascule.runtime.call_state import Trail
 from bascule.runtime.execution.executor import ROUNDS
@@ -22,7 +22,10 @@ from bascule.runtime.prepared_call import Prepared, Rounds
 from bascule.runtime.session import AgentSession
 from bascule.sensitivity import fence
 from bascule.sensitivity.fence import Fence
+from bascule.store import deadline
+from bascule.store.deadline import StoreWait
 from bascule.upstream.link import Link
+from support.postgres import PostgresServer
 from support.runtime import (
     TIMEOUTS,
     Arrived,
@@ -340,3 +343,71 @@ async def test_a_level_that_changed_in_one_round_keeps_its_own_reason(
     assert "kept changing" in failure.message
     assert "look_again" not in polls
     assert len(calls_in(log)) == 1
+
+
+# The deadline of all waits for the store
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that each wait of a request for the store may take."""
+    given, take = list[float](), StoreWait.take
+
+    async def noted(self: StoreWait, work: Awaitable[Any]) -> Any:
+        given.append(self.left)
+        return await take(self, work)
+
+    monkeypatch.setattr(StoreWait, "take", noted)
+    return given
+
+
+async def test_the_waits_of_one_call_for_the_store_share_one_deadline(
+    store_address: str | None, log: Path, no_lease: Lapse, waits: list[float], monkeypatch: pytest.MonkeyPatch
+):
+    moved, renew = [100.0], Fence.renew
+    monkeypatch.setattr(deadline, "monotonic", lambda: moved[0])
+
+    async def untended(_: Fence) -> None:
+        await asyncio.Event().wait()
+
+    async def slow(self: Fence) -> None:
+        await renew(self)
+        moved[0] += 2.0
+
+    monkeypatch.setattr(Fence, "_tend", untended)
+    async with at_work(obeying(log), store=store_address) as session:
+        good(await session.call("work_act", {"n": 1}))
+        no_lease(session)
+        waits.clear()
+        monkeypatch.setattr(Fence, "renew", slow)
+        bad(await session.call("work_act", {"n": 2}), FailureKind.UNAVAILABLE)
+
+    assert waits == [deadline.LONGEST - 2 * each for each in range(ROUNDS + 2)]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_call_while_the_database_is_paused_waits_once_and_works_after_the_pause(
+    database: str,
+    postgres: PostgresServer,
+    log: Path,
+    waits: list[float],
+    begun: bool,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with at_work(obeying(log), store=database, within=60) as session:
+        if begun:
+            good(await session.call("work_act", {"n": 1}))
+        with monkeypatch.context() as short, postgres.paused():
+            short.setattr(deadline, "LONGEST", 0.5)
+            session._raising.fence.lease.until = 0.0
+            waits.clear()
+            async with fail_after(5, "the deadline"):
+                failure = bad(await session.call("work_act", {"n": 2}), FailureKind.UNAVAILABLE)
+            assert waits == [0.5]
+        async with fail_after(30, "the first call after the pause"):
+            # A look that began in the pause may fail yet.
+            while isinstance(await session.call("work_act", {"n": 3}), ToolFailure):
+                pass
+
+    assert (failure.code, failure.retriable) == ("BSC-650", True)
+    assert [call["arguments"]["n"] for call in calls_in(log)] == ([1, 3] if begun else [3])
