@@ -29,4 +29,5 @@ class Lease:
         """Have it renewed if it has run out. Without the store it stays as it is."""
         if not self.valid():
             with suppress(StoreError):
-                await current_wait().take(self._renew())
+                async with current_wait().limited():
+                    await self._renew()

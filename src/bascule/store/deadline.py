@@ -4,15 +4,12 @@ A runtime that gave each operation 15 s of its own would keep a call waiting for
 or locked."""
 
 import asyncio
-from collections.abc import Awaitable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from time import monotonic
-from typing import TypeVar
 
 from bascule.core.errors import StoreError
-
-T = TypeVar("T")
 
 LONGEST = 15.0
 """Seconds that one caller waits for the store in all. In a crowd SQLite is not fair: of fifty processes that raise
@@ -47,13 +44,15 @@ class StoreWait:
         finally:
             _SHARED.reset(token)
 
-    async def take(self, work: Awaitable[T]) -> T:
-        """Wait for work on the store that continues without this caller. Raises `StoreError` at the deadline."""
+    @asynccontextmanager
+    async def limited(self) -> AsyncGenerator[None]:
+        """Wait in this block for work on the store that continues without this caller. Raises `StoreError` at the
+        deadline."""
         with self.spend() as seconds:
             deadline = asyncio.timeout(seconds)
             try:
                 async with deadline:
-                    return await work
+                    yield
             except TimeoutError:
                 if not deadline.expired():
                     raise

@@ -43,15 +43,14 @@ async def test_work_that_goes_on_without_its_caller_is_waited_for_until_the_dead
     wait.left = 0.01
     async with fail_after(20, "the deadline"):
         with pytest.raises(StoreError, match="did not answer within 15 s") as caught:
-            await wait.take(asyncio.shield(work))
+            async with wait.limited():
+                await asyncio.shield(work)
 
     assert caught.value.fix
     assert not work.done()
 
 
 async def test_a_timeout_of_the_work_itself_is_its_own():
-    async def work() -> None:
-        raise TimeoutError("another one")
-
     with pytest.raises(TimeoutError, match="another one"):
-        await StoreWait().take(work())
+        async with StoreWait().limited():
+            raise TimeoutError("another one")

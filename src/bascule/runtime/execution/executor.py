@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _WAITING, _NONE = Ending.WAITING, Remote.NONE
 
 ROUNDS = 4
-"""How often a request is decided anew before it is given up. A round is lost when the agent session changed, or the
+"""Limit of rounds in which a request is decided again. A round is lost when the agent session changed, or the
 link died, before anything was written; that this happens to one request again and again is no accident. If only the
 lease has lapsed, one more round follows the next poll of the store."""
 

@@ -102,10 +102,11 @@ def not_sent(standing: Standing, epoch: int) -> BasculeError:
 
 
 async def in_store_time(trail: Trail, work: Awaitable[T]) -> T:
-    """Waits for the store in the course of a request. All such waits of one request share one deadline."""
+    """Waits for the store on behalf of a request. All such waits of one request share one deadline."""
     if trail.store_wait is None:
         trail.store_wait = StoreWait()
-    return await trail.store_wait.take(work)
+    async with trail.store_wait.limited():
+        return await work
 
 
 def _was_lost(link: Link, error: ConnectionLost | ProtocolViolation) -> bool:

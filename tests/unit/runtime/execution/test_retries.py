@@ -1,7 +1,8 @@
 """Requests that go round again after their link was lost."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -351,13 +352,13 @@ async def test_a_level_that_changed_in_one_round_keeps_its_own_reason(
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that each wait of a request for the store may take."""
-    given, take = list[float](), StoreWait.take
+    given, limited = list[float](), StoreWait.limited
 
-    async def noted(self: StoreWait, work: Awaitable[Any]) -> Any:
+    def noted(self: StoreWait) -> AbstractAsyncContextManager[None]:
         given.append(self.left)
-        return await take(self, work)
+        return limited(self)
 
-    monkeypatch.setattr(StoreWait, "take", noted)
+    monkeypatch.setattr(StoreWait, "limited", noted)
     return given
 
 

@@ -331,6 +331,7 @@ async def test_an_operation_on_a_paused_server_ends_at_its_deadline_and_works_af
 
 async def test_an_operation_of_a_wait_that_is_over_sends_nothing(connection: PostgresConnection, database: str):
     await connection.change(note)
+    before = backends(database)
     wait = StoreWait()
     wait.left = 0.0
     with wait.shared(), pytest.raises(StoreError) as caught:
@@ -338,6 +339,7 @@ async def test_an_operation_of_a_wait_that_is_over_sends_nothing(connection: Pos
 
     assert "no answer" in caught.value.evidence
     assert execute(database, COUNT) == [(1,)]
+    assert backends(database) == before
 
 
 async def test_the_deadline_of_an_operation_is_what_earlier_ones_of_its_wait_have_left(
