@@ -14,7 +14,7 @@ from bascule.core.errors import OutcomeWithheld
 from bascule.core.sensitivity import DataSensitivity, Lane
 from bascule.runtime.runtime import Runtime
 from bascule.runtime.session import AgentSession
-from bascule.store.sqlite import store
+from bascule.store import deadline
 from support.login_server import Browser, guarded_server
 from support.racing import end_of
 from support.runtime import Arrived, at_work, calls_in, good, obeying, running, text
@@ -118,7 +118,7 @@ TROUBLES: dict[str, Trouble] = {"locked": locked, "no journal": no_journal}
 
 @pytest.fixture(params=TROUBLES.values(), ids=list(TROUBLES))
 def trouble(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Trouble:
-    monkeypatch.setattr(store, "BUSY", 0.3)
+    monkeypatch.setattr(deadline, "LONGEST", 0.3)
     return request.param
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import psycopg
 import pytest
 
@@ -55,6 +57,21 @@ class PostgresServer:
     def restart(self, mode: str = "fast") -> None:
         self.stop(mode)
         self.start()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """The server with all its processes stopped: connections stay open, and nothing answers on them."""
+        server = psutil.Process(int((self._data / "postmaster.pid").read_text().partition("\n")[0]))
+        server.send_signal(signal.SIGSTOP)
+        # The first process starts the others: after it has stopped their number is final.
+        stopped = [server, *server.children(recursive=True)]
+        try:
+            for process in stopped:
+                process.send_signal(signal.SIGSTOP)
+            yield
+        finally:
+            for process in reversed(stopped):
+                process.send_signal(signal.SIGCONT)
 
     def database(self) -> str:
         """The address of an empty database."""

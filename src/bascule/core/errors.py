@@ -284,9 +284,15 @@ class NoRoom(WorkspaceError):
 
 
 class StoreError(BasculeError):
-    """What must be kept could not be read or written."""
+    """State could not be read or written. `retry_after` is in seconds, where another attempt is likely to succeed."""
 
     code = "BSC-650"
+
+    def __init__(
+        self, message: str, *, evidence: str = "", cause: str = "", fix: str = "", retry_after: int | None = None
+    ) -> None:
+        super().__init__(message, evidence=evidence, cause=cause, fix=fix)
+        self.retry_after = retry_after
 
 
 class PermitLost(BasculeError):

@@ -18,6 +18,7 @@ from bascule.runtime.failures import aborted, broken, failure_of
 from bascule.runtime.prepared_call import Prepared
 from bascule.runtime.progress_buffer import Withholding
 from bascule.runtime.rate_meter import Meter
+from bascule.store.deadline import StoreWait
 from bascule.upstream.link import Link
 
 
@@ -89,6 +90,7 @@ class Trail:
         "span",
         "spec",
         "steps",
+        "store_wait",
         "tool",
         "unread",
         "withholding",
@@ -133,6 +135,8 @@ class Trail:
         """Who answers in its course, if that is another one than for the rest of the runtime."""
         self.native = False
         """Whether code of this program answers it, in the place of a server."""
+        self.store_wait: StoreWait | None = None
+        """Time that it may still wait for the store, once it has waited for it."""
         self.noted = 0
         """The number of its record in the audit log, once there is one."""
         self.span: Span | None = None

@@ -148,8 +148,8 @@ def _by_rule(error: BasculeError) -> str:
 
 def _retry_after(error: BasculeError) -> str:
     """When to come back, as HTTP says it."""
-    if isinstance(error, LimitReached):
-        return str(error.retry_after)
+    if isinstance(error, LimitReached | StoreError):
+        return "" if error.retry_after is None else str(error.retry_after)
     return error.headers.get("Retry-After", "") if isinstance(error, PeerRefused) else ""
 
 

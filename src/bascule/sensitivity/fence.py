@@ -13,6 +13,7 @@ from time import time
 
 from bascule.core.errors import ConnectionLost, StoreError
 from bascule.sensitivity.lease import Lease, since_boot
+from bascule.store.deadline import StoreWait
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
 PATIENCE = 1.75
@@ -83,6 +84,13 @@ class Fence:
             self._looking.add_done_callback(self._looked)
         await asyncio.shield(self._looking)
 
+    async def look_again(self) -> None:
+        """Wait for a poll that starts after this call: one that is under way may be too old for a valid lease. Raises
+        the errors of `renew`."""
+        if self._looking is not None:
+            await asyncio.wait((self._looking,))
+        await self.renew()
+
     async def settle(self, number: int | None = None) -> str:
         """Wait until no runtime can write by what was true before this change, or before any that is made by now. In
         words, who has answered and who was waited for in vain. A change must be durable before this is asked."""
@@ -132,24 +140,28 @@ class Fence:
             task.exception()  # told to whoever asked
 
     async def _look(self) -> None:
-        """Look once, and once more where we were given up since the last time."""
-        if not await self._look_once():
-            await self._look_once()
+        """Look once, and once more where we were given up since the last time, with one deadline for both."""
+        wait = StoreWait()
+        if not await self._look_once(wait):
+            await self._look_once(wait)
 
-    async def _look_once(self) -> bool:
+    async def _look_once(self, wait: StoreWait) -> bool:
         asked = self._clock()
-        poll = await self._store.poll(self._id, self._seen)
+        with wait.shared():
+            poll = await self._store.poll(self._id, self._seen)
         if poll.changed and not await self._follow(poll.changed):
             # Not acknowledged: the runtime that raised the level waits until this one has closed everything.
             return poll.registered
         registered = poll.registered
         if registered and poll.number > self._seen:
             # Before the lease is good again: whoever gave us up meanwhile may have raised another level since.
-            registered = await self._store.acknowledge(self._id, poll.number)
+            with wait.shared():
+                registered = await self._store.acknowledge(self._id, poll.number)
         self._seen = poll.number
         if registered:
             self.lease.until = asked + HOLDS
         else:
             # The next look is the first that counts again: only from here on are we waited for.
-            await self._store.register(self._id, time())
+            with wait.shared():
+                await self._store.register(self._id, time())
         return registered

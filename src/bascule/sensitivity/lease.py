@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from bascule.core.errors import StoreError
+from bascule.store.deadline import current_wait
 
 since_boot = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 """Seconds, also those that a machine has slept: a lease must not outlive a raise because nobody was awake."""
@@ -28,4 +29,5 @@ class Lease:
         """Have it renewed if it has run out. Without the store it stays as it is."""
         if not self.valid():
             with suppress(StoreError):
-                await self._renew()
+                async with current_wait().limited():
+                    await self._renew()

@@ -22,6 +22,7 @@ from bascule.core.events import LinkChanged
 from bascule.core.json_types import JsonObject
 from bascule.core.request import Leave, Permit, Request
 from bascule.core.text.redaction import Mask
+from bascule.store.deadline import StoreWait
 from bascule.transports.dispatcher import Counters, Dispatcher, NoLeave, is_new_era, may_write, not_opened
 from bascule.upstream.heartbeat import Heart
 from bascule.upstream.key import LinkKey
@@ -277,14 +278,17 @@ class Link:
 
     async def _open(self) -> str:
         self._become(Condition(LinkState.CONNECTING))
+        wait = StoreWait()
         for _ in range(TRIES_FOR_LEAVE - 1):
-            await self.regain()
+            with wait.shared():
+                await self.regain()
             try:
                 return await self._open_once()
             except NoLeave:
                 # It ran out on the way, because this process was busy or asleep.
                 await self._release()
-        await self.regain()
+        with wait.shared():
+            await self.regain()
         return await self._open_once()
 
     async def regain(self, refused: PermitLost | None = None) -> None:

@@ -34,7 +34,7 @@ NOT_MET = {
     "BSC-610": "Nothing: a workspace is used by a program or by a tool, which tells of it in its own words.",
     "BSC-611": "Nothing: a workspace is used by a program or by a tool, which tells of it in its own words.",
     "BSC-612": "Nothing: a workspace is used by a program or by a tool, which tells of it in its own words.",
-    "BSC-650": "Nothing: a gateway that cannot keep what it must does not start.",
+    "BSC-650": "Without its state a gateway does not start. Later it is a result with the kind `unavailable`.",
     "BSC-703": "Nothing: the client has gone.",
     "BSC-711": "Nothing: it is of a bridge, which is used by programs.",
     "BSC-712": "Nothing: it is of a bridge, which is used by programs.",

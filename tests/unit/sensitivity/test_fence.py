@@ -13,6 +13,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.sensitivity import fence as module
 from bascule.sensitivity.fence import HOLDS, PATIENCE, Fence
+from bascule.store.deadline import StoreWait, current_wait
 from bascule.store.levels.interface import LevelStore, Poll, SessionRecord
 from support.level_stores import Place, place_at
 from support.waiting import until
@@ -178,7 +179,7 @@ async def test_who_was_given_up_while_it_looked_may_not_write_by_that_look(place
         return await acknowledge(runtime, acked)
 
     slow.store.acknowledge = late  # pyright: ignore[reportAttributeAccessIssue]
-    await slow.fence._look_once()
+    await slow.fence._look_once(StoreWait())
     assert not slow.fence.lease.valid()
     await slow.fence.renew()
     assert slow.fence.lease.valid()
@@ -308,3 +309,46 @@ async def test_after_its_end_it_looks_no_more(place: Place, clock: Clock, untend
         await member.fence.renew()
 
     assert not member.fence.lease.valid()
+
+
+async def test_another_look_starts_after_the_one_that_is_under_way(place: Place, clock: Clock, untended: None):
+    member = Member(await place.open(), clock)
+    await member.fence.open()
+    under_way = asyncio.create_task(member.fence.renew())
+    await asyncio.sleep(0)
+    clock.now += HOLDS
+    await member.fence.look_again()
+
+    assert under_way.done()
+    assert member.fence.lease.until == clock.now + HOLDS
+    await member.fence.close()
+
+
+async def test_all_operations_of_one_look_share_one_deadline(
+    place: Place, clock: Clock, untended: None, monkeypatch: pytest.MonkeyPatch
+):
+    member = Member(await place.open(), clock)
+    await member.fence.open()
+    waits: list[tuple[str, StoreWait]] = []
+
+    def noted(name: str) -> None:
+        original = getattr(member.store, name)
+
+        async def operation(*values: Any) -> Any:
+            waits.append((name, current_wait()))
+            return await original(*values)
+
+        monkeypatch.setattr(member.store, name, operation)
+
+    for name in ("poll", "acknowledge", "register"):
+        noted(name)
+    await member.raise_level()
+    await member.store.strike((member.fence._id,))
+    await member.fence.renew()
+    await member.fence.renew()
+
+    names, shared = zip(*waits, strict=True)
+    assert names == ("poll", "register", "poll", "poll")
+    assert shared[0] is shared[1] is shared[2]
+    assert shared[3] is not shared[0]
+    await member.fence.close()

@@ -1,7 +1,11 @@
 """Leave that runs out."""
 
+import asyncio
+
 from bascule.core.errors import StoreError
 from bascule.sensitivity.lease import Lease, since_boot
+from bascule.store.deadline import StoreWait
+from support.waiting import fail_after
 
 
 async def never() -> None:
@@ -44,3 +48,17 @@ async def test_without_the_store_it_stays_as_it_is():
     await lease.regain()
 
     assert not lease.valid()
+
+
+async def test_a_renewal_ends_at_the_deadline_of_the_wait_that_it_is_part_of():
+    async def paused() -> None:
+        await asyncio.Event().wait()
+
+    lease, wait = Lease(paused, lambda: 1.0), StoreWait()
+    wait.left = 0.01
+    async with fail_after(20, "the deadline"):
+        with wait.shared():
+            await lease.regain()
+
+    assert not lease.valid()
+    assert wait.left <= 0

@@ -12,7 +12,9 @@ from bascule.catalog.pages import Pages
 from bascule.core.errors import ConnectFailed, PeerRefused
 from bascule.core.json_types import JsonObject
 from bascule.core.request import Request
-from bascule.upstream.link import Link
+from bascule.store.deadline import StoreWait, current_wait
+from bascule.transports.dispatcher import no_leave, not_opened
+from bascule.upstream.link import TRIES_FOR_LEAVE, Link
 from bascule.upstream.listing import Collector, admit_by_listing
 from bascule.upstream.state import LinkState
 from support.links import a_link, a_plan, linked
@@ -195,6 +197,31 @@ async def test_a_server_with_some_malformed_tools_is_degraded_and_says_how_many(
 async def test_what_is_no_page_at_all_fails_the_link():
     async with listing({"items": []}) as (link, _):
         assert "has no list of tools" in (await failure(link)).message
+
+
+async def test_all_tries_to_open_a_link_wait_for_the_store_until_one_deadline():
+    waits: list[StoreWait] = []
+
+    class Lapsing(Leave):
+        async def regain(self) -> None:
+            waits.append(current_wait())
+            self.given = True
+
+    leave = Lapsing()
+
+    async def admit(link: Link) -> str:
+        leave.given = False
+        raise not_opened(no_leave())
+
+    link = a_link(replace(a_plan(lambda: Lister(None, {}), admit=admit), leave=leave))
+    async with fail_after(20):
+        link.start()
+        with pytest.raises(ConnectFailed, match="nothing may be written"):
+            await link.opened()
+        await link.close()
+
+    assert len(waits) == TRIES_FOR_LEAVE
+    assert len({id(wait) for wait in waits}) == 1
 
 
 async def test_a_listing_without_leave_fails_the_link_and_says_so():

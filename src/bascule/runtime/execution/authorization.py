@@ -12,6 +12,7 @@ from bascule.policy.facts import Facts
 from bascule.policy.verdict import Ask, Refusal
 from bascule.runtime.approvals.ask import Asking
 from bascule.runtime.call_state import Trail
+from bascule.runtime.execution.retries import in_store_time
 from bascule.runtime.levels.raising import Raising
 from bascule.runtime.prepared_call import Prepared, values_of
 from bascule.runtime.progress_buffer import Withholding
@@ -33,7 +34,7 @@ class Terms:
         """The lane a request may take. Raises where it may take none. What the operator says it raises to is raised
         before it is sent, unless it would not be sent at all then: nothing was seen yet."""
         if not self.raising.fence.lease.valid():
-            await self.raising.fence.renew()
+            await in_store_time(trail, self.raising.fence.renew())
         of_tools = operation.of_tools
         level = standing.ruled(spec) if of_tools else DataSensitivity.PUBLIC
         # Not its level, which may be on its way: what this call brings must wait until that is kept and fenced too.

@@ -15,7 +15,6 @@ from bascule.core.errors import (
     PeerError,
     PermitLost,
     ProtocolViolation,
-    Refused,
     UsageError,
 )
 from bascule.core.events import ToolInvoked
@@ -31,7 +30,7 @@ from bascule.runtime.call_state import Trail
 from bascule.runtime.delivery import delivered
 from bascule.runtime.execution.authorization import Terms, withheld
 from bascule.runtime.execution.input_rounds import go_on, next_round
-from bascule.runtime.execution.retries import in_time, to_repeat
+from bascule.runtime.execution.retries import in_store_time, in_time, look_again, not_sent, to_repeat
 from bascule.runtime.execution.rollback import Undoing, settle
 from bascule.runtime.prepared_call import Prepared, values_of, with_own_arguments
 from bascule.runtime.requests.operation import AnyCall, AnyOperation, AnyResult, AnyTarget, Operation, Target
@@ -52,8 +51,9 @@ if TYPE_CHECKING:
 _WAITING, _NONE = Ending.WAITING, Remote.NONE
 
 ROUNDS = 4
-"""How often a request is decided anew before it is given up. A round is lost when the agent session changed, or the
-link died, before anything was written; that this happens to one request again and again is no accident."""
+"""Limit of rounds in which a request is decided again. A round is lost when the agent session changed, or the
+link died, before anything was written; that this happens to one request again and again is no accident. If only the
+lease has lapsed, one more round follows the next poll of the store."""
 
 
 class Executor:
@@ -98,7 +98,7 @@ class Executor:
                 if not standing.ratchet.known:
                     # That takes a while, in which the caller may change what they passed.
                     call = with_own_arguments(call)
-                    await self._raising.begin(standing.principal)
+                    await in_store_time(trail, self._raising.begin(standing.principal))
                 outcome = await self._carry_out(standing, operation, call, trail)
             except BasculeError as error:
                 outcome = await self._failure(standing, error, trail)
@@ -200,10 +200,13 @@ class Executor:
         sent for it."""
         call, prepared = asked
         lost: PeerError | None = None
-        for left in range(ROUNDS - 1, -1, -1):
-            way = self._at_hand(standing, operation, target.spec, prepared, trail)
-            if way is None:
-                way = await self._way(standing, operation, target.spec, (call, prepared), trail, lost)
+        epoch = standing.ratchet.epoch
+        for left in range(ROUNDS, -1, -1):
+            if not left:
+                await look_again(self._raising.fence, standing, epoch, prepared, trail, lost)
+            way = self._at_hand(standing, operation, target.spec, prepared, trail) or await self._way(
+                standing, operation, target.spec, (call, prepared), trail, lost
+            )
             if way is None:
                 continue
             link, permit = way
@@ -220,7 +223,7 @@ class Executor:
                 lost = error
                 if not error.sent:
                     trail.unread = trail.doubt = None
-                elif left:
+                elif left > 1:
                     # Once it may have been sent, sending it again could do its work twice.
                     prepared = to_repeat(standing, operation, target, prepared, trail, (link, error))
                     await self._terms.learn(standing, error, trail)
@@ -228,7 +231,7 @@ class Executor:
                     trail.mark(("send", now()))
             finally:
                 self._links.give_back(link)
-        raise lost or Refused("the agent session kept changing before the call could be sent", rule="steady_session")
+        raise lost or not_sent(standing, epoch)
 
     def _at_hand(
         self, standing: Standing, operation: AnyOperation, spec: Governed, prepared: Prepared, trail: Trail

@@ -1,17 +1,29 @@
-"""Retry of a request after its link was lost: only where repeating does no harm, and in the time that is left."""
+"""Retry of a request after its link, its permit or the lease was lost: only where repeating does no harm, and in the
+time that is left."""
 
 import asyncio
 from collections.abc import Awaitable
+from math import ceil
 from time import perf_counter as now
 from typing import TypeVar
 
 import msgspec
 
-from bascule.core.errors import ConnectionLost, PeerError, ProtocolViolation, ReplyTimeout
+from bascule.core.errors import (
+    BasculeError,
+    ConnectionLost,
+    PeerError,
+    ProtocolViolation,
+    Refused,
+    ReplyTimeout,
+    StoreError,
+)
 from bascule.runtime.call_state import Trail
 from bascule.runtime.prepared_call import Prepared, Rounds
 from bascule.runtime.requests.operation import AnyOperation, Target
 from bascule.runtime.session_context import Standing
+from bascule.sensitivity.fence import HOLDS, Fence
+from bascule.store.deadline import StoreWait
 from bascule.upstream.link import Link
 from bascule.upstream.state import LinkState
 
@@ -59,6 +71,42 @@ async def in_time(leasing: Awaitable[T], rounds: Rounds | None, lost: PeerError 
             return await leasing
     except TimeoutError:
         raise lost or _no_link(rounds) from None
+
+
+async def look_again(
+    fence: Fence, standing: Standing, epoch: int, prepared: Prepared, trail: Trail, lost: PeerError | None
+) -> None:
+    """Waits for the next poll of the store, within the time of the request, if a lapsed lease alone prevented each
+    write. Any other request that is out of rounds ends here with its error."""
+    if lost is not None or standing.ratchet.epoch != epoch:
+        raise lost or not_sent(standing, epoch)
+    try:
+        async with asyncio.timeout(max(rounds_of(standing, prepared, trail).deadline - now(), 0)):
+            await in_store_time(trail, fence.look_again())
+    except TimeoutError:
+        raise not_sent(standing, epoch) from None
+
+
+def not_sent(standing: Standing, epoch: int) -> BasculeError:
+    """Error of a request whose permit or lease was lost before the write in every round. `epoch` is that of its first
+    round: if it still holds, the permit was valid all the time and only the lease can have lapsed."""
+    if standing.ratchet.epoch != epoch:
+        return Refused("the agent session kept changing before the call could be sent", rule="steady_session")
+    return StoreError(
+        "the lease of this runtime lapsed before the call could be sent",
+        evidence=f"the level did not change; a lease is valid for {HOLDS:g} s from the start of a poll of the store",
+        cause="this process or the store is under load, so that a poll or a write came too late",
+        fix=f"call again in {ceil(HOLDS)} s, nothing was sent; if it happens often, send fewer calls at once",
+        retry_after=ceil(HOLDS),
+    )
+
+
+async def in_store_time(trail: Trail, work: Awaitable[T]) -> T:
+    """Waits for the store on behalf of a request. All such waits of one request share one deadline."""
+    if trail.store_wait is None:
+        trail.store_wait = StoreWait()
+    async with trail.store_wait.limited():
+        return await work
 
 
 def _was_lost(link: Link, error: ConnectionLost | ProtocolViolation) -> bool:

@@ -13,6 +13,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.sandbox.raise_socket import RaiseRequest
 from bascule.sensitivity.fence import Fence
 from bascule.sensitivity.ratchet import Ratchet, Ratchets
+from bascule.store.deadline import StoreWait
 from bascule.store.levels.interface import LevelStore, SessionRecord
 
 _log = logging.getLogger("bascule.runtime")
@@ -142,16 +143,18 @@ class Raising:
     async def _begin(self, principal: Principal) -> None:
         # It is there before anything is read: what others raise meanwhile finds it.
         ratchet = self._ratchets.of(principal)
-        record = await self._store.begin(principal, self._clock())
-        receipts = await self._store.receipts(principal) if record.epoch else ()
+        with StoreWait().shared():
+            record = await self._store.begin(principal, self._clock())
+            receipts = await self._store.receipts(principal) if record.epoch else ()
         self._receipts[principal] = receipts
         self._datasets[principal] = record.datasets
         ratchet.follow(record, in_words(receipts[-1].cause) if receipts else "")
 
     async def _raise(self, principal: Principal, level: DataSensitivity, cause: Cause, closed: tuple[str, ...]) -> None:
-        ratchet = self._ratchets.of(principal)
+        ratchet, wait = self._ratchets.of(principal), StoreWait()
         try:
-            record, receipt = await self._store.raise_level(principal, level, cause, self._clock())
+            with wait.shared():
+                record, receipt = await self._store.raise_level(principal, level, cause, self._clock())
         except StoreError as error:
             # Never let go of: what could not be kept must hold for as long as this process lives.
             ratchet.hold(DataSensitivity.SECRET, "a level could not be kept")
@@ -161,13 +164,14 @@ class Raising:
         self._datasets[principal] = record.datasets
         unwritten = await self._write_down(receipt)
         # Whatever became of the record: the level holds, and nobody may write past it.
-        fenced = await self.fence.settle(receipt.number if receipt is not None else None)
+        with wait.shared():
+            fenced = await self.fence.settle(receipt.number if receipt is not None else None)
         uncut = await self._cut()
         ratchet.let_go(level)
         if unwritten is None and uncut is None:
             ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
         if receipt is not None:
-            await self._complete(receipt, closed, fenced)
+            await self._complete(receipt, closed, fenced, wait)
         if self.gates is not None:
             await self.gates.tighten(principal)
         if unwritten is not None:
@@ -183,13 +187,14 @@ class Raising:
             return error
         return None
 
-    async def _complete(self, receipt: Receipt, closed: tuple[str, ...], fenced: str) -> None:
+    async def _complete(self, receipt: Receipt, closed: tuple[str, ...], fenced: str, wait: StoreWait) -> None:
         """Say what was done. That is no part of the promise, so its failure is only logged."""
         principal = receipt.principal
         twins: Mapping[str, str] = self.gates.taken_over(receipt.after) if self.gates is not None else {}
         try:
-            await self._store.complete_receipt(receipt.number, closed, twins, fenced)
-            self._receipts[principal] = await self._store.receipts(principal)
+            with wait.shared():
+                await self._store.complete_receipt(receipt.number, closed, twins, fenced)
+                self._receipts[principal] = await self._store.receipts(principal)
         except StoreError as error:
             _log.warning("receipt %d could not be completed: %s", receipt.number, error.message)
         self._tell(

@@ -1,7 +1,10 @@
 """PostgreSQL connection for one operation at a time, with a deadline, and reconnected after a failure."""
 
 import asyncio
+import os
+import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -10,6 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from bascule.core.errors import ConfigError, StoreError
+from bascule.store.deadline import LONGEST, StoreWait, current_wait
 
 T = TypeVar("T")
 
@@ -18,9 +22,6 @@ Work: TypeAlias = Callable[[Database], Awaitable[T]]
 
 CONNECT = 5
 """Seconds for one attempt to connect, to each of the hosts that an address names."""
-
-DEADLINE = 15.0
-"""Seconds for one operation, waiting for its turn included. Whatever the network does, it ends then."""
 
 _SESSION = b"""
 SET search_path = pg_catalog;
@@ -41,6 +42,16 @@ _CHANGE = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 _COMMIT = {True: b"synchronous_commit = on", False: b"synchronous_commit = off"}
 """Whether a commit waits for the disk. Said anew in each transaction: a pooler may forget what was said before."""
+
+
+class _Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
+    """PostgreSQL connection whose operation ends at once when its task is cancelled, also if the server is paused."""
+
+    async def cancel_safe(self, *, timeout: float = 30.0) -> None:  # noqa: ARG002 -- psycopg's signature
+        """Shuts the socket down. psycopg calls this in a cancelled task; its own request to the server to cancel, and
+        the wait for the end of the operation, would add up to 10 s to the deadline of the task."""
+        with suppress(OSError), socket.socket(fileno=os.dup(self.fileno())) as same:
+            same.shutdown(socket.SHUT_RDWR)
 
 
 class PostgresAddress:
@@ -72,7 +83,7 @@ class PostgresAddress:
             "client_encoding": "utf8",
         }
         # Prepared statements would be lost behind a pooler, and save us nothing that counts.
-        db = await psycopg.AsyncConnection.connect(**settings, autocommit=True, prepare_threshold=None)
+        db = await _Connection.connect(**settings, autocommit=True, prepare_threshold=None)
         try:
             await db.execute(_SESSION)
         except BaseException:
@@ -90,7 +101,7 @@ class PostgresAddress:
 
     def _told(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
-            return f"no answer within {DEADLINE:g} s"
+            return f"no answer within {LONGEST:g} s"
         text = str(error).strip().partition("\n")[0] or type(error).__name__
         code = getattr(error, "sqlstate", None)
         password = str(self._parameters.get("password") or "")
@@ -145,25 +156,34 @@ class PostgresConnection:
         await self._drop()
 
     async def _do(self, begin: bytes, work: Work[T], *, repeatable: bool) -> T:
-        task = asyncio.ensure_future(self._in_turn(begin, work, repeatable=repeatable))
+        task = asyncio.ensure_future(self._in_time(current_wait(), begin, work, repeatable=repeatable))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         # A caller who gives up must not leave the connection in the middle of something: the work is let finish.
         return await asyncio.shield(task)
 
+    async def _in_time(self, wait: StoreWait, begin: bytes, work: Work[T], *, repeatable: bool) -> T:
+        """The operation, with the time that its caller has left: waiting for its turn is part of it."""
+        with wait.spend() as seconds:
+            deadline = asyncio.timeout(seconds)
+            try:
+                if not seconds:
+                    raise TimeoutError
+                async with deadline, self._turn:
+                    return await self._in_turn(begin, work, repeatable=repeatable)
+            except (psycopg.Error, OSError, UnicodeError, msgspec.MsgspecError) as error:
+                # A connection that was shut down at the deadline fails with an error of its own.
+                raise self._address.unusable(TimeoutError() if deadline.expired() else error) from error
+
     async def _in_turn(self, begin: bytes, work: Work[T], *, repeatable: bool) -> T:
+        first = _Attempt()
         try:
-            async with asyncio.timeout(DEADLINE), self._turn:
-                first = _Attempt()
-                try:
-                    return await self._attempt(begin, work, first)
-                except psycopg.Error:
-                    if told_to_stop() or not first.lost or (first.committing and not repeatable):
-                        raise
-                # A server that was restarted is noticed only when something is asked of it.
-                return await self._attempt(begin, work, _Attempt())
-        except (psycopg.Error, OSError, UnicodeError, msgspec.MsgspecError) as error:
-            raise self._address.unusable(error) from error
+            return await self._attempt(begin, work, first)
+        except psycopg.Error:
+            if told_to_stop() or not first.lost or (first.committing and not repeatable):
+                raise
+        # A server that was restarted is noticed only when something is asked of it.
+        return await self._attempt(begin, work, _Attempt())
 
     async def _attempt(self, begin: bytes, work: Work[T], attempt: _Attempt) -> T:
         db = await self._connected()

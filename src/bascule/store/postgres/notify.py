@@ -7,7 +7,8 @@ from contextlib import suppress
 
 import psycopg
 
-from bascule.store.postgres.connection import DEADLINE, Database, PostgresAddress, told_to_stop
+from bascule.store.deadline import LONGEST, current_wait
+from bascule.store.postgres.connection import Database, PostgresAddress, told_to_stop
 
 CHANNEL = "bascule_rings"
 
@@ -33,8 +34,8 @@ class PostgresBell:
     async def listen(self) -> None:
         """Return once a ring would be heard, or it is clear that this will take a while."""
         self._start()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_PAUSE):
+        with current_wait().spend() as seconds, suppress(TimeoutError):
+            async with asyncio.timeout(min(LONGEST_PAUSE, seconds)):
                 await self._listening.wait()
 
     async def rung(self) -> None:
@@ -60,7 +61,7 @@ class PostgresBell:
         pause = FIRST_PAUSE
         while not told_to_stop():
             with suppress(psycopg.Error, OSError):
-                async with asyncio.timeout(DEADLINE):
+                async with asyncio.timeout(LONGEST):
                     db = await self._address.connect()
                 try:
                     await self._hear(db)
@@ -74,7 +75,7 @@ class PostgresBell:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _hear(self, db: Database) -> None:
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(LONGEST):
             await db.execute(b"LISTEN " + CHANNEL.encode())
         self._listening.set()
         if self._missed:
@@ -83,7 +84,7 @@ class PostgresBell:
             self._missed = False
         while True:
             readable = await _readable(db, QUIET)
-            async with asyncio.timeout(DEADLINE):
+            async with asyncio.timeout(LONGEST):
                 if not readable:
                     await db.execute(b"SELECT")
                 async for ring in db.notifies(timeout=0):

@@ -12,6 +12,7 @@ from typing import TypeVar
 from bascule.core.errors import StoreError
 from bascule.files.regular_file import check_database
 from bascule.store.audit.anchors import Anchor
+from bascule.store.deadline import current_wait, overdue
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.secrets.key_files import FOLDER, KeyFiles
 from bascule.store.sqlite import levels, owners
@@ -62,12 +63,8 @@ _MIGRATIONS = (_LISTINGS, levels.SCHEMA, _ANCHORS, owners.SCHEMA)
 
 SCHEMA_VERSION = len(_MIGRATIONS)
 
-BUSY = 30.0
-"""Seconds to wait for other processes that write. In a crowd SQLite is not fair: of fifty that raise levels as fast as
-they can, on a busy machine, some wait for seven. To give up would make an agent session SECRET."""
-
 ATTEMPTS, PAUSE = 20, 0.1
-"""How often, and after how many seconds, opening is tried again."""
+"""How often, and after how many seconds, opening is tried again, within the deadline."""
 
 PRIMARY = 0xFF
 """The part of SQLite's error codes that tells the kind."""
@@ -109,37 +106,52 @@ class SqliteStore:
 
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         # A caller who gives up must not leave the connection in use behind their back: the work is let finish.
-        return await asyncio.shield(asyncio.to_thread(self._in_turn, work))
+        with current_wait().spend() as seconds:
+            return await asyncio.shield(asyncio.to_thread(self._in_turn, work, time.monotonic() + seconds))
 
-    def _in_turn(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._turn:
-            try:
-                if self._connection is None:
-                    self._connection = _connect(self._path)
-                with self._connection:
-                    return work(self._connection)
-            # What SQLite says of a damaged file may quote the damage, which is not always text.
-            except (sqlite3.Error, OSError, UnicodeError) as error:
-                raise _unusable(self._path, error) from error
+    def _in_turn(self, work: Callable[[sqlite3.Connection], T], deadline: float) -> T:
+        if not self._turn.acquire(timeout=left_until(deadline)):
+            raise overdue()
+        try:
+            if self._connection is None:
+                self._connection = _connect(self._path, deadline)
+            wait_until(self._connection, deadline)
+            with self._connection:
+                return work(self._connection)
+        # What SQLite says of a damaged file may quote the damage, which is not always text.
+        except (sqlite3.Error, OSError, UnicodeError) as error:
+            raise _unusable(self._path, error) from error
+        finally:
+            self._turn.release()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def left_until(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.0)
+
+
+def wait_until(db: sqlite3.Connection, deadline: float) -> None:
+    """Limit the next wait for other processes that write."""
+    db.execute(f"PRAGMA busy_timeout = {round(1000 * left_until(deadline))}")
+
+
+def _connect(path: Path, deadline: float) -> sqlite3.Connection:
     """Open the database. Processes that make it at the same time, or close it while it is opened, can be in the way of
     each other without SQLite waiting for them: that passes."""
     for _ in range(ATTEMPTS - 1):
         try:
-            return _opened(path)
+            return _opened(path, deadline)
         except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorcode", 0) & PRIMARY not in PASSING:
+            passes = getattr(error, "sqlite_errorcode", 0) & PRIMARY in PASSING
+            if not passes or left_until(deadline) < PAUSE:
                 raise
             time.sleep(PAUSE)
-    return _opened(path)
+    return _opened(path, deadline)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _opened(path: Path, deadline: float) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     check_database(path)
-    connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=left_until(deadline), check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -189,6 +201,6 @@ def _write_listing(db: sqlite3.Connection, key: ListingKey, listing: KeptListing
 def _unusable(path: Path, error: Exception) -> StoreError:
     return StoreError(
         f"the state in {path} cannot be used: {error}",
-        cause="the folder is not ours to write, the disk is full, or the file is damaged",
+        cause="the folder is not ours to write, the disk is full, or the file is damaged or locked by another program",
         fix=f"make {path.parent} writable, or set BASCULE_HOME to another folder; move a damaged file out of the way",
     )

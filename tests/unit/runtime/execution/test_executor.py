@@ -375,12 +375,14 @@ async def test_a_call_whose_session_keeps_changing_is_given_up(events: Events):
 
     def changing(request: Request) -> JsonObject:
         tried.append(request)
+        ratchet_of(session).epoch += 1
         raise PermitLost("changed")
 
     async with staged(changing, events) as session:
         failure = bad(await session.call("work_act", {}), FailureKind.DENIED)
 
     assert "kept changing" in failure.message
+    assert (failure.retriable, failure.retry_after) == (False, "")
     assert len(tried) == ROUNDS
     assert events.call.outcome is failure
 

@@ -1,6 +1,8 @@
 """Requests that go round again after their link was lost."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -12,14 +14,19 @@ import pytest
 from bascule.core.call import ToolCall
 from bascule.core.errors import ConnectionLost, PeerError, PeerRefused, ProtocolViolation, ReplyTimeout
 from bascule.core.json_types import JsonObject
-from bascule.core.outcome import FailureKind
+from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.request import Request
 from bascule.runtime.call_state import Trail
 from bascule.runtime.execution.executor import ROUNDS
 from bascule.runtime.execution.retries import in_time, rounds_of
 from bascule.runtime.prepared_call import Prepared, Rounds
 from bascule.runtime.session import AgentSession
+from bascule.sensitivity import fence
+from bascule.sensitivity.fence import Fence
+from bascule.store import deadline
+from bascule.store.deadline import StoreWait
 from bascule.upstream.link import Link
+from support.postgres import PostgresServer
 from support.runtime import (
     TIMEOUTS,
     Arrived,
@@ -40,6 +47,7 @@ from support.servers import pids
 from support.waiting import fail_after
 
 HARMLESS: dict[str, Any] = {"idempotent": ("act",)}
+Lapse = Callable[[AgentSession], Callable[[], None]]
 DIES = {"tools/call": [{"exit": 7}]}
 """A life in which the server dies of the first call."""
 
@@ -223,3 +231,184 @@ async def test_waiting_for_a_link_ends_with_the_time_of_the_request():
             await in_time(asyncio.Event().wait(), Rounds(now() - 1, 7), None)
         with pytest.raises(ConnectionLost, match="gone"):
             await in_time(asyncio.Event().wait(), Rounds(-inf, 7), ConnectionLost("gone"))
+
+
+# The lease of the store
+
+
+@pytest.fixture
+def no_lease(monkeypatch: pytest.MonkeyPatch) -> Lapse:
+    """Makes each poll too old for a valid lease, until the returned function is called."""
+
+    def begin(session: AgentSession) -> Callable[[], None]:
+        monkeypatch.setattr(fence, "HOLDS", 0.0)
+        session._raising.fence.lease.until = 0.0
+        return lambda: monkeypatch.setattr(fence, "HOLDS", 600.0)
+
+    return begin
+
+
+@pytest.fixture
+def polls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Polls that requests have waited for: `renew` in each round, `look_again` before the last one."""
+    waited: list[str] = []
+
+    def counted(name: str) -> None:
+        original = getattr(Fence, name)
+
+        async def call(self: Fence) -> None:
+            task = asyncio.current_task()
+            if task is not None and task.get_name() != "fence":
+                waited.append(name)
+            await original(self)
+
+        monkeypatch.setattr(Fence, name, call)
+
+    counted("renew")
+    counted("look_again")
+    return waited
+
+
+async def test_a_call_that_only_a_lapsed_lease_prevented_names_the_lease_and_may_be_repeated(
+    store_address: str | None, log: Path, events: Events, no_lease: Lapse, polls: list[str]
+):
+    async with at_work(obeying(log), events=events, store=store_address) as session:
+        good(await session.call("work_act", {"n": 1}))
+        epoch = session._standing.ratchet.epoch
+        again = no_lease(session)
+        polls.clear()
+        failure = bad(await session.call("work_act", {"n": 2}), FailureKind.UNAVAILABLE)
+        assert polls == ["renew"] * ROUNDS + ["look_again", "renew", "renew"]
+        assert session._standing.ratchet.epoch == epoch
+        again()
+        good(await session.call("work_act", {"n": 3}))
+
+    assert [call["arguments"]["n"] for call in calls_in(log)] == [1, 3]
+    assert (failure.code, failure.retriable, failure.retry_after) == ("BSC-650", True, "2")
+    assert "the lease of this runtime lapsed" in failure.message
+    assert "the level did not change" in failure.evidence
+    assert "call again in 2 s" in failure.fix
+    assert events.calls[1].outcome is failure
+
+
+async def test_a_call_waits_for_one_more_poll_before_a_lapsed_lease_ends_it(
+    log: Path, no_lease: Lapse, monkeypatch: pytest.MonkeyPatch
+):
+    async with at_work(obeying(log)) as session:
+        good(await session.call("work_act", {"n": 1}))
+        again, look_again = no_lease(session), Fence.look_again
+
+        async def in_time_again(self: Fence) -> None:
+            again()
+            await look_again(self)
+
+        monkeypatch.setattr(Fence, "look_again", in_time_again)
+        good(await session.call("work_act", {"n": 2}))
+
+    assert len(calls_in(log)) == 2
+
+
+async def test_the_wait_for_one_more_poll_ends_with_the_time_of_the_call(
+    log: Path, no_lease: Lapse, monkeypatch: pytest.MonkeyPatch
+):
+    async with at_work(obeying(log)) as session:
+        good(await session.call("work_act", {"n": 1}))
+        no_lease(session)
+
+        async def never(_: Fence) -> None:
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(Fence, "look_again", never)
+        async with fail_after(15, "the end of the call"):
+            failure = bad(await session.call("work_act", {"n": 2}, timeout=0.5), FailureKind.UNAVAILABLE)
+
+    assert (failure.code, failure.retry_after) == ("BSC-650", "2")
+    assert len(calls_in(log)) == 1
+
+
+async def test_a_level_that_changed_in_one_round_keeps_its_own_reason(
+    log: Path, no_lease: Lapse, monkeypatch: pytest.MonkeyPatch, polls: list[str]
+):
+    async with at_work(obeying(log)) as session:
+        good(await session.call("work_act", {"n": 1}))
+        no_lease(session)
+        once, renew = iter((True,)), Fence.renew
+
+        async def and_change(self: Fence) -> None:
+            session._standing.ratchet.epoch += next(once, False)
+            await renew(self)
+
+        monkeypatch.setattr(Fence, "renew", and_change)
+        failure = bad(await session.call("work_act", {"n": 2}), FailureKind.DENIED)
+
+    assert "kept changing" in failure.message
+    assert "look_again" not in polls
+    assert len(calls_in(log)) == 1
+
+
+# The deadline of all waits for the store
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that each wait of a request for the store may take."""
+    given, limited = list[float](), StoreWait.limited
+
+    def noted(self: StoreWait) -> AbstractAsyncContextManager[None]:
+        given.append(self.left)
+        return limited(self)
+
+    monkeypatch.setattr(StoreWait, "limited", noted)
+    return given
+
+
+async def test_the_waits_of_one_call_for_the_store_share_one_deadline(
+    store_address: str | None, log: Path, no_lease: Lapse, waits: list[float], monkeypatch: pytest.MonkeyPatch
+):
+    moved, renew = [100.0], Fence.renew
+    monkeypatch.setattr(deadline, "monotonic", lambda: moved[0])
+
+    async def untended(_: Fence) -> None:
+        await asyncio.Event().wait()
+
+    async def slow(self: Fence) -> None:
+        await renew(self)
+        moved[0] += 2.0
+
+    monkeypatch.setattr(Fence, "_tend", untended)
+    async with at_work(obeying(log), store=store_address) as session:
+        good(await session.call("work_act", {"n": 1}))
+        no_lease(session)
+        waits.clear()
+        monkeypatch.setattr(Fence, "renew", slow)
+        bad(await session.call("work_act", {"n": 2}), FailureKind.UNAVAILABLE)
+
+    assert waits == [deadline.LONGEST - 2 * each for each in range(ROUNDS + 2)]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_call_while_the_database_is_paused_waits_once_and_works_after_the_pause(
+    database: str,
+    postgres: PostgresServer,
+    log: Path,
+    waits: list[float],
+    begun: bool,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with at_work(obeying(log), store=database, within=60) as session:
+        if begun:
+            good(await session.call("work_act", {"n": 1}))
+        with monkeypatch.context() as short, postgres.paused():
+            short.setattr(deadline, "LONGEST", 0.5)
+            session._raising.fence.lease.until = 0.0
+            waits.clear()
+            async with fail_after(5, "the deadline"):
+                failure = bad(await session.call("work_act", {"n": 2}), FailureKind.UNAVAILABLE)
+            assert waits == [0.5]
+        async with fail_after(30, "the first call after the pause"):
+            # A look that began in the pause may fail yet.
+            while isinstance(await session.call("work_act", {"n": 3}), ToolFailure):
+                pass
+
+    assert (failure.code, failure.retriable) == ("BSC-650", True)
+    assert [call["arguments"]["n"] for call in calls_in(log)] == ([1, 3] if begun else [3])

@@ -14,6 +14,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.levels.raising import Raising, in_words
 from bascule.sensitivity.ratchet import Ratchet, Ratchets
+from bascule.store.deadline import LONGEST, StoreWait, current_wait
 from bascule.store.levels.interface import LevelStore
 from support.auditing import Notes
 from support.level_stores import Place, place_at
@@ -272,3 +273,35 @@ async def test_what_raised_a_level_is_withheld_where_that_cannot_be_written_down
     await scene.raising.raise_to(ALICE, CONFIDENTIAL, LABEL)
 
     assert (scene.ratchet().settled, scene.audit.changes) == (CONFIDENTIAL, [None])
+
+
+async def test_the_operations_of_a_beginning_and_of_a_raise_share_one_deadline_each(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    waits: list[tuple[str, StoreWait]] = []
+
+    def noted(name: str) -> None:
+        original = getattr(scene.store, name)
+
+        async def operation(*values: Any) -> Any:
+            waits.append((name, current_wait()))
+            return await original(*values)
+
+        monkeypatch.setattr(scene.store, name, operation)
+
+    async def cut() -> None:
+        # A sandbox that is slow to end takes nothing from the time for the store.
+        assert current_wait().left == LONGEST
+
+    monkeypatch.setattr(scene.gates, "cut", cut)
+    for name in ("begin", "receipts", "raise_level", "laggards", "complete_receipt"):
+        noted(name)
+    await scene.raising.begin(ALICE)
+    await scene.raising.raise_to(ALICE, CONFIDENTIAL, LABEL)
+
+    (_, began), *raised = waits
+    names, shared = zip(*raised, strict=True)
+    assert names == ("raise_level", "laggards", "complete_receipt", "receipts")
+    assert {id(wait) for wait in shared} == {id(shared[0])}
+    assert began is not shared[0]
+    assert began.left < LONGEST

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from bascule.core.errors import ConfigError, StoreError, UsageError
-from bascule.store.postgres import connection as postgres_connection
+from bascule.store import deadline
+from bascule.store.deadline import StoreWait
 from bascule.store.postgres.connection import Database, PostgresAddress, PostgresConnection, rows
 from support.postgres import PostgresServer, execute
 from support.waiting import fail_after, until
@@ -89,7 +90,7 @@ async def test_nobody_there_is_an_error_that_says_where_and_what_to_do():
 
 
 async def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(postgres_connection, "DEADLINE", 0.3)
+    monkeypatch.setattr(deadline, "LONGEST", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"postgresql://a@127.0.0.1:{mute.getsockname()[1]}/x"
         made = PostgresConnection(PostgresAddress(address), greet, durable=True)
@@ -285,7 +286,7 @@ async def test_what_breaks_when_the_time_is_over_is_not_tried_again(
     connection: PostgresConnection, monkeypatch: pytest.MonkeyPatch
 ):
     """psycopg waits for the server to take back what it does; if the connection breaks then, that is what it tells."""
-    monkeypatch.setattr(postgres_connection, "DEADLINE", 0.5)
+    monkeypatch.setattr(deadline, "LONGEST", 0.5)
     await connection.open()
     tries: list[int] = []
 
@@ -301,3 +302,61 @@ async def test_what_breaks_when_the_time_is_over_is_not_tried_again(
         with pytest.raises(StoreError):
             await connection.ask(breaks)
     assert len(tries) == 1
+
+
+async def test_an_operation_on_a_paused_server_ends_at_its_deadline_and_works_after_the_pause(
+    connection: PostgresConnection, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+):
+    """psycopg would send a request to cancel first and wait 5 s for its answer, then 5 s for that of the operation."""
+    requests: list[float] = []
+
+    async def counted(self: Database, *, timeout: float = 30.0) -> None:
+        requests.append(timeout)
+        await cancel_safe(self, timeout=timeout)
+
+    cancel_safe = psycopg.AsyncConnection.cancel_safe
+    monkeypatch.setattr(psycopg.AsyncConnection, "cancel_safe", counted)
+    await connection.change(note)
+    with monkeypatch.context() as short, postgres.paused():
+        short.setattr(deadline, "LONGEST", 0.3)
+        async with fail_after(4, "the deadlines"):
+            for _ in range(2):
+                with pytest.raises(StoreError) as caught:
+                    await connection.change(note)
+                assert "no answer" in caught.value.evidence
+
+    assert requests == []
+    await connection.change(note)
+
+
+async def test_an_operation_of_a_wait_that_is_over_sends_nothing(connection: PostgresConnection, database: str):
+    await connection.change(note)
+    before = backends(database)
+    wait = StoreWait()
+    wait.left = 0.0
+    with wait.shared(), pytest.raises(StoreError) as caught:
+        await connection.change(note)
+
+    assert "no answer" in caught.value.evidence
+    assert execute(database, COUNT) == [(1,)]
+    assert backends(database) == before
+
+
+async def test_the_deadline_of_an_operation_is_what_earlier_ones_of_its_wait_have_left(
+    connection: PostgresConnection, monkeypatch: pytest.MonkeyPatch
+):
+    now = [100.0]
+    monkeypatch.setattr(deadline, "monotonic", lambda: now[0])
+
+    async def slow(db: Database) -> None:
+        now[0] += 9.0
+
+    wait = StoreWait()
+    with wait.shared():
+        await connection.ask(slow)
+        assert wait.left == deadline.LONGEST - 9
+        await connection.look(slow)
+        with pytest.raises(StoreError):
+            await connection.change(note)
+
+    await connection.change(note)

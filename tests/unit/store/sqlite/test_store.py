@@ -1,5 +1,6 @@
 """SQLite store and its anchors; the contracts test the behaviour that all engines share."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,10 +10,13 @@ import pytest
 from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
+from bascule.store import deadline
 from bascule.store.audit.anchors import Anchor, AnchorStore
+from bascule.store.deadline import StoreWait
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.sqlite import store as sqlite_module
 from bascule.store.sqlite.store import SCHEMA_VERSION, SqliteStore
+from support.waiting import fail_after
 
 KEY = ListingKey("/home/a/.mcp.json", "open", "files")
 LISTING = KeptListing("sha256:whole", {"read": "sha256:1", "write": "sha256:2"})
@@ -92,13 +96,13 @@ async def test_who_is_in_the_way_while_a_database_is_opened_is_waited_for(
 ):
     opened, tried = sqlite_module._opened, list[Path]()
 
-    def in_the_way(path: Path) -> sqlite3.Connection:
+    def in_the_way(path: Path, deadline: float) -> sqlite3.Connection:
         tried.append(path)
         if len(tried) == 1:
             error = sqlite3.OperationalError("in the way")
             error.sqlite_errorcode = code
             raise error
-        return opened(path)
+        return opened(path, deadline)
 
     monkeypatch.setattr(sqlite_module, "_opened", in_the_way)
     store = SqliteStore(tmp_path / "bascule.db", tmp_path)
@@ -135,3 +139,66 @@ async def test_a_database_that_cannot_be_written_is_told(tmp_path: Path):
     (tmp_path / "bascule.db").mkdir()
     with pytest.raises(StoreError):
         await SqliteStore(tmp_path / "bascule.db").anchors.keep(ANCHOR, b"sealed")
+
+
+async def test_a_locked_database_is_waited_for_until_one_deadline_for_all_operations_of_a_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "bascule.db"
+    store, given = SqliteStore(path), list[float]()
+    await store.open()
+    wait_until = sqlite_module.wait_until
+
+    def noted(db: sqlite3.Connection, until: float) -> None:
+        wait_until(db, until)
+        ((milliseconds,),) = db.execute("PRAGMA busy_timeout").fetchall()
+        given.append(milliseconds)
+
+    monkeypatch.setattr(sqlite_module, "wait_until", noted)
+    with monkeypatch.context() as short, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        short.setattr(deadline, "LONGEST", 0.4)
+        other.execute("BEGIN IMMEDIATE")
+        wait = StoreWait()
+        async with fail_after(20, "the deadline"):
+            for _ in range(2):
+                with wait.shared(), pytest.raises(StoreError, match="locked") as caught:
+                    await store.keep_listing(KEY, LISTING)
+                assert "locked by another program" in caught.value.cause
+    first, second = given
+    assert 0 < first <= 400
+    assert second == 0
+
+    await store.keep_listing(KEY, LISTING)
+    assert 0 < given[-1] <= 1000 * deadline.LONGEST
+    await store.close()
+
+
+async def test_waiting_for_the_turn_ends_at_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = SqliteStore(tmp_path / "bascule.db")
+    await store.open()
+    with store._turn, monkeypatch.context() as short:
+        short.setattr(deadline, "LONGEST", 0.2)
+        waiting = asyncio.ensure_future(store.listing(KEY))
+        async with fail_after(20, "the deadline"):
+            await asyncio.wait((waiting,))
+    with pytest.raises(StoreError, match="did not answer"):
+        await waiting
+    assert await store.listing(KEY) is None
+    await store.close()
+
+
+async def test_opening_is_not_tried_again_after_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, tried, opened = tmp_path / "bascule.db", list[Path](), sqlite_module._opened
+
+    def counted(path: Path, until: float) -> sqlite3.Connection:
+        tried.append(path)
+        return opened(path, until)
+
+    monkeypatch.setattr(sqlite_module, "_opened", counted)
+    monkeypatch.setattr(deadline, "LONGEST", 0.3)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="locked"):
+            await SqliteStore(path).open()
+
+    assert 1 <= len(tried) <= 4
