@@ -16,10 +16,12 @@ import pytest
 
 from bascule import AgentSession, Outcome, Runtime, ToolFailure, ToolResult
 from bascule.core.sensitivity import DataSensitivity
+from bascule.core.undo.transaction import Ending, Transaction
 from support.command import BASCULE, bascule
 from support.fetched import kept_on, path_with_uv
 from support.fetched import shelf as shelf  # noqa: PLC0414 -- a fixture
-from support.waiting import fail_after
+from support.waiting import fail_after, until
+from support.workspaces import in_call
 
 SERVING = {
     "command": str(BASCULE),
@@ -104,6 +106,25 @@ async def test_a_raise_ends_the_wider_box_and_keeps_the_workspace(engine: str, t
         # There is no way back.
         await session.add_private_dataset("weather", DataSensitivity.PUBLIC)
         assert await said(session, "echo $BASCULE_LANE") == "sealed"
+
+
+@pytest.mark.requirement("EXE-5")
+@pytest.mark.long
+async def test_a_server_in_a_sandbox_writes_on_in_a_file_that_a_failed_call_has_changed(engine: str, tmp_path: Path):
+    """The server has the file open since before that call, so the undo must not put another file in its place."""
+    appending = "mkfifo undone; exec 3>>log; echo first >&3; touch begun; read line <undone; echo second >&3"
+    async with boxed(tmp_path) as session:
+        files = session.workspace
+        running = asyncio.create_task(session.call("box_run", {"line": appending, "timeout": 60}))
+        await until(lambda: files.exists("begun"))
+        call = Transaction()
+        with in_call(call), files.open("log", "a") as log:
+            log.write("not wanted")
+        assert call.rollback() == (Ending.RESTORED, ())
+        await asyncio.to_thread(Path(files.host_path("undone")).write_text, "go on\n")
+        given(await running)
+
+        assert files.read_text("log") == "first\nsecond\n"
 
 
 @pytest.mark.long

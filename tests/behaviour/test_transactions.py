@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mcp.server import MCPServer
 
-from bascule import AgentSession, Runtime
+from bascule import AgentSession, Runtime, ToolRetryError, tool
 from bascule.config import InProcessTransport, ServerConfig, Timeouts
 from bascule.core.errors import WorkspaceError
 from bascule.core.events import CallUndone
@@ -16,6 +16,7 @@ from bascule.core.outcome import FailureKind
 from bascule.core.permission import Permission
 from bascule.core.sensitivity import DataSensitivity
 from bascule.core.undo.transaction import Ending, Remote
+from bascule.workspace import Workspace, current_workspace
 from support.runtime import Arrived, Events, at_work, bad, good, obeying
 from support.waiting import fail_after, until
 
@@ -25,6 +26,13 @@ REFUSES = {"error": {"code": -32000, "message": "no"}}
 
 async def no_more(_kept: "Kept", _name: str, _value: str) -> None:
     """Nothing happens beside what the tool changes."""
+
+
+def files() -> Workspace:
+    """Workspace of the call that runs."""
+    workspace = current_workspace()
+    assert workspace is not None
+    return workspace
 
 
 class Kept:
@@ -119,6 +127,71 @@ async def test_a_call_that_goes_well_beside_a_failing_one_keeps_what_it_changed(
         bad(await failing, FailureKind.TOOL_ERROR)
 
         assert kept.now == {"b": "good", "shared": "good"}
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_a_call_that_writes_on_after_another_failed_in_the_same_file_keeps_all_it_wrote(events: Events):
+    """Both have the file open; the failing call changes it last, and is undone while the other one is at work."""
+    opened, undone = asyncio.Event(), asyncio.Event()
+
+    @tool("write")
+    async def append() -> str:
+        with files().open("log", "a") as log:
+            log.write("first, ")
+            log.flush()
+            opened.set()
+            await undone.wait()
+            log.write("second")
+        return "done"
+
+    @tool("write")
+    async def fail() -> str:
+        with files().open("log", "a") as log:
+            log.write("not wanted")
+        raise ToolRetryError("no")
+
+    async with fail_after(20), Runtime.from_servers({"work": [append, fail]}, sinks=[events.append]) as runtime:
+        session = runtime.session("alice", "s-1")
+        session.workspace.write_text("log", "begun, ")
+        appending = asyncio.create_task(session.call("work_append"))
+        await opened.wait()
+        bad(await session.call("work_fail"), FailureKind.TOOL_ERROR)
+        assert session.workspace.read_text("log") == "begun, first, "
+        undone.set()
+        good(await appending)
+
+        assert session.workspace.read_text("log") == "begun, first, second"
+    assert [event.local for event in events.calls] == [Ending.RESTORED, Ending.KEPT]
+
+
+@pytest.mark.requirement("EXE-5")
+async def test_a_call_whose_writes_are_lost_is_not_reported_as_kept(events: Events):
+    opened, over = asyncio.Event(), asyncio.Event()
+
+    @tool("write")
+    async def append() -> str:
+        with files().open("log", "a") as log:
+            opened.set()
+            await over.wait()
+            log.write("into a file without a name")
+        return "done"
+
+    @tool("write")
+    async def replace() -> str:
+        files().write_text("log", "new")
+        return "done"
+
+    async with fail_after(20), Runtime.from_servers({"work": [append, replace]}, sinks=[events.append]) as runtime:
+        session = runtime.session("alice", "s-1")
+        session.workspace.write_text("log", "old")
+        appending = asyncio.create_task(session.call("work_append"))
+        await opened.wait()
+        good(await session.call("work_replace"))
+        over.set()
+        bad(await appending, FailureKind.TOOL_ERROR)
+
+        assert session.workspace.read_text("log") == "new"
+    assert [event.local for event in events.calls] == [Ending.KEPT, Ending.RESTORED]
 
 
 @pytest.mark.requirement("EXE-5")

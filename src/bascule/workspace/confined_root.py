@@ -66,6 +66,25 @@ class ConfinedRoot:
                     return fd, status
         raise OSError(errno.EAGAIN, "replaced again and again")
 
+    def reopen(self, key: str, flags: int, inode: int) -> int:
+        """Opens the file with this inode, also if it has several hard links by now. ESTALE if another one is there."""
+        fd = self._engine.open(self._fd, key, flags | _CAREFULLY)
+        status = os.fstat(fd)
+        if stat.S_ISREG(status.st_mode) and status.st_ino == inode:
+            return fd
+        os.close(fd)
+        raise OSError(errno.ESTALE, "another file")
+
+    def key_of(self, fd: int) -> str | None:
+        """Present path of an open file; None if it is outside, has no name, or there is no /proc. To be verified."""
+        where, root = _where(fd), _where(self._fd)
+        if where is None or root is None or not where.startswith(f"{root}/"):
+            return None
+        return where[len(root) + 1 :]
+
+    def open_folder(self, key: str) -> int:
+        return self._engine.open(self._fd, key, os.O_RDONLY | os.O_DIRECTORY | _CAREFULLY)
+
     def create_file(self, key: str, flags: int) -> int:
         """A new file. Links are not followed."""
         return self._engine.open(self._fd, key, flags | os.O_CREAT | os.O_EXCL | os.O_NOCTTY, 0o666)
@@ -169,7 +188,7 @@ class ConfinedRoot:
 
     def scan(self, key: str) -> Iterator[tuple[str, os.stat_result]]:
         """The entries of a folder. Links on the way to it are not followed."""
-        fd = self._engine.open(self._fd, key, os.O_RDONLY | os.O_DIRECTORY | _CAREFULLY)
+        fd = self.open_folder(key)
         try:
             with os.scandir(fd) as entries:
                 for entry in entries:

@@ -60,6 +60,24 @@ def linked_out(key: str) -> PathRefused:
     )
 
 
+def undone_file(key: str) -> WorkspaceError:
+    return WorkspaceError(
+        f"nothing was written to {shown(key)}: the call that opened it was undone",
+        where=shown(key),
+        cause="the call failed, or was given up, while the file was open",
+        fix="open the file again in another call",
+    )
+
+
+def lost_write(key: str) -> WorkspaceError:
+    return WorkspaceError(
+        f"a write to {shown(key)} is lost: the file that was open is no longer in the workspace",
+        where=shown(key),
+        cause="another call replaced or deleted the file while this one wrote to it",
+        fix="open the file again, and write once more",
+    )
+
+
 def no_file(key: str, what: str) -> PathRefused:
     return PathRefused(
         f"{shown(key)} is no file of the workspace alone: it is {what}",

@@ -16,7 +16,7 @@ from bascule.workspace.confined_root import ConfinedRoot, refuse_others
 from bascule.workspace.errors import told
 from bascule.workspace.open_file import WorkspaceFile
 from bascule.workspace.quota import BLOCK, Quota, cost, cost_of, total
-from bascule.workspace.undo.backups import Attic
+from bascule.workspace.undo.backups import Attic, remove_leftovers
 from bascule.workspace.undo.journal import History
 from bascule.workspace.undo.ledger import Owner
 from bascule.workspace.virtual_paths import RESERVED, shown, usable
@@ -107,7 +107,7 @@ class Files:
                 os.ftruncate(fd, 0)
                 self._quota.adjust(BLOCK - cost_of(status))
             else:
-                self._history.before_writing(owner, key)
+                self._history.before_writing(owner, key, status.st_ino)
         except (OSError, WorkspaceError):
             os.close(fd)
             raise
@@ -265,6 +265,7 @@ def _raw_mode(mode: str) -> str:
 
 def _count(root: ConfinedRoot) -> int:
     try:
+        remove_leftovers(root)
         return total(root.walk())
     except OSError as error:
         evidence = errno.errorcode.get(error.errno or 0, "unknown")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class WorkspaceFile(io.FileIO):
     """Without a buffer. A write that finds no room leaves the file as long as it was.
 
-    It writes to the file that was opened, wherever that lies by then: if the call in which it was opened has been
-    undone, that is nowhere.
+    It writes to the file that was opened, wherever that lies by then. Once the call that opened it was undone, it
+    rejects every write: the file may be open in other calls too.
     """
 
     def __init__(self, fd: int, mode: str, key: str, history: History, owner: Owner | None) -> None:
@@ -30,7 +30,6 @@ class WorkspaceFile(io.FileIO):
         self._history = history
         self._owner = owner
         self._append = "a" in mode
-        self._inode = os.fstat(fd).st_ino
 
     def write(self, data: "ReadableBuffer", /) -> int:
         view = memoryview(data).cast("B")
@@ -59,7 +58,7 @@ class WorkspaceFile(io.FileIO):
         raise failure
 
     def _grow(self, size: int, end: int) -> None:
-        self._history.before_writing_on(self._owner, self._key, self._inode)
+        self._history.before_writing_on(self._owner, self._key, self.fileno())
         self._history.quota.take(max(cost(end) - cost(size), 0), self._key)
 
     def _cut(self, error: OSError, size: int, start: int | None, end: int) -> WorkspaceError:

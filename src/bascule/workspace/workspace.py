@@ -14,7 +14,7 @@ from bascule.workspace.directory import FILES, Home, home_name
 from bascule.workspace.errors import told
 from bascule.workspace.files import Entry, Files
 from bascule.workspace.openat import Engine
-from bascule.workspace.undo.backups import ATTIC, Attic
+from bascule.workspace.undo.backups import ATTIC, KEPT_ASIDE, Attic, finish_restores, remove_leftovers
 from bascule.workspace.virtual_paths import RESERVED, key_of, shown
 
 P = ParamSpec("P")
@@ -41,11 +41,26 @@ class Workspace:
         as a box shows them."""
         self._home = Home(folder, bare=bare)
         self._root = ConfinedRoot(self._home.files, engine)
-        self._attic = Attic(self._home.fd, RESERVED if bare else ATTIC)
+        attic = RESERVED if bare else ATTIC
+        if not bare:
+            self._finish_restores()
+        remove_leftovers(self._root)
+        self._attic = Attic(self._home.fd, attic, aside=0 if bare else KEPT_ASIDE)
         self._files = Files(self._root, self._attic, quota)
         self._place = folder if bare else folder / FILES
         self._real_place = self._place.resolve()
         self._closed = False
+
+    def _finish_restores(self) -> None:
+        failure: WorkspaceError | None = None
+        try:
+            finish_restores(self._root, self._home.fd)
+        except OSError as error:
+            failure = told(error, "")
+            self._root.close()
+            self._home.close()
+        if failure is not None:
+            raise failure
 
     @classmethod
     def of(cls, principal: Principal, root: Path, *, quota: int = WORKSPACE_QUOTA) -> "Workspace":

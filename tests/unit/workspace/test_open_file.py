@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import NoRoom
+from bascule.core.errors import NoRoom, WorkspaceError
 from bascule.core.undo.transaction import Transaction
 from bascule.workspace import Workspace
 from bascule.workspace import open_file as module
@@ -105,7 +105,7 @@ def test_without_a_size_it_is_cut_where_it_stands(workspace: Workspace):
     assert workspace.read_bytes("f") == b"0123"
 
 
-def test_a_file_kept_open_writes_nowhere_once_its_call_was_undone(workspace: Workspace):
+def test_a_file_kept_open_rejects_writes_once_its_call_was_undone(workspace: Workspace):
     workspace.write_text("f", "original")
     for mode in ("w", "a", "r+"):
         call = Transaction()
@@ -115,7 +115,8 @@ def test_a_file_kept_open_writes_nowhere_once_its_call_was_undone(workspace: Wor
             file.flush()
         call.rollback()
         file.write("after it")
-        file.close()
+        with pytest.raises(WorkspaceError, match=r"nothing was written to /workspace/f: .* undone"):
+            file.close()
         assert workspace.read_text("f") == "original"
 
 

@@ -3,15 +3,21 @@ lies beside the files of the agent session, so that files move without a copy, a
 
 import errno
 import fcntl
+import io
 import json
 import os
 import secrets
-from collections.abc import Generator, Iterator
+import signal
+import time
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
+from typing import NamedTuple
+
+import msgspec
 
 from bascule.workspace.confined_root import ConfinedRoot
-from bascule.workspace.virtual_paths import shown
+from bascule.workspace.virtual_paths import RESERVED, shown
 
 _CHUNK = 1 << 20
 _CANNOT = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM}
@@ -52,11 +58,25 @@ def write_all(target: int, data: "bytes | memoryview", at: int | None = None) ->
 KEPT_ASIDE = 3
 """How many folders of processes that were killed are kept. An operator may look for something there that is missed."""
 
+LEFT_AFTER = 60
+"""Seconds without a change after which a folder without a lock is one of a killed process. A sandbox in a virtual
+machine has locks of its own, and a file that it is just writing must not be removed."""
+
 ATTIC = "attic"
 _INDEX = "index"
+_BEGUN = "restore-"
+"""First part of the name of a file that records the restore of one slot, for as long as that restore takes."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 16
+
+
+class Restore(NamedTuple):
+    """One restore by content: the slot with the original, and the file that gets its bytes."""
+
+    slot: str
+    key: str
+    inode: int
 
 
 class Attic:
@@ -67,9 +87,11 @@ class Attic:
     shows the files alone, the attic is a folder among them.
     """
 
-    def __init__(self, home: int, place: str = ATTIC) -> None:
-        """`home` is the folder in which it lies, by that name. The descriptor stays the caller's."""
+    def __init__(self, home: int, place: str = ATTIC, *, aside: int = KEPT_ASIDE) -> None:
+        """`home` is the folder in which it lies, by that name. The descriptor stays the caller's. `aside`: number of
+        folders of killed processes to keep."""
         self._home = home
+        self._aside = aside
         self._place = place
         self._fd = -1
         self._index = -1
@@ -78,6 +100,10 @@ class Attic:
 
     @property
     def fd(self) -> int:
+        if self._fd >= 0 and not os.fstat(self._fd).st_nlink:
+            # Removed from outside of a virtual machine, where the lock is not seen.
+            os.close(self._fd)
+            self._fd = -1
         if self._fd < 0:
             self._fd = self._made()
         return self._fd
@@ -141,6 +167,30 @@ class Attic:
         with suppress(OSError):
             os.write(self._index, line.encode("utf-8", "surrogateescape") + b"\n")
 
+    def refill(self, restore: Restore, target: int) -> None:
+        """Writes the original into an open file, and drops the slot. A restore that a killed process leaves unfinished
+        is finished by the next one (`finish_restores`); on an error the slot still holds the original."""
+        record = _BEGUN + restore.slot
+        fd = os.open(record, _NEW, 0o600, dir_fd=self.fd)
+        try:
+            write_all(fd, msgspec.json.encode([os.fsencode(restore.key).hex(), restore.inode]))
+            self._fill(restore.slot, target)
+            self.drop(restore.slot)
+        finally:
+            os.close(fd)
+            os.unlink(record, dir_fd=self.fd)
+
+    def _fill(self, slot: str, target: int) -> None:
+        source = os.open(slot, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.fd)
+        try:
+            status = os.fstat(source)
+            copy(source, target)
+            os.ftruncate(target, status.st_size)
+            os.fchmod(target, status.st_mode & 0o777)
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(source)
+
     def status(self, slot: str) -> os.stat_result:
         return os.lstat(slot, dir_fd=self.fd)
 
@@ -164,7 +214,7 @@ class Attic:
         with suppress(FileExistsError):
             os.mkdir(self._place, 0o700, dir_fd=self._home)
         with _opened(self._home, self._place) as attic:
-            _tidy(attic)
+            _tidy(attic, _by_age(attic), self._aside)
             for _ in range(_TRIES):
                 self._name = f"{os.getpid()}-{secrets.token_hex(4)}"
                 os.mkdir(self._name, 0o700, dir_fd=attic)
@@ -197,20 +247,86 @@ def _held(attic: int, name: str) -> int:
     return fd
 
 
-def _tidy(attic: int) -> None:
+def _tidy(attic: int, found: Iterable[tuple[int, str]], aside: int) -> None:
     """Remove what processes left behind that are no more: folders without originals, and all but the last few."""
     kept = 0
-    for _, name in sorted(_by_age(attic), reverse=True):
+    for _, name in sorted(found, reverse=True):
         # Who lives holds its folder.
         with suppress(OSError):
             fd = _held(attic, name)
             try:
-                if kept < KEPT_ASIDE and not _is_bare(fd):
+                if aside and _records(fd):
+                    continue  # left to the next process that opens this workspace
+                if kept < aside and not _is_bare(fd):
                     kept += 1
                 else:
                     _purge(attic, name)
             finally:
                 os.close(fd)
+
+
+def remove_leftovers(root: ConfinedRoot) -> None:
+    """Removes files that killed processes in sandboxes had begun to write. They lie among the files of the session, so
+    they count against the quota, and no path of an agent leads there. None is an original: only the runtime undoes
+    calls."""
+    before = time.time_ns() - LEFT_AFTER * 10**9
+    with suppress(OSError):
+        attic = root.open_folder(RESERVED)
+        try:
+            _tidy(attic, [(changed, name) for changed, name in _by_age(attic) if changed < before], 0)
+        finally:
+            os.close(attic)
+
+
+def finish_restores(root: ConfinedRoot, home: int) -> None:
+    """Finishes each restore that a killed process has begun: the original replaces the file that is half restored. No
+    call of that process is left to hold the file open, and a rename is one step."""
+    with suppress(FileNotFoundError), _opened(home, ATTIC) as attic:
+        for name in _names(attic):
+            # A process that runs holds the lock of its folder.
+            with suppress(BlockingIOError, FileNotFoundError, NotADirectoryError):
+                fd = _held(attic, name)
+                try:
+                    for record in _records(fd):
+                        _finish(root, fd, record)
+                finally:
+                    os.close(fd)
+
+
+def _finish(root: ConfinedRoot, folder: int, record: str) -> None:
+    restore = _begun(folder, record)
+    if restore is not None:
+        with suppress(FileNotFoundError, NotADirectoryError):  # the slot is dropped before the record
+            there = root.status(restore.key)
+            if there is not None and there.st_ino == restore.inode:
+                root.put_in(folder, restore.slot, restore.key)
+    os.unlink(record, dir_fd=folder)
+
+
+def _records(folder: int) -> list[str]:
+    return [name for name in _names(folder) if name.startswith(_BEGUN)]
+
+
+def _begun(folder: int, record: str) -> Restore | None:
+    """Reads the record of a restore. None if it is not whole: then no byte of the file was written."""
+    fd = os.open(record, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    with io.FileIO(fd) as file, suppress(msgspec.MsgspecError, ValueError):
+        key, inode = msgspec.json.decode(file.readall(), type=tuple[str, int])
+        return Restore(record.removeprefix(_BEGUN), os.fsdecode(bytes.fromhex(key)), inode)
+    return None
+
+
+def open_for_writing(fd: int) -> bool:
+    """Returns True if any process has this file open for writing, or mapped so: the kernel then refuses a read lease.
+    Also True if the kernel has no leases."""
+    try:
+        # The signal of a broken lease is ignored by default; that of SIGIO would end the process.
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except (AttributeError, OSError):
+        return True
+    return False
 
 
 def _by_age(attic: int) -> Iterator[tuple[int, str]]:

@@ -10,11 +10,12 @@ from threading import RLock
 from bascule.core.errors import WorkspaceError
 from bascule.core.undo.transaction import Undo, current_transaction
 from bascule.workspace.confined_root import ConfinedRoot
+from bascule.workspace.errors import lost_write, undone_file
 from bascule.workspace.quota import BLOCK, Quota, cost_of
 from bascule.workspace.undo.backups import Attic
 from bascule.workspace.undo.ledger import Folder, Layers, Original, Owner, State
 from bascule.workspace.undo.restore import Restoring
-from bascule.workspace.virtual_paths import shown
+from bascule.workspace.virtual_paths import RESERVED, shown
 
 
 class CallChanges:
@@ -76,20 +77,44 @@ class History:
             self._exchanged(original, key, slot)
         self._record(owner, key, original)
 
-    def before_writing(self, owner: Owner | None, key: str) -> None:
+    def before_writing(self, owner: Owner | None, key: str, inode: int) -> None:
         """The file is about to be changed where it is, so the original has to be a copy."""
         original = self._wanted(owner, key)
         if original is not None:
-            self._keep(original, key, self._attic.copy_of(self._root, key))
+            self._keep(original, key, self._attic.copy_of(self._root, key), inode)
         self._record(owner, key, original)
 
-    def before_writing_on(self, owner: Owner | None, key: str, inode: int) -> None:
-        """The same for a file that has been open for some time: another call may have changed it since."""
-        if owner is None or owner.over or self._layers.last_is(owner, key):
+    def before_writing_on(self, owner: Owner | None, key: str, fd: int) -> None:
+        """The same for a file that has been open for some time: other calls may have changed, moved or replaced it.
+
+        Rejects a write that no reader could ever see, except to a file that the call deleted itself.
+        """
+        status = os.fstat(fd)
+        if owner is not None:
+            _require_a_reader(owner, key, status)
+            owner = None if owner.over else owner
+        if self.untouched(owner):
             return
-        status = self._root.status(key)
-        if status is not None and status.st_ino == inode:
-            self.before_writing(owner, key)
+        place = self._place_of(key, fd, status.st_ino)
+        if place is not None:
+            if not self._layers.last_is(owner, place):
+                self.before_writing(owner, place, status.st_ino)
+        elif owner is not None and status.st_nlink and status.st_ino not in owner.astray:
+            owner.astray[status.st_ino] = key, os.dup(fd)
+
+    def _place_of(self, key: str, fd: int, inode: int) -> str | None:
+        """Present path of an open file. None if it has none, or lies in the attic as the original of another call."""
+        if self._stands(key, inode):
+            return key
+        moved = self._root.key_of(fd)
+        return moved if moved is not None and self._stands(moved, inode) else None
+
+    def _stands(self, key: str, inode: int) -> bool:
+        try:
+            there = self._root.status(key)
+        except OSError:  # a folder above was replaced
+            return False
+        return there is not None and there.st_ino == inode and key.partition("/")[0] != RESERVED
 
     def remove(self, owner: Owner | None, key: str, status: os.stat_result) -> None:
         if stat.S_ISDIR(status.st_mode):
@@ -102,6 +127,8 @@ class History:
             else:
                 self._take_out(original, key)
             self._record(owner, key, original)
+            if owner is not None:
+                owner.removed.add(status.st_ino)
         self.quota.adjust(-cost_of(status))
 
     def make_folder(self, owner: Owner | None, key: str, mode: int = 0o777) -> None:
@@ -192,8 +219,8 @@ class History:
         self._root.take_out(key, self._attic.fd, slot)
         self._keep(original, key, slot)
 
-    def _keep(self, original: Original, key: str, slot: str) -> None:
-        self._layers.moved(original, slot=slot)
+    def _keep(self, original: Original, key: str, slot: str, inode: int = 0) -> None:
+        self._layers.moved(original, slot=slot, inode=inode)
         self._attic.note(slot, key)
 
     def _record(self, owner: Owner | None, key: str, found: State) -> None:
@@ -222,10 +249,14 @@ class History:
                 self._put_back({})
                 for key in keys:
                     self._settle_debts(key)
+            lost = _lost(owner)
+        if lost:
+            raise lost_write(lost[0])
 
     def rollback(self, owner: Owner) -> None:
         with self.lock:
-            owner.over = True
+            owner.over = owner.undone = True
+            _lost(owner)
             self._put_back(self._layers.withdraw(owner))
 
     def _put_back(self, back: dict[str, State]) -> None:
@@ -249,3 +280,21 @@ class History:
             for found in self._debts.values():
                 self._layers.release(found)
             self._debts = {}
+
+
+def _require_a_reader(owner: Owner, key: str, status: os.stat_result) -> None:
+    if owner.undone:
+        raise undone_file(key)
+    if not status.st_nlink and status.st_ino not in owner.removed:
+        raise lost_write(key)
+
+
+def _lost(owner: Owner) -> list[str]:
+    """Paths of the files without a name that the call wrote to after another call had moved them. Once per call."""
+    lost: list[str] = []
+    for key, fd in owner.astray.values():
+        if not os.fstat(fd).st_nlink:
+            lost.append(key)
+        os.close(fd)
+    owner.astray.clear()
+    return lost

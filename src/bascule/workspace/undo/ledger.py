@@ -10,11 +10,13 @@ class Original:
     """A file or link as it was before some call changed it. It lies in a slot of the attic; or, if it was only renamed
     or put back, in the workspace itself. Several layers may speak of the same one."""
 
-    __slots__ = ("key", "refs", "slot")
+    __slots__ = ("inode", "key", "refs", "slot")
 
     def __init__(self) -> None:
         self.slot = ""
         self.key: str | None = None
+        self.inode = 0
+        """Inode of the file that the slot is a copy of; 0 if the slot holds the file itself."""
         self.refs = 0
 
 
@@ -34,11 +36,18 @@ State = Original | Folder | None
 class Owner:
     """Whose changes they are: those of one call."""
 
-    __slots__ = ("over",)
+    __slots__ = ("astray", "over", "removed", "undone")
 
     def __init__(self) -> None:
         self.over = False
         """Whether the call has ended."""
+        self.undone = False
+        """True once the call has ended and was rolled back: its open files accept no more writes."""
+        self.removed: set[int] = set()
+        """Inodes of files that the call deleted itself, so that it may write to them without a name."""
+        self.astray: dict[int, tuple[str, int]] = {}
+        """Files that the call wrote to after another call had moved them from their path: by inode, the path and a
+        descriptor. At the commit the link count shows whether the writes are lost."""
 
 
 class Layers:
@@ -71,11 +80,11 @@ class Layers:
         """The original that lies here in the workspace, if one does. Before it is changed it has to be moved."""
         return self._living.get(key)
 
-    def moved(self, original: Original, *, key: str | None = None, slot: str = "") -> None:
-        """It lies elsewhere now: at a path of the workspace, or in a slot."""
+    def moved(self, original: Original, *, key: str | None = None, slot: str = "", inode: int = 0) -> None:
+        """It lies elsewhere now: at a path of the workspace, or in a slot. `inode`: the slot is a copy of that file."""
         if original.key is not None:
             self._living.pop(original.key, None)
-        original.key, original.slot = key, slot
+        original.key, original.slot, original.inode = key, slot, inode
         if key is not None:
             self._living[key] = original
 

@@ -4,11 +4,12 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 
 from bascule.core.errors import WorkspaceError
 from bascule.workspace.confined_root import ConfinedRoot
 from bascule.workspace.quota import BLOCK, Quota, cost_of
-from bascule.workspace.undo.backups import Attic
+from bascule.workspace.undo.backups import Attic, Restore, open_for_writing
 from bascule.workspace.undo.ledger import Folder, Layers, Original, State
 
 
@@ -106,12 +107,34 @@ class Restoring:
         if living is not None:
             self._hide(living, key)
         cost = cost_of(self._attic.status(slot))
-        self._root.put_in(self._attic.fd, slot, key)
+        if copied or not self._refilled(key, found):
+            self._root.put_in(self._attic.fd, slot, key)
         self._quota.adjust(cost - cost_of(before))
         if not copied:
             # Others may still speak of it, as of something that lies here now.
             self._layers.moved(found, key=key)
         self._layers.release(found)
+
+    def _refilled(self, key: str, found: Original) -> bool:
+        """Writes the original into the file that stands there, if any call or process has that file open for writing:
+        later writes through it have to stay. False if there is no such file, or if the disk is full: then the original
+        replaces the file, and the journal rejects later writes to the one without a name."""
+        with suppress(OSError):
+            if found.inode and self._is_shared(key, found.inode):
+                target = self._root.reopen(key, os.O_RDWR, found.inode)
+                try:
+                    self._attic.refill(Restore(found.slot, key, found.inode), target)
+                finally:
+                    os.close(target)
+                return True
+        return False
+
+    def _is_shared(self, key: str, inode: int) -> bool:
+        fd = self._root.reopen(key, os.O_RDONLY, inode)
+        try:
+            return open_for_writing(fd)
+        finally:
+            os.close(fd)
 
     def _fetched(self, found: Original, key: str) -> bool:
         """It was renamed, and lies in the workspace under another name. If that one is put back too, it can have it."""

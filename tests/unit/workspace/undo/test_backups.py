@@ -12,7 +12,8 @@ import pytest
 from bascule.workspace.confined_root import ConfinedRoot
 from bascule.workspace.undo import backups
 from bascule.workspace.undo import backups as module
-from bascule.workspace.undo.backups import KEPT_ASIDE, Attic, copy, write_all
+from bascule.workspace.undo.backups import KEPT_ASIDE, Attic, copy, finish_restores, remove_leftovers, write_all
+from support.workspaces import tree
 
 
 @pytest.fixture
@@ -215,3 +216,72 @@ def test_what_the_kernel_takes_in_pieces_is_written_whole(tmp_path: Path, monkey
     with (tmp_path / "f").open("wb") as file:
         assert write_all(file.fileno(), b"0123456789") == 10
     assert (tmp_path / "f").read_bytes() == b"0123456789"
+
+
+def test_what_is_held_or_fresh_in_the_reserved_folder_stays(root: ConfinedRoot, files: Path):
+    for name in ("fresh", "held", "left"):
+        (files / ".bascule" / name).mkdir(parents=True)
+        (files / ".bascule" / name / "0").write_text("half")
+        os.utime(files / ".bascule" / name, (1, 1))
+    os.utime(files / ".bascule" / "fresh")
+    held = os.open(files / ".bascule" / "held", os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        remove_leftovers(root)
+    finally:
+        os.close(held)
+    assert {path.name for path in (files / ".bascule").iterdir()} == {"fresh", "held"}
+
+
+def test_a_link_in_place_of_the_reserved_folder_leads_nowhere(root: ConfinedRoot, files: Path, tmp_path: Path):
+    (tmp_path / "outside" / "folder").mkdir(parents=True)
+    os.utime(tmp_path / "outside" / "folder", (1, 1))
+    (files / ".bascule").symlink_to(tmp_path / "outside")
+    remove_leftovers(root)
+    assert (tmp_path / "outside" / "folder").exists()
+
+
+def test_a_folder_that_was_removed_is_made_again(attic: Attic, home: Path):
+    attic.drop(attic.write(b"x", None))
+    folder_of(home).rmdir()
+    slot = attic.write(b"y", None)
+    assert (folder_of(home) / slot).read_bytes() == b"y"
+
+
+@pytest.mark.parametrize("record", [b"", b"[", b'["66"]', b'["00", 1, 2]', b'["zz", 1]'])
+def test_a_record_that_is_not_whole_restores_nothing(
+    attic: Attic, home: Path, home_fd: int, root: ConfinedRoot, files: Path, record: bytes
+):
+    (files / "f").write_text("as it is")
+    left(home, "old", 1)
+    (home / "attic" / "old" / "restore-0").write_bytes(record)
+    finish_restores(root, home_fd)
+    assert (files / "f").read_text() == "as it is"
+    assert sorted(path.name for path in (home / "attic" / "old").iterdir()) == ["deep", "index"]
+
+
+@pytest.mark.parametrize("stands", ["another file", "nothing", "a folder is gone"])
+def test_a_restore_whose_file_is_gone_leaves_the_original_for_an_operator(
+    home: Path, home_fd: int, root: ConfinedRoot, files: Path, stands: str
+):
+    key = "d/f" if stands == "a folder is gone" else "f"
+    left(home, "old", 1)
+    (home / "attic" / "old" / "0").write_text("original")
+    (home / "attic" / "old" / "restore-0").write_text(f'["{key.encode().hex()}", 1]')
+    if stands == "another file":
+        (files / "f").write_text("another")
+    before = tree(files)
+    finish_restores(root, home_fd)
+    assert tree(files) == before
+    assert (home / "attic" / "old" / "0").read_text() == "original"
+    assert not (home / "attic" / "old" / "restore-0").exists()
+
+
+def test_a_restore_that_was_begun_is_not_tidied_away(home: Path, attic: Attic):
+    for number in range(KEPT_ASIDE + 2):
+        left(home, f"old{number}", number)
+    (home / "attic" / "old0" / "restore-0").write_text("[]")
+    os.utime(home / "attic" / "old0", (0, 0))
+    _ = attic.fd
+    assert (home / "attic" / "old0").exists()
+    assert not (home / "attic" / "old1").exists()
