@@ -109,21 +109,23 @@ def fork_server(told: "dict[str, Any]") -> None:
     if server == 0:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         return
-
-    def reap(*_: object) -> None:
-        for pid, status in _ended():
-            if pid == server:
-                code = os.waitstatus_to_exitcode(status)
-                os._exit(code if code >= 0 else 128 - code)
-
-    signal.signal(signal.SIGCHLD, reap)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     _let_go_of_pipes()
     if told["forwarding"] == "start":
+        signal.signal(signal.SIGCHLD, lambda *_: end_with(server))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         _forward(told)
     refuse_calls(told["filter"])
     while True:
-        signal.pause()
+        end_with(server)
+        signal.sigwait({signal.SIGCHLD})
+
+
+def end_with(server: int) -> None:
+    """Reaps the children that have ended, and ends this process if the server is one of them."""
+    for pid, status in _ended():
+        if pid == server:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
 
 
 def _ended() -> "list[tuple[int, int]]":
