@@ -45,6 +45,9 @@ class UnkeptLevels:
     ) -> NoReturn:
         raise _unkept()
 
+    async def position(self, number: int | None = None) -> NoReturn:
+        raise _unkept()
+
     async def register(self, runtime: str, at: float) -> NoReturn:
         raise _unkept()
 

@@ -9,6 +9,7 @@ import msgspec
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels.position import Position
 
 MOST_RECEIPTS = 1000
 """Receipts that are read at once, unless the caller gives another number."""
@@ -89,6 +90,11 @@ class LevelStore(Protocol):
         self, number: int, closed: tuple[str, ...], twins: Mapping[str, str], fence: str
     ) -> None:
         """Add to a receipt what was done about the change. What other runtimes closed is added to what is there."""
+        ...
+
+    async def position(self, number: int | None = None) -> Position:
+        """Position of the receipt with this number, else of the last receipt. Without such a receipt its number is 0
+        and its fingerprint empty; the origin is given in any case."""
         ...
 
     # The fence

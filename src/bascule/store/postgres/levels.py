@@ -20,6 +20,7 @@ from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, Evidence, begun, ended, lowered, raised, seen
 from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
+from bascule.store.levels.position import Position, fingerprint
 from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, read_dataset, read_statement, seal
 from bascule.store.postgres.connection import Database, PostgresConnection, rows
 from bascule.store.postgres.notify import PostgresBell
@@ -55,6 +56,14 @@ _CHANGED = _ALL.replace(
 _STATE = b"""
 SELECT coalesce((SELECT max(number) FROM bascule.receipts), 0), EXISTS (SELECT FROM bascule.runtimes WHERE id = %s)
 """
+_ORIGIN = b"""
+SELECT store_id || '/' || (SELECT system_identifier FROM pg_control_system()) || '/' ||
+    left(pg_walfile_name(pg_current_wal_lsn()), 8)
+FROM bascule.about
+"""
+"""Store id, system identifier and timeline. A replica that is promoted has the same system identifier and a new
+timeline. The name of the current WAL file has the timeline at once, the control file only after a checkpoint."""
+
 _NUMBERING = b"SELECT pg_advisory_xact_lock(%d, %d)" % (LOCKS, NUMBERING)
 
 _RECEIPT = msgspec.json.Decoder(Receipt)
@@ -128,6 +137,9 @@ class PostgresLevels:
             await db.execute(b"UPDATE bascule.receipts SET receipt = %s WHERE number = %s", values)
 
         await self._looks.change(work)
+
+    async def position(self, number: int | None = None) -> Position:
+        return await self._looks.look(lambda db: _position(db, number))
 
     # The fence
 
@@ -273,6 +285,20 @@ class PostgresLevels:
         if row is None and line is None and parts[RECEIPT]:
             row = UNREADABLE
         return Evidence(principal, row, line, tuple(read_dataset(each, self.key) for each in parts[DATASET]))
+
+
+async def _position(db: Database, number: int | None = None) -> Position:
+    """Position of the receipt with this number, else of the last one."""
+    ((origin,),) = await rows(db, _ORIGIN)
+    query = b"SELECT number, receipt FROM bascule.receipts "
+    if number is None:
+        found = await rows(db, query + b"ORDER BY number DESC LIMIT 1")
+    else:
+        found = await rows(db, query + b"WHERE number = %s", number)
+    if not found:
+        return Position(origin=origin)
+    receipt = _receipt(*found[0])
+    return Position(receipt.number, fingerprint(receipt.principal, receipt.epoch, receipt.at), origin)
 
 
 def _record(evidence: Evidence) -> SessionRecord:

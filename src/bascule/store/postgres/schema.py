@@ -58,7 +58,13 @@ CREATE TABLE bascule.runtimes (id text COLLATE "C" PRIMARY KEY, acked bigint NOT
 miss rows that are there, and an agent session that is not found would begin anew. What may be of any length is found by
 its hash, its `place`: an index takes no more than some 2,700 bytes."""
 
-_MIGRATIONS = (_SCHEMA, anchors.SCHEMA, owners.SCHEMA)
+_IDENTITY = b"""
+ALTER TABLE bascule.about ADD COLUMN store_id text NOT NULL
+    DEFAULT left(encode(sha256((random()::text || clock_timestamp()::text)::bytea), 'hex'), 16);
+"""
+"""Adds the id of the store."""
+
+_MIGRATIONS = (_SCHEMA, anchors.SCHEMA, owners.SCHEMA, _IDENTITY)
 """Each leads from the version that is its place to the next."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)

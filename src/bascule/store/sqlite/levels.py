@@ -14,6 +14,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, Evidence, begun, ended, lowered, raised, seen
 from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
 from bascule.store.levels.journal import Journal
+from bascule.store.levels.position import Position
 from bascule.store.levels.signed_statement import (
     DatasetStatement,
     Witnessed,
@@ -25,7 +26,7 @@ from bascule.store.levels.signed_statement import (
 from bascule.store.secrets.key_files import KeyFiles
 from bascule.store.secrets.keys import level_key
 from bascule.store.sqlite import receipts as sqlite_receipts
-from bascule.store.sqlite.receipts import add_receipt, changed_after, complete, last_number, read_receipts
+from bascule.store.sqlite.receipts import add_receipt, changed_after, complete, last_number, position_of, read_receipts
 from bascule.store.wakeup import Bell
 
 WITNESSES = """
@@ -131,6 +132,12 @@ SCHEMA = f"""
 CREATE TABLE runtimes (id TEXT PRIMARY KEY, acked INTEGER NOT NULL, since REAL NOT NULL) WITHOUT ROWID;
 """
 
+IDENTITY = """
+CREATE TABLE about (id TEXT PRIMARY KEY) WITHOUT ROWID;
+INSERT INTO about VALUES (lower(hex(randomblob(8))));
+"""
+"""Adds the id of the store."""
+
 
 class Turns(Protocol):
     """Gives whoever has work on the database a turn, in a thread, in a transaction if the work begins one."""
@@ -217,6 +224,9 @@ class SqliteLevels:
                 complete(db, number, closed, twins, fence)
 
         await self._turn(work)
+
+    async def position(self, number: int | None = None) -> Position:
+        return await self._turn(lambda db: position_of(db, number))
 
     async def register(self, runtime: str, at: float) -> int:
         def work(db: sqlite3.Connection) -> int:

@@ -11,6 +11,7 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import Draft
+from bascule.store.levels.position import Position, fingerprint
 
 SCHEMA = """
 CREATE TABLE receipts (
@@ -64,6 +65,23 @@ def complete(
 def last_number(db: sqlite3.Connection) -> int:
     (number,) = db.execute("SELECT coalesce(max(number), 0) FROM receipts").fetchone()
     return int(number)
+
+
+def position_of(db: sqlite3.Connection, number: int | None = None) -> Position:
+    """Position of the receipt with this number, else of the last one."""
+    (origin,) = db.execute("SELECT id FROM about").fetchone()
+    query = "SELECT number, user_id, session_id, epoch, at FROM receipts"
+    if number is None:
+        row = db.execute(f"{query} ORDER BY number DESC LIMIT 1").fetchone()
+    else:
+        row = db.execute(f"{query} WHERE number = ?", (number,)).fetchone()
+    if row is None:
+        return Position(origin=origin)
+    found, user_id, session_id, epoch, at = row
+    try:
+        return Position(found, fingerprint(Principal(user_id, session_id), epoch, at), origin)
+    except (UsageError, AttributeError, TypeError) as error:
+        raise sqlite3.DatabaseError(f"receipt {found} cannot be read") from error
 
 
 def changed_after(db: sqlite3.Connection, number: int) -> list[Principal]:

@@ -58,7 +58,7 @@ CREATE TABLE tool_digests (
 ) WITHOUT ROWID;
 """
 
-_MIGRATIONS = (_LISTINGS, levels.SCHEMA, _ANCHORS, owners.SCHEMA)
+_MIGRATIONS = (_LISTINGS, levels.SCHEMA, _ANCHORS, owners.SCHEMA, levels.IDENTITY)
 """Each leads from the version that is its place to the next."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)

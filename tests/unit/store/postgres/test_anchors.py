@@ -14,7 +14,10 @@ async def test_a_database_from_before_there_were_anchors_gets_their_table(databa
     store = PostgresStore(database, tmp_path)
     await store.open()
     await store.close()
-    execute(database, "DROP TABLE bascule.anchors; UPDATE bascule.about SET version = 1")
+    execute(
+        database,
+        "DROP TABLE bascule.anchors; ALTER TABLE bascule.about DROP store_id; UPDATE bascule.about SET version = 1",
+    )
     store = PostgresStore(database, tmp_path)
     anchors: AnchorStore = store.anchors
 

@@ -38,7 +38,8 @@ async def test_a_database_from_before_there_were_members_gets_their_tables(datab
     store = PostgresStore(database, tmp_path)
     await store.open()
     await store.close()
-    execute(database, "DROP TABLE bascule.members, bascule.owners; UPDATE bascule.about SET version = 2")
+    old = "ALTER TABLE bascule.about DROP store_id; UPDATE bascule.about SET version = 2"
+    execute(database, f"DROP TABLE bascule.members, bascule.owners; {old}")
     store = PostgresStore(database, tmp_path)
     await store.open()
     await store.owners.join(Member("one", ""))

@@ -20,6 +20,7 @@ async def test_a_database_from_before_there_were_members_gets_their_tables(tmp_p
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE members")
         db.execute("DROP TABLE owners")
+        db.execute("DROP TABLE about")
         db.execute("PRAGMA user_version = 3")
         db.commit()
     store = SqliteStore(path)

@@ -125,6 +125,7 @@ async def test_a_database_from_before_there_were_anchors_gets_their_table(tmp_pa
     await store.close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE anchors")
+        db.execute("DROP TABLE about")
         db.execute("PRAGMA user_version = 2")
         db.commit()
     store = SqliteStore(path)
