@@ -1,64 +1,41 @@
 """Change of a sensitivity level: the statement to write, decided from both witnesses. Pure."""
 
-from functools import cached_property
-
 import msgspec
 
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change
 from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels.evidence import Evidence, LineChain
 from bascule.store.levels.interface import SessionRecord
-from bascule.store.levels.signed_statement import (
-    DatasetStatement,
-    Statement,
-    Witnessed,
-    WitnessedDataset,
-    about,
-    evaluate,
-)
+from bascule.store.levels.signed_statement import DatasetStatement, Statement
 
 RECOVERED = Cause(by="recovery", reason="the change was in the journal and not in the database")
-"""Why there is a receipt for a change that was cut short: whoever made it did not live to write one."""
-
-
-class Evidence(msgspec.Struct, frozen=True, dict=True):
-    """All that is kept of one agent session, as it was found. `dict` is for what is worked out once."""
-
-    principal: Principal
-    row: Witnessed
-    line: Witnessed
-    datasets: tuple[WitnessedDataset, ...] = ()
-
-    @cached_property
-    def record(self) -> SessionRecord | None:
-        return evaluate(self.principal, self.row, self.line, self.datasets)
-
-    @property
-    def settled(self) -> bool:
-        """Whether both witnesses say in the same words what is to be believed."""
-        record, row = self.record, self.row
-        if record is None or not isinstance(row, Statement) or row != self.line:
-            return False
-        return (row.level, row.ended, row.doubt) == (record.level, record.ended, record.doubt)
+"""Cause in the receipt of a change that was cut short: its own writer ended before it wrote one."""
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What is to be written: first the line, then the row, and with it a receipt if `change` says of what."""
+    """What is to be written: first the line, then the row, and with it a receipt if `change` names its kind."""
 
     statement: Statement
     before: DataSensitivity = DataSensitivity.PUBLIC
     change: Change | None = None
     told: bool = False
     """Whether the journal has this statement already, so that only the database lacks it."""
+    settled: int | None = None
+    """Where an operator declassifies in doubt: the number of the last receipt. The line then begins a new chain."""
 
     def after(self, evidence: Evidence) -> Evidence:
-        """What will be found when it is written."""
-        return Evidence(evidence.principal, self.statement, self.statement, evidence.datasets)
+        """The evidence once this is written."""
+        lines, receipts = evidence.lines, evidence.receipts
+        doubt, settled = (lines.doubt, lines.receipt) if self.settled is None else ("", self.settled)
+        written = LineChain(self.statement, lines.mac, doubt, settled, chained=True)
+        return Evidence(evidence.principal, self.statement, written, evidence.datasets, receipts)
 
 
 def begun(evidence: Evidence, at: float) -> Draft | None:
-    """None if there is nothing to write. A doubt is not written down: once the damage is repaired it is gone."""
+    """The draft of a beginning or a recovery; None if there is nothing to write. A doubt is not written down: once the
+    damage is repaired, it is gone."""
     record = evidence.record
     if record is None:
         return Draft(_first(evidence.principal, DataSensitivity.PUBLIC, at))
@@ -78,8 +55,8 @@ def raised(evidence: Evidence, level: DataSensitivity, at: float) -> Draft | Non
         return None
     if not record.doubt:
         return _recovered(evidence, record)
-    # Nothing else would tell of this raise once the damage is repaired, nor other runtimes that knew of no doubt.
-    before = max((each.level for each in _readable(evidence)), default=DataSensitivity.PUBLIC)
+    # Once the damage is repaired, nothing else records this raise. And runtimes that have read no doubt need a receipt.
+    before = max((each.level for each in evidence.readable()), default=DataSensitivity.PUBLIC)
     return Draft(_next(evidence, record), before, "raise" if before < record.level else None)
 
 
@@ -90,7 +67,8 @@ def lowered(evidence: Evidence, level: DataSensitivity) -> Draft:
             f"{evidence.principal} is {record.level.name}, which is not above {level.name}",
             fix="name a lower level; only what holds private data raises one",
         )
-    return Draft(_next(evidence, record, level=level, doubt=""), record.level, "declassify")
+    settled = evidence.receipts.last if record.doubt else None
+    return Draft(_next(evidence, record, level=level, doubt=""), record.level, "declassify", settled=settled)
 
 
 def ended(evidence: Evidence) -> Draft:
@@ -144,17 +122,14 @@ def _next(
     ended: bool = False,
     doubt: str | None = None,
 ) -> Statement:
+    # Above the receipts too: a runtime that knows a change which both witnesses have lost ignores older epochs.
+    newest = max((each.epoch for each in evidence.readable()), default=-1)
     return Statement(
         evidence.principal.user_id,
         evidence.principal.session_id,
         record.level if level is None else level,
-        epoch=max((each.epoch for each in _readable(evidence)), default=-1) + 1,
+        epoch=max(newest, evidence.receipts.newest) + 1,
         ended=record.ended or ended,
         since=record.since,
         doubt=record.doubt if doubt is None else doubt,
     )
-
-
-def _readable(evidence: Evidence) -> list[Statement]:
-    found = (about(evidence.principal, each) for each in (evidence.row, evidence.line))
-    return [each for each in found if isinstance(each, Statement)]

@@ -1,16 +1,16 @@
 """Sensitivity levels in PostgreSQL, for several runtimes on several machines.
 
-The two witnesses are the row of an agent session and its last line in `raises`, an append-only table. Both are written
-in one transaction, under a lock of the agent session. Receipts are numbered under a lock of the whole database that is
-held until the commit: a change becomes visible before any change with a higher number, so a runtime that asks for the
-changes after a number misses none."""
+The two witnesses are the row of an agent session and its chained lines in `raises`, an append-only table. Both are
+written in one transaction, under a lock of the agent session. Receipts are numbered under a lock of the whole database
+that is held until the commit: a change becomes visible before any change with a higher number, so a runtime that asks
+for the changes after a number misses none."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -18,36 +18,38 @@ from bascule.core.errors import StoreError, UsageError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels.change import RECOVERED, Draft, Evidence, begun, ended, lowered, raised, seen
+from bascule.store.levels.change import RECOVERED, Draft, begun, ended, lowered, raised, seen
+from bascule.store.levels.evidence import NO_LINES, Evidence, ReceiptEpochs, about_line
 from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
 from bascule.store.levels.position import Position, fingerprint
-from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, read_dataset, read_statement, seal
+from bascule.store.levels.signed_statement import (
+    DatasetStatement,
+    mac_of,
+    read_dataset,
+    read_line,
+    read_statement,
+    seal,
+)
 from bascule.store.postgres.connection import Database, PostgresConnection, rows
 from bascule.store.postgres.notify import PostgresBell
 from bascule.store.postgres.schema import LOCKS, NUMBERING, SESSION_LOCKS
 
 ROW, LINE, DATASET, RECEIPT = range(4)
-"""What was found. Of receipts it only counts that there are any: whoever has one is known to both witnesses."""
+"""The kinds of what is found."""
 
 _OF_ONE = b"""
-SELECT 0, sealed FROM bascule.sessions WHERE user_id = %(user)s AND session_id = %(session)s
-UNION ALL (
-    SELECT 1, sealed FROM bascule.raises WHERE user_id = %(user)s AND session_id = %(session)s
-    ORDER BY number DESC LIMIT 1
-)
-UNION ALL SELECT 2, sealed FROM bascule.datasets WHERE user_id = %(user)s AND session_id = %(session)s
-UNION ALL (SELECT 3, ''::bytea FROM bascule.receipts WHERE user_id = %(user)s AND session_id = %(session)s LIMIT 1)
+SELECT 0, 0::bigint, sealed FROM bascule.sessions WHERE user_id = %(user)s AND session_id = %(session)s
+UNION ALL SELECT 1, number, sealed FROM bascule.raises WHERE user_id = %(user)s AND session_id = %(session)s
+UNION ALL SELECT 2, 0, sealed FROM bascule.datasets WHERE user_id = %(user)s AND session_id = %(session)s
+UNION ALL SELECT 3, number, receipt FROM bascule.receipts WHERE user_id = %(user)s AND session_id = %(session)s
 """
-"""One statement, so that both witnesses are seen in one state: of two states they would contradict each other."""
+"""One statement, so that all evidence is of one state: two states would contradict each other."""
 
 _ALL = b"""
-SELECT 0, user_id, session_id, sealed FROM bascule.sessions WHERE true
-UNION ALL (
-    SELECT DISTINCT ON (user_id, session_id) 1, user_id, session_id, sealed FROM bascule.raises WHERE true
-    ORDER BY user_id, session_id, number DESC
-)
-UNION ALL SELECT 2, user_id, session_id, sealed FROM bascule.datasets WHERE true
-UNION ALL SELECT DISTINCT 3, user_id, session_id, ''::bytea FROM bascule.receipts WHERE true
+SELECT user_id, session_id, 0, 0::bigint, sealed FROM bascule.sessions WHERE true
+UNION ALL SELECT user_id, session_id, 1, number, sealed FROM bascule.raises WHERE true
+UNION ALL SELECT user_id, session_id, 2, 0, sealed FROM bascule.datasets WHERE true
+UNION ALL SELECT user_id, session_id, 3, number, receipt FROM bascule.receipts WHERE true
 """
 _CHANGED = _ALL.replace(
     b"WHERE true",
@@ -67,6 +69,9 @@ timeline. The name of the current WAL file has the timeline at once, the control
 _NUMBERING = b"SELECT pg_advisory_xact_lock(%d, %d)" % (LOCKS, NUMBERING)
 
 _RECEIPT = msgspec.json.Decoder(Receipt)
+
+_Found: TypeAlias = tuple[int, int, bytes]
+"""Kind, number in its table, and content."""
 
 
 class PostgresLevels:
@@ -213,7 +218,7 @@ class PostgresLevels:
             dataset = seen(evidence, cause.dataset, seen_at) if cause.dataset and seen_at is not None else None
             if draft is None and dataset is None:
                 return evidence, None
-            receipt = None if draft is None else await self._write(db, draft, principal, cause, at)
+            receipt = None if draft is None else await self._write(db, draft, evidence, cause, at)
             if dataset is not None:
                 await self._keep_dataset(db, dataset)
             if draft is not None and draft.change == "declassify":
@@ -222,14 +227,18 @@ class PostgresLevels:
 
         return await self._changes.change(work, first=_lock_of(principal))
 
-    async def _write(self, db: Database, draft: Draft, principal: Principal, cause: Cause, at: float) -> Receipt | None:
-        values = (*_ids(principal), seal(draft.statement, self.key))
+    async def _write(self, db: Database, draft: Draft, evidence: Evidence, cause: Cause, at: float) -> Receipt | None:
+        principal = evidence.principal
         if not draft.told:
-            await db.execute(b"INSERT INTO bascule.raises (user_id, session_id, sealed) VALUES (%s, %s, %s)", values)
+            line = evidence.lines.next_line(draft.statement, draft.settled)
+            await db.execute(
+                b"INSERT INTO bascule.raises (user_id, session_id, sealed) VALUES (%s, %s, %s)",
+                (*_ids(principal), seal(line, self.key)),
+            )
         await db.execute(
             b"INSERT INTO bascule.sessions VALUES (%s, %s, %s)"
             b" ON CONFLICT (user_id, session_id) DO UPDATE SET sealed = EXCLUDED.sealed",
-            values,
+            (*_ids(principal), seal(draft.statement, self.key)),
         )
         if draft.change is None:
             return None
@@ -270,21 +279,27 @@ class PostgresLevels:
         return self._weighed(principal, found)
 
     async def _records(self, db: Database, query: bytes, values: dict[str, Any]) -> list[SessionRecord]:
-        found: dict[Principal, list[tuple[int, object]]] = defaultdict(list)
-        for what, user_id, session_id, sealed in await (await db.execute(query, values, binary=True)).fetchall():
-            # Ids that nobody can have were put there by hand, and are nobody's.
+        found: dict[Principal, list[_Found]] = defaultdict(list)
+        for user_id, session_id, *one in await (await db.execute(query, values, binary=True)).fetchall():
+            # Ids that no principal can have were put there by hand.
             with suppress(UsageError):
-                found[Principal(user_id, session_id)].append((what, sealed))
+                found[Principal(user_id, session_id)].append((one[0], one[1], one[2]))
         return [_record(self._weighed(principal, parts)) for principal, parts in found.items()]
 
-    def _weighed(self, principal: Principal, found: Iterable[tuple[int, object]]) -> Evidence:
-        parts: dict[int, list[object]] = {ROW: [], LINE: [], DATASET: [], RECEIPT: []}
-        for what, sealed in found:
-            parts[what].append(sealed)
-        row, line = (next((read_statement(each, self.key) for each in parts[what]), None) for what in (ROW, LINE))
-        if row is None and line is None and parts[RECEIPT]:
-            row = UNREADABLE
-        return Evidence(principal, row, line, tuple(read_dataset(each, self.key) for each in parts[DATASET]))
+    def _weighed(self, principal: Principal, found: Iterable[_Found]) -> Evidence:
+        parts: dict[int, list[tuple[int, bytes]]] = {ROW: [], LINE: [], DATASET: [], RECEIPT: []}
+        for kind, number, sealed in found:
+            parts[kind].append((number, sealed))
+        lines = NO_LINES
+        for _, sealed in sorted(parts[LINE]):
+            lines = lines.extend(about_line(principal, read_line(sealed, self.key)), mac_of(sealed))
+        return Evidence(
+            principal,
+            next((read_statement(sealed, self.key) for _, sealed in parts[ROW]), None),
+            lines,
+            tuple(read_dataset(sealed, self.key) for _, sealed in parts[DATASET]),
+            ReceiptEpochs(tuple((number, _epoch_of(principal, sealed)) for number, sealed in parts[RECEIPT])),
+        )
 
 
 async def _position(db: Database, number: int | None = None) -> Position:
@@ -315,6 +330,15 @@ def _receipt(number: int, encoded: bytes) -> Receipt:
         return msgspec.structs.replace(_RECEIPT.decode(encoded), number=number)
     except UsageError as error:  # no principal has such an id
         raise msgspec.ValidationError(f"receipt {number} cannot be read") from error
+
+
+def _epoch_of(principal: Principal, encoded: bytes) -> int | None:
+    """The epoch of a receipt of this principal; None for one that cannot be read, or is of another."""
+    try:
+        receipt = _RECEIPT.decode(encoded)
+    except (msgspec.MsgspecError, UsageError, RecursionError):
+        return None
+    return receipt.epoch if receipt.principal == principal else None
 
 
 def _lock_of(principal: Principal) -> bytes:

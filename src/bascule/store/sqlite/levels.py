@@ -2,23 +2,22 @@
 fence. A raise is one transaction, and its journal line is on disk before the commit."""
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels.change import RECOVERED, Draft, Evidence, begun, ended, lowered, raised, seen
+from bascule.store.levels.change import RECOVERED, Draft, begun, ended, lowered, raised, seen
+from bascule.store.levels.evidence import Evidence, ReceiptEpochs
 from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
 from bascule.store.levels.journal import Journal
 from bascule.store.levels.position import Position
 from bascule.store.levels.signed_statement import (
     DatasetStatement,
-    Witnessed,
-    WitnessedDataset,
     read_dataset,
     read_statement,
     seal,
@@ -59,40 +58,46 @@ class SqliteWitnesses:
 
     def evidence(self, db: sqlite3.Connection, principal: Principal) -> Evidence:
         key, journal = self._open()
-        where = "WHERE user_id = ? AND session_id = ?"
         of = (principal.user_id, principal.session_id)
-        found = db.execute(f"SELECT statement FROM sessions {where}", of).fetchone()  # noqa: S608 -- a constant of ours
-        datasets = db.execute(f"SELECT statement FROM datasets {where}", of).fetchall()  # noqa: S608 -- the same
+        found = db.execute(f"SELECT statement FROM sessions {_OF_ONE}", of).fetchone()  # noqa: S608 -- a constant of ours
+        datasets = db.execute(f"SELECT statement FROM datasets {_OF_ONE}", of).fetchall()  # noqa: S608 -- the same
+        receipts = db.execute(f"SELECT number, epoch FROM receipts {_OF_ONE}", of).fetchall()  # noqa: S608 -- the same
         journal.refresh()
-        row = None if found is None else read_statement(found[0], key)
-        return Evidence(principal, row, journal.line(principal), tuple(read_dataset(each, key) for (each,) in datasets))
+        return Evidence(
+            principal,
+            None if found is None else read_statement(found[0], key),
+            journal.lines(principal),
+            tuple(read_dataset(each, key) for (each,) in datasets),
+            _receipt_epochs(receipts),
+        )
 
     def all_evidence(self, db: sqlite3.Connection) -> list[Evidence]:
-        """Of every agent session that either witness knows."""
+        """Evidence on each agent session that has a row, a line, a dataset or a receipt."""
         key, journal = self._open()
-        rows: dict[Principal, Witnessed] = {}
-        for user_id, session_id, statement in db.execute("SELECT user_id, session_id, statement FROM sessions"):
-            if (principal := _principal(user_id, session_id)) is not None:
-                rows[principal] = read_statement(statement, key)
-        datasets: dict[Principal, list[WitnessedDataset]] = {}
-        for user_id, session_id, statement in db.execute("SELECT user_id, session_id, statement FROM datasets"):
-            if (principal := _principal(user_id, session_id)) is not None:
-                datasets.setdefault(principal, []).append(read_dataset(statement, key))
+        rows = _by_principal(db, "SELECT user_id, session_id, statement FROM sessions")
+        datasets = _by_principal(db, "SELECT user_id, session_id, statement FROM datasets")
+        receipts = _by_principal(db, "SELECT user_id, session_id, number, epoch FROM receipts")
         journal.refresh()
-        stated = (Principal(each.user_id, each.session_id) for each in journal.statements())
+        stated = (Principal(*owner) for owner in journal.owners())
         return [
-            Evidence(each, rows.get(each), journal.line(each), tuple(datasets.get(each, ())))
-            for each in dict.fromkeys((*rows, *datasets, *stated))
+            Evidence(
+                each,
+                next((read_statement(statement, key) for (statement,) in rows.get(each, ())), None),
+                journal.lines(each),
+                tuple(read_dataset(statement, key) for (statement,) in datasets.get(each, ())),
+                _receipt_epochs(receipts.get(each, ())),
+            )
+            for each in dict.fromkeys((*rows, *datasets, *receipts, *stated))
         ]
 
     def write(self, db: sqlite3.Connection, draft: Draft) -> None:
-        """Within a transaction that keeps all other writers out. The caller commits."""
+        """Writes line and row, within a transaction that keeps all other writers out. The caller commits."""
         key, journal = self._open()
         if draft.told:
             journal.sync()
         else:
             journal.tidy()
-            journal.append(draft.statement)
+            journal.append(draft.statement, draft.settled)
         said = draft.statement
         row = (said.user_id, said.session_id, seal(said, key))
         db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", row)
@@ -111,11 +116,28 @@ class SqliteWitnesses:
         db.execute("DELETE FROM datasets WHERE user_id = ? AND session_id = ?", (of.user_id, of.session_id))
         for each in readable:
             self.keep_dataset(db, each)
-        return Evidence(of, evidence.row, evidence.line, readable)
+        return Evidence(of, evidence.row, evidence.lines, readable, evidence.receipts)
+
+
+_OF_ONE = "WHERE user_id = ? AND session_id = ?"
+
+
+def _by_principal(db: sqlite3.Connection, query: str) -> dict[Principal, list[tuple[Any, ...]]]:
+    """The other columns of all rows whose first two name a principal."""
+    found: dict[Principal, list[tuple[Any, ...]]] = {}
+    for user_id, session_id, *columns in db.execute(query):
+        if (principal := _principal(user_id, session_id)) is not None:
+            found.setdefault(principal, []).append(tuple(columns))
+    return found
+
+
+def _receipt_epochs(found: Iterable[tuple[Any, ...]]) -> ReceiptEpochs:
+    # A damaged database returns values of any type.
+    return ReceiptEpochs(tuple((number, epoch if isinstance(epoch, int) else None) for number, epoch in found))
 
 
 def _principal(user_id: object, session_id: object) -> Principal | None:
-    """None for what damage has made of one; the journal has it as it was."""
+    """The principal with these ids; None if damage has made them ids that nobody can have."""
     if not isinstance(user_id, str) or not isinstance(session_id, str):
         return None
     try:

@@ -6,27 +6,29 @@ from msgspec.structs import replace
 from bascule.core.errors import UsageError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels.change import Draft, Evidence, begun, ended, lowered, raised, seen
-from bascule.store.levels.interface import SessionRecord
-from bascule.store.levels.signed_statement import (
+from bascule.store.levels.change import Draft, begun, ended, lowered, raised, seen
+from bascule.store.levels.evidence import (
     BAD_DATASET,
+    BROKEN_CHAIN,
     NO_JOURNAL,
-    UNREADABLE,
-    DatasetStatement,
-    Statement,
-    Witnessed,
+    RECEIPT_AHEAD,
+    Evidence,
+    LineChain,
+    ReceiptEpochs,
 )
+from bascule.store.levels.interface import SessionRecord
+from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, Statement, Witnessed
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 ALICE = Principal("alice", "s-1")
 BEGUN = Statement("alice", "s-1", PUBLIC, 0, ended=False, since=5.0)
 RAISED = replace(BEGUN, level=CONFIDENTIAL, epoch=1)
 NOTES = DatasetStatement("alice", "s-1", "notes", CONFIDENTIAL)
-NOTHING = Evidence(ALICE, None, None)
+NOTHING = Evidence(ALICE, None)
 
 
 def of(row: Witnessed, line: Witnessed) -> Evidence:
-    return Evidence(ALICE, row, line)
+    return Evidence(ALICE, row, LineChain(line))
 
 
 def record_after(evidence: Evidence, draft: Draft) -> SessionRecord:
@@ -102,7 +104,7 @@ def test_a_raise_in_doubt_makes_it_secret_for_good_and_keeps_the_doubt(asked: Da
 
 
 def test_a_raise_in_doubt_over_a_dataset_makes_it_secret_for_good():
-    evidence = Evidence(ALICE, RAISED, RAISED, (UNREADABLE,))
+    evidence = Evidence(ALICE, RAISED, LineChain(RAISED), (UNREADABLE,))
     draft = raised(evidence, CONFIDENTIAL, 9.0)
 
     assert draft == Draft(replace(RAISED, level=SECRET, epoch=2, doubt=BAD_DATASET), CONFIDENTIAL, "raise")
@@ -126,8 +128,43 @@ def test_declassifying_is_a_later_word_and_takes_doubt_away():
     evidence = of(RAISED, None)
     draft = lowered(evidence, INTERNAL)
 
-    assert draft == Draft(replace(RAISED, level=INTERNAL, epoch=2), SECRET, "declassify")
+    assert draft == Draft(replace(RAISED, level=INTERNAL, epoch=2), SECRET, "declassify", settled=0)
     assert record_after(evidence, draft).doubt == ""
+
+
+def test_declassifying_without_doubt_goes_on_with_the_chain():
+    assert lowered(of(RAISED, RAISED), INTERNAL).settled is None
+
+
+DOUBTED = {
+    "lines": Evidence(ALICE, RAISED, LineChain(RAISED, doubt=BROKEN_CHAIN)),
+    "a receipt ahead": Evidence(ALICE, RAISED, LineChain(RAISED), receipts=ReceiptEpochs(((3, 1), (4, 5)))),
+    "a receipt that cannot be read": Evidence(ALICE, RAISED, LineChain(RAISED), receipts=ReceiptEpochs(((4, None),))),
+}
+
+
+@pytest.mark.parametrize("evidence", DOUBTED.values(), ids=DOUBTED)
+def test_declassifying_settles_lines_and_receipts_so_far(evidence: Evidence):
+    draft = lowered(evidence, PUBLIC)
+
+    assert draft.settled == evidence.receipts.last
+    assert (record_after(evidence, draft).level, record_after(evidence, draft).doubt) == (PUBLIC, "")
+
+
+@pytest.mark.parametrize("evidence", DOUBTED.values(), ids=DOUBTED)
+def test_nothing_but_declassifying_takes_doubt_away(evidence: Evidence):
+    for draft in (raised(evidence, INTERNAL, 9.0), ended(evidence)):
+        assert draft is not None
+        assert draft.settled is None
+        assert (draft.statement.level, record_after(evidence, draft).level) == (SECRET, SECRET)
+        assert record_after(evidence, draft).doubt == draft.statement.doubt != ""
+
+
+def test_a_change_after_a_lost_one_is_later_than_its_receipt():
+    evidence = Evidence(ALICE, RAISED, LineChain(RAISED), receipts=ReceiptEpochs(((4, 5),)))
+    draft = raised(evidence, INTERNAL, 9.0)
+
+    assert draft == Draft(replace(RAISED, level=SECRET, epoch=6, doubt=RECEIPT_AHEAD), CONFIDENTIAL, "raise")
 
 
 @pytest.mark.parametrize("level", [CONFIDENTIAL, SECRET])
@@ -154,7 +191,7 @@ def test_nobody_ends_or_lowers_what_has_not_begun():
 
 
 def test_a_dataset_is_kept_at_the_highest_level_it_was_given():
-    evidence = Evidence(ALICE, RAISED, RAISED, (NOTES,))
+    evidence = Evidence(ALICE, RAISED, LineChain(RAISED), (NOTES,))
 
     assert seen(NOTHING, "notes", CONFIDENTIAL) == NOTES
     assert seen(evidence, "notes", INTERNAL) is None

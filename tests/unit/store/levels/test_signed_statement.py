@@ -1,38 +1,29 @@
-"""What a witness states, whether it can be believed, and what two of them are worth together."""
-
-from typing import Any
+"""Signed statements: what is read back is what was sealed, with its kind, and nothing else."""
 
 import pytest
 from msgspec.structs import replace
 
-from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels import signed_statement
-from bascule.store.levels.interface import SessionRecord
 from bascule.store.levels.signed_statement import (
+    FIRST,
+    SETTLED,
     UNREADABLE,
     DatasetStatement,
+    Line,
     Statement,
-    Witnessed,
-    evaluate,
-    later,
+    mac_of,
     read_dataset,
+    read_line,
     read_statement,
     seal,
 )
 
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
 KEY = b"k" * 32
-ALICE = Principal("alice", "s-1")
 BEGUN = Statement("alice", "s-1", PUBLIC, 0, ended=False, since=5.0)
 RAISED = replace(BEGUN, level=CONFIDENTIAL, epoch=1)
 NOTES = DatasetStatement("alice", "s-1", "notes", CONFIDENTIAL)
-
-
-def judged(row: Witnessed, line: Witnessed, *datasets: Any) -> SessionRecord:
-    record = evaluate(ALICE, row, line, datasets)
-    assert record is not None
-    return record
 
 
 @pytest.mark.parametrize("statement", [BEGUN, RAISED, replace(RAISED, user_id="ü\u2028/../", ended=True, doubt="why")])
@@ -74,88 +65,40 @@ def test_a_statement_on_a_dataset_is_none_on_an_agent_session():
     assert read_dataset(seal(RAISED, KEY), KEY) is UNREADABLE
 
 
+@pytest.mark.parametrize("line", [Line(RAISED, "0" * 64), Line(BEGUN, FIRST), Line(RAISED, SETTLED, 7)])
+def test_a_line_is_read_as_it_was_sealed(line: Line):
+    assert read_line(seal(line, KEY), KEY) == line
+
+
+def test_the_mac_covers_the_name_of_the_line_before():
+    sealed = seal(Line(RAISED, "0" * 64), KEY)
+
+    assert read_line(sealed.replace(b"0" * 64, b"1" * 64), KEY) is UNREADABLE
+
+
+def test_a_line_of_version_0_1_0_is_a_bare_statement():
+    assert read_line(seal(RAISED, KEY), KEY) == RAISED
+
+
+def test_a_chained_line_is_no_row_and_a_dataset_no_line():
+    assert read_statement(seal(Line(RAISED, FIRST), KEY), KEY) is UNREADABLE
+    assert read_line(seal(NOTES, KEY), KEY) is UNREADABLE
+
+
+@pytest.mark.parametrize("found", [None, 7, "text", b"", b"0" * 64, b"0" * 64 + b" [[", b"0" * 64 + b" ["])
+def test_a_damaged_line_is_unreadable(found: object):
+    assert read_line(found, KEY) is UNREADABLE
+
+
+def test_a_line_is_named_by_its_mac():
+    sealed = seal(Line(RAISED, FIRST), KEY)
+
+    assert mac_of(sealed) == sealed.partition(b" ")[0].decode()
+    assert mac_of(b"") == ""
+    assert len(mac_of(b"\xff" * 70)) == 64
+
+
 def test_an_honest_word_that_this_version_does_not_understand_is_unreadable():
     body = b'["alice","s-1",9,1,false,5.0]'
 
     assert read_statement(signed_statement._mac(body, Statement, KEY) + b" " + body, KEY) is UNREADABLE
-
-
-def test_what_neither_witness_knows_has_not_begun():
-    assert evaluate(ALICE, None, None) is None
-
-
-def test_two_witnesses_who_agree_are_believed():
-    assert judged(RAISED, RAISED, NOTES) == SessionRecord(ALICE, CONFIDENTIAL, 1, False, {"notes": CONFIDENTIAL}, 5.0)
-
-
-@pytest.mark.parametrize("row", [None, BEGUN])
-def test_a_line_ahead_of_its_row_is_believed(row: Witnessed):
-    record = judged(row, RAISED)
-
-    assert (record.level, record.epoch, record.doubt) == (CONFIDENTIAL, 1, "")
-
-
-def test_a_later_line_may_lower_the_level():
-    assert judged(RAISED, replace(BEGUN, epoch=2)).level is PUBLIC
-
-
-def test_of_one_epoch_the_more_private_word_counts():
-    other = replace(RAISED, level=INTERNAL, ended=True)
-
-    for record in (judged(RAISED, other), judged(other, RAISED)):
-        assert (record.level, record.ended, record.doubt) == (CONFIDENTIAL, True, "")
-
-
-@pytest.mark.parametrize(
-    ("row", "line", "doubt"),
-    [
-        (RAISED, BEGUN, signed_statement.JOURNAL_BEHIND),
-        (RAISED, None, signed_statement.NO_JOURNAL),
-        (UNREADABLE, RAISED, signed_statement.BAD_ROW),
-        (UNREADABLE, None, signed_statement.BAD_ROW),
-        (RAISED, UNREADABLE, signed_statement.BAD_LINE),
-        (None, UNREADABLE, signed_statement.BAD_LINE),
-        (UNREADABLE, UNREADABLE, signed_statement.BAD_ROW),
-    ],
-)
-def test_witnesses_who_cannot_be_believed_make_it_secret(row: Witnessed, line: Witnessed, doubt: str):
-    record = judged(row, line)
-
-    assert (record.level, record.doubt) == (SECRET, doubt)
-
-
-@pytest.mark.parametrize("dataset", [UNREADABLE, replace(NOTES, user_id="bob"), replace(NOTES, session_id="s-2")])
-def test_a_dataset_that_cannot_be_read_makes_it_secret(dataset: Any):
-    record = judged(RAISED, RAISED, NOTES, dataset)
-
-    assert (record.level, record.doubt) == (SECRET, signed_statement.BAD_DATASET)
-    assert record.datasets == {"notes": CONFIDENTIAL}
-
-
-def test_datasets_of_which_no_witness_knows_make_it_secret():
-    assert judged(None, None, NOTES).doubt == signed_statement.STRAY_DATASET
-
-
-@pytest.mark.parametrize("other", [{"user_id": "bob"}, {"session_id": "s-2"}])
-def test_a_true_word_on_somebody_else_is_not_believed(other: dict[str, str]):
-    stranger = replace(BEGUN, epoch=9, **other)
-
-    assert judged(stranger, RAISED).doubt == signed_statement.BAD_ROW
-    assert judged(RAISED, stranger).doubt == signed_statement.BAD_LINE
-
-
-def test_what_was_ended_stays_ended_in_doubt():
-    record = judged(replace(RAISED, ended=True), BEGUN)
-
-    assert (record.ended, record.since, record.epoch) == (True, 5.0, 1)
-
-
-def test_a_doubt_that_was_written_down_stays():
-    assert judged(*[replace(RAISED, level=SECRET, doubt="lost")] * 2).doubt == "lost"
-
-
-def test_of_two_statements_the_later_one_holds():
-    assert later(None, BEGUN) is BEGUN
-    assert later(BEGUN, RAISED) is RAISED
-    assert later(RAISED, BEGUN) is RAISED
-    assert later(RAISED, replace(RAISED, level=INTERNAL, ended=True)) == replace(RAISED, ended=True)

@@ -11,6 +11,7 @@ from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels.evidence import BROKEN_CHAIN
 from bascule.store.levels.interface import LevelStore, SessionRecord
 from support.level_stores import Place, place_at
 from support.postgres import PostgresServer, execute
@@ -47,10 +48,24 @@ async def raised(levels: LevelStore, principal: Principal = ALICE, level: DataSe
     return receipt.number
 
 
+OF_0_1_0 = """
+UPDATE bascule.raises SET sealed = (SELECT sealed FROM bascule.sessions WHERE user_id = 'alice')
+WHERE number = (SELECT max(number) FROM bascule.raises)
+"""
+
 LESS = (
     "SET sealed = overlay(sealed placing '0'::bytea from position(',2,'::bytea in sealed) + 1) WHERE user_id = 'alice'"
 )
 """The level, where it stands in the open: from CONFIDENTIAL to PUBLIC."""
+
+OLDER_ROW = "UPDATE bascule.sessions SET sealed = (SELECT sealed FROM public.older) WHERE user_id = 'alice'"
+LAST_LINE_LOST = (
+    "DELETE FROM bascule.raises WHERE number = (SELECT max(number) FROM bascule.raises WHERE user_id = 'alice')"
+)
+OLD_LINE_ADDED = (
+    "INSERT INTO bascule.raises (user_id, session_id, sealed) SELECT user_id, session_id, sealed FROM bascule.raises"
+    " WHERE user_id = 'alice' ORDER BY number LIMIT 1"
+)
 
 DAMAGES = {
     "a row says less": f"UPDATE bascule.sessions {LESS}",
@@ -58,26 +73,43 @@ DAMAGES = {
     "both witnesses say less": f"UPDATE bascule.sessions {LESS}; UPDATE bascule.raises {LESS}"
     " AND position(',2,'::bytea in sealed) > 0",
     "a row is gone": "DELETE FROM bascule.sessions WHERE user_id = 'alice'",
-    "a row is an older one": "UPDATE bascule.sessions SET sealed = (SELECT sealed FROM bascule.raises WHERE"
-    " user_id = 'alice' ORDER BY number LIMIT 1) WHERE user_id = 'alice'",
+    "a row is an older one": OLDER_ROW,
+    "a row is a line": "UPDATE bascule.sessions SET sealed = (SELECT sealed FROM bascule.raises WHERE"
+    " user_id = 'alice' ORDER BY number DESC LIMIT 1) WHERE user_id = 'alice'",
     "a row is another's": "UPDATE bascule.sessions SET sealed = (SELECT sealed FROM bascule.sessions WHERE"
     " user_id = 'bob') WHERE user_id = 'alice'",
     "a row has no MAC": "UPDATE bascule.sessions SET sealed = substr(sealed, 66)",
     "a row has another MAC": "UPDATE bascule.sessions SET sealed = overlay(sealed placing '0000'::bytea from 1)",
     "a row is empty": "UPDATE bascule.sessions SET sealed = ''",
     "a row belongs to another": "UPDATE bascule.sessions SET user_id = 'mallory' WHERE user_id = 'alice'",
-    "the last line is gone": "DELETE FROM bascule.raises WHERE number = (SELECT max(number) FROM bascule.raises"
-    " WHERE user_id = 'alice')",
+    "the last line is gone": LAST_LINE_LOST,
     "a line has another MAC": "UPDATE bascule.raises SET sealed = overlay(sealed placing '0000'::bytea from 1)",
-    "an old line was added again": "INSERT INTO bascule.raises (user_id, session_id, sealed) SELECT user_id,"
-    " session_id, sealed FROM bascule.raises WHERE user_id = 'alice' ORDER BY number LIMIT 1",
+    "an old line was added again": OLD_LINE_ADDED,
     "all lines are gone": "TRUNCATE bascule.raises",
     "all rows are gone": "TRUNCATE bascule.sessions",
     "both witnesses are gone": "TRUNCATE bascule.sessions, bascule.raises",
     "both witnesses and all datasets are gone": "TRUNCATE bascule.sessions, bascule.raises, bascule.datasets",
+    "the last line is gone, and the row is an older one": f"{LAST_LINE_LOST}; {OLDER_ROW}",
+    "an old line was added again, and the row is an older one": f"{OLD_LINE_ADDED}; {OLDER_ROW}",
+    "the last line and the row are gone": f"{LAST_LINE_LOST}; DELETE FROM bascule.sessions",
+    "the first line is gone": "DELETE FROM bascule.raises WHERE number = (SELECT min(number) FROM bascule.raises)",
+    "a row was added as a line": "INSERT INTO bascule.raises (user_id, session_id, sealed) SELECT user_id,"
+    " session_id, sealed FROM bascule.sessions WHERE user_id = 'alice'",
+    "a line is another's": "UPDATE bascule.raises SET user_id = 'alice' WHERE user_id = 'bob'",
+    "lines are in another order": "UPDATE bascule.raises SET number = DEFAULT WHERE number = (SELECT min(number)"
+    " FROM bascule.raises)",
+    "a receipt cannot be read": "UPDATE bascule.receipts SET receipt = 'nonsense'",
+    "a receipt is nested without end": "UPDATE bascule.receipts SET receipt = convert_to("
+    """'{"number":0,"x":' || repeat('[', 100000), 'UTF8')""",
+    "a receipt is another's": "UPDATE bascule.receipts SET receipt ="
+    " replace(encode(receipt, 'escape'), 'alice', 'bob')::bytea",
+    "a receipt has a later epoch": """UPDATE bascule.receipts SET receipt =
+    replace(encode(receipt, 'escape'), '"epoch":1', '"epoch":9223372036854775807')::bytea""",
     "a dataset has another MAC": "UPDATE bascule.datasets SET sealed = overlay(sealed placing '0000'::bytea from 1)",
     "a dataset stands twice": "INSERT INTO bascule.datasets SELECT user_id, session_id, 'x', sealed FROM bascule.datasets",
 }
+
+TABLES = ("sessions", "raises", "datasets", "receipts")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -85,12 +117,12 @@ async def test_no_damage_lowers_a_level_or_makes_it_absent(
     damage: str, levels: LevelStore, place: Place, database: str
 ):
     await levels.begin(ALICE, 10.0)
+    execute(database, "CREATE TABLE public.older AS SELECT sealed FROM bascule.sessions")
     await levels.raise_level(ALICE, CONFIDENTIAL, Cause("dataset", dataset="payroll"), 11.0)
     await levels.begin(BOB, 12.0)
-    before = execute(database, "SELECT sealed FROM bascule.sessions UNION ALL SELECT sealed FROM bascule.raises")
+    before = [execute(database, f"SELECT * FROM bascule.{table}") for table in TABLES]
     execute(database, DAMAGES[damage])
-    after = execute(database, "SELECT sealed FROM bascule.sessions UNION ALL SELECT sealed FROM bascule.raises")
-    assert before != after or "dataset" in damage or "belongs" in damage
+    assert before != [execute(database, f"SELECT * FROM bascule.{table}") for table in TABLES]
 
     other = await place.open()
     true = (CONFIDENTIAL, "")
@@ -249,6 +281,29 @@ async def test_a_name_that_cannot_be_written_is_an_error_and_changes_nothing(lev
 
 async def test_what_has_begun_is_in_both_witnesses(levels: LevelStore, database: str):
     await levels.begin(ALICE, 10.0)
-    rows = execute(database, "SELECT sealed FROM bascule.sessions")
-    assert len(rows) == 1
-    assert rows == execute(database, "SELECT sealed FROM bascule.raises")
+    ((row,),) = execute(database, "SELECT sealed FROM bascule.sessions")
+    ((line,),) = execute(database, "SELECT sealed FROM bascule.raises")
+    assert row.partition(b" ")[2] in line
+
+
+async def test_a_gap_in_the_lines_of_one_agent_session_is_no_doubt_of_another(levels: LevelStore, database: str):
+    for level in (INTERNAL, CONFIDENTIAL, SECRET):
+        for principal in (ALICE, BOB):
+            await raised(levels, principal, level)
+    execute(database, "DELETE FROM bascule.raises WHERE number = 3")
+
+    assert (await levels.begin(ALICE, 12.0)).doubt == BROKEN_CHAIN
+    assert await levels.begin(BOB, 12.0) == SessionRecord(BOB, SECRET, 3, since=11.0)
+
+
+async def test_the_first_chained_line_names_the_last_one_of_version_0_1_0(levels: LevelStore, database: str):
+    """Version 0.1.0 wrote the bytes of the row as the line."""
+    for level in (INTERNAL, CONFIDENTIAL):
+        await raised(levels, ALICE, level)
+        execute(database, OF_0_1_0)
+    ((old,),) = execute(database, "SELECT sealed FROM bascule.sessions")
+    await raised(levels, ALICE, SECRET)
+    ((line,),) = execute(database, "SELECT sealed FROM bascule.raises ORDER BY number DESC LIMIT 1")
+
+    assert old.partition(b" ")[0] in line
+    assert await levels.begin(ALICE, 12.0) == SessionRecord(ALICE, SECRET, 3, since=11.0)

@@ -14,15 +14,18 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels import journal as journal_module
 from bascule.store.levels.change import RECOVERED, Draft
-from bascule.store.levels.signed_statement import (
+from bascule.store.levels.evidence import (
     BAD_DATASET,
+    BAD_RECEIPT,
     BAD_ROW,
+    BROKEN_CHAIN,
     NO_JOURNAL,
-    UNREADABLE,
-    DatasetStatement,
-    Statement,
+    RECEIPT_AHEAD,
+    STRAY_RECEIPT,
 )
+from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, Statement
 from bascule.store.secrets.key_files import KeyFiles
+from bascule.store.sqlite import receipts
 from bascule.store.sqlite.levels import WITNESSES, SqliteWitnesses
 from bascule.store.sqlite.store import SqliteStore
 
@@ -46,6 +49,12 @@ async def cut_short(store: SqliteStore) -> None:
     with pytest.raises(StoreError):
         await store.levels.raise_level(ALICE, CONFIDENTIAL, LABEL, 2.0)
     await store._do(lambda db: db.execute("DROP TRIGGER no"))
+
+
+def without_line(journal: Path, place: int) -> None:
+    title, *lines = [line for line in journal.read_bytes().split(b"\n") if line]
+    del lines[place]
+    journal.write_bytes(b"\n".join((title, *lines, b"")))
 
 
 async def damaged(store: SqliteStore, statement: str) -> None:
@@ -106,16 +115,50 @@ async def test_a_doubt_goes_with_the_damage_unless_a_level_was_raised_in_it(stor
     [
         ("UPDATE sessions SET statement = x'00'", BAD_ROW),
         ("UPDATE datasets SET statement = x'00'", BAD_DATASET),
+        ("UPDATE receipts SET epoch = 'later'", BAD_RECEIPT),
+        ("UPDATE receipts SET epoch = 9223372036854775807", RECEIPT_AHEAD),
+        ("DELETE FROM sessions", BROKEN_CHAIN),
     ],
 )
-async def test_an_operator_takes_doubt_away(store: SqliteStore, damage: str, doubt: str):
+async def test_an_operator_takes_doubt_away(store: SqliteStore, tmp_path: Path, damage: str, doubt: str):
+    await store.levels.begin(ALICE, 1.0)
     await store.levels.raise_level(ALICE, INTERNAL, Cause("dataset", dataset="notes"), 1.0)
     await damaged(store, damage)
+    if doubt is BROKEN_CHAIN:
+        without_line(tmp_path / "bascule.db-raises", 0)
     assert (await store.levels.begin(ALICE, 2.0)).doubt == doubt
     record, receipt = await store.levels.lower_level(ALICE, INTERNAL, OPERATOR, 3.0)
 
     assert (record.level, record.doubt, receipt.before) == (INTERNAL, "", SECRET)
     assert await store.levels.begin(ALICE, 4.0) == record
+    assert await store.levels.sessions() == (record,)
+    record, _ = await store.levels.raise_level(ALICE, CONFIDENTIAL, LABEL, 5.0)
+    assert (record.level, record.doubt) == (CONFIDENTIAL, "")
+
+
+async def test_a_receipt_ahead_of_both_witnesses_makes_it_secret(store: SqliteStore, tmp_path: Path):
+    journal = tmp_path / "bascule.db-raises"
+    await store.levels.begin(ALICE, 1.0)
+    older, (row,) = (
+        journal.read_bytes(),
+        await store._do(lambda db: db.execute("SELECT statement FROM sessions").fetchone()),
+    )
+    await store.levels.raise_level(ALICE, CONFIDENTIAL, LABEL, 2.0)
+    journal.write_bytes(older)
+    await store._do(lambda db: db.execute("UPDATE sessions SET statement = ?", (row,)))
+
+    assert (await store.levels.begin(ALICE, 3.0)).doubt == RECEIPT_AHEAD
+    assert [record.doubt for record in await store.levels.sessions()] == [RECEIPT_AHEAD]
+
+
+async def test_a_gap_in_the_lines_of_one_agent_session_is_no_doubt_of_another(store: SqliteStore, tmp_path: Path):
+    for level in (INTERNAL, CONFIDENTIAL, SECRET):
+        for principal in (ALICE, BOB):
+            await store.levels.raise_level(principal, level, LABEL, 1.0)
+    without_line(tmp_path / "bascule.db-raises", 2)
+
+    assert (await store.levels.begin(ALICE, 2.0)).doubt == BROKEN_CHAIN
+    assert (await store.levels.begin(BOB, 2.0)).doubt == ""
 
 
 async def test_a_new_database_beside_the_journal_knows_the_levels(tmp_path: Path):
@@ -136,7 +179,9 @@ async def test_a_receipt_of_whom_both_witnesses_have_lost_tells_the_worst(store:
     (tmp_path / "bascule.db-raises").unlink()
 
     (changed,) = (await store.levels.poll("one", 0)).changed
-    assert (changed.level, changed.doubt) == (SECRET, "both witnesses have lost it")
+    assert (changed.level, changed.doubt) == (SECRET, STRAY_RECEIPT)
+    assert await store.levels.begin(ALICE, 2.0) == changed
+    assert await store.levels.sessions() == (changed,)
 
 
 async def test_a_store_that_cannot_be_read_is_an_error(tmp_path: Path):
@@ -235,7 +280,7 @@ NOTES = DatasetStatement("alice", "s-1", "notes", CONFIDENTIAL)
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:")
-    connection.executescript(WITNESSES)
+    connection.executescript(WITNESSES + receipts.SCHEMA)
     yield connection
     connection.close()
 
