@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +22,11 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.interface import LevelStore
+from bascule.store.levels.signed_statement import Line, read_line, seal
 from bascule.store.open import store_at
-from support.level_damage import Damage, Engine, Kept, PostgresTables, SqliteFiles, Surroundings, damaged
+from bascule.store.secrets.key_files import KeyFiles
+from bascule.store.secrets.keys import level_key
+from support.level_damage import Damage, Engine, Entry, Kept, PostgresTables, SqliteFiles, Surroundings, damaged
 from support.postgres import PostgresServer
 from support.waiting import fail_after
 
@@ -32,7 +35,8 @@ OPERATOR = Cause("operator", reason="a mistake")
 
 TRUE = {"alice": CONFIDENTIAL, "dan": CONFIDENTIAL, "bob": INTERNAL, "carol": PUBLIC}
 HARMED = ("alice", "dan")
-"""Alice has datasets, Dan has none. Genuine content is taken from Bob. Carol is untouched."""
+"""Alice has datasets and chained lines. Dan has no datasets, and lines of version 0.1.0 but for the last one. Genuine
+content is taken from Bob. Carol is untouched."""
 
 LONGEST = 60
 """Seconds for one state. The store gives up after 15."""
@@ -105,7 +109,7 @@ async def raise_again(levels: LevelStore) -> None:
 
 
 async def after(change: Callable[[LevelStore], Awaitable[None]], engine: Engine, store: str | None, home: Path) -> Kept:
-    """What is kept after a change."""
+    """The content of the store after a change."""
     opened = store_at(store, home)
     await opened.open()
     await change(opened.levels)
@@ -113,9 +117,21 @@ async def after(change: Callable[[LevelStore], Awaitable[None]], engine: Engine,
     return engine.read(home)
 
 
+def of_version_0_1_0(kept: Kept, user: str, key: bytes) -> Kept:
+    """The same with the lines of this user as version 0.1.0 wrote them: bare statements."""
+
+    def bare(entry: Entry) -> Entry:
+        line = read_line(entry.content, key)
+        assert isinstance(line, Line)
+        return replace(entry, content=seal(line.statement, key))
+
+    return tuple(bare(entry) if entry.table == "line" and entry.user == user else entry for entry in kept)
+
+
 async def made(engine: Engine, store: str | None, folder: Path) -> Scene:
     home, elsewhere = folder / "whole", folder / "stranger"
-    older = await after(begin_all, engine, store, home)
+    older = of_version_0_1_0(await after(begin_all, engine, store, home), "dan", level_key(KeyFiles(home / "keys")))
+    engine.write(home, older)
     kept = await after(raise_again, engine, store, home)
     shutil.copytree(home / "keys", elsewhere / "keys")
     stranger = await after(raise_again, SqliteFiles(), None, elsewhere)
@@ -152,7 +168,7 @@ Levels = dict[str, tuple[DataSensitivity, str]]
 
 
 async def listed(config: Path, capsys: pytest.CaptureFixture[str]) -> Levels | None:
-    """What `bascule sessions --json` prints; None if it refuses."""
+    """Levels by `bascule sessions --json`; None if it refuses."""
     options = build_parser().parse_args(["sessions", "--json", "--config", str(config)])
     capsys.readouterr()
     try:
@@ -164,7 +180,7 @@ async def listed(config: Path, capsys: pytest.CaptureFixture[str]) -> Levels | N
 
 
 async def begun(store: str | None) -> Levels | None:
-    """What the agent sessions of a runtime are, before a raise and after it; None if it refuses."""
+    """Levels in a runtime, the lower one of before and after a raise of Dan's; None if it refuses."""
     found: Levels = {}
     try:
         async with Runtime(RuntimeConfig({}, store=store)) as runtime:

@@ -72,7 +72,7 @@ PARTS = {
 
 
 def damaged(kept: Kept, damage: Damage, user: str, around: Surroundings) -> Kept:
-    """What is kept after a damage to this user's part."""
+    """The content of the store after a damage to this user's part."""
     select = PARTS[damage.part]
     chosen = select(kept, user)
     match damage.harm:

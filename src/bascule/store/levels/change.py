@@ -15,7 +15,7 @@ RECOVERED = Cause(by="recovery", reason="the change was in the journal and not i
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What is to be written: first the line, then the row, and with it a receipt if `change` names its kind."""
+    """Statement to write: first as a line, then as a row, and with the row a receipt if `change` names its kind."""
 
     statement: Statement
     before: DataSensitivity = DataSensitivity.PUBLIC
@@ -77,7 +77,7 @@ def ended(evidence: Evidence) -> Draft:
 
 
 def seen(evidence: Evidence, dataset: str, level: DataSensitivity) -> DatasetStatement | None:
-    """What is to be kept of a dataset that is added. None if as much is kept already."""
+    """The statement to keep on a dataset that is added; None if the same level or a higher one is kept."""
     record = evidence.record
     if record is not None and record.datasets.get(dataset, -1) >= level:
         return None

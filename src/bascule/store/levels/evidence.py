@@ -156,7 +156,7 @@ class Evidence(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def settled(self) -> bool:
-        """Whether row and line are equal, and no doubt is left to write down."""
+        """True if row and line are equal, and no doubt is left to write down."""
         record, row = self.record, self.row
         if record is None or not isinstance(row, Statement) or row != self.line:
             return False

@@ -15,18 +15,18 @@ from bascule.store.secrets.key_files import sync_folder, write_new
 TITLE = b"bascule raises 1 "
 
 HEAD = 64
-"""Bytes by which one file is told from another: the title, and chance. A file system gives the same number again to a
-file that is put in the place of another."""
+"""Bytes that identify one file: the title, and random digits. A file system gives the same inode number again to a file
+that replaces another."""
 
 MANY = 4096
-"""Lines from which on it is worth leaving out those that others have replaced: about a megabyte."""
+"""Lines from which on replaced ones are left out: about a megabyte."""
 
 DEAD_SHARE = 4
-"""How many lines there must be for each that still holds. Fewer, and it would be written anew too often."""
+"""Lines per agent session from which on replaced ones are left out. With fewer, the file would be written too often."""
 
 
 class Journal:
-    """One file. Adding to it and `tidy` need a lock between processes, which the caller holds; reading needs none."""
+    """One journal file. The caller of `append` and `tidy` holds a lock between processes; reading needs none."""
 
     def __init__(self, path: Path, key: bytes) -> None:
         self._path = path
@@ -108,7 +108,7 @@ class Journal:
             os.close(descriptor)
 
     def sync(self) -> None:
-        """What another process has added, and did not live to make durable, is durable when this returns."""
+        """Makes durable the lines of other processes that ended before they had done it."""
         descriptor = regular_descriptor(self._path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
             os.fsync(descriptor)
@@ -116,7 +116,7 @@ class Journal:
             os.close(descriptor)
 
     def tidy(self) -> None:
-        """Leaves out lines that later ones have replaced, if they are many, and begins each chain anew. A chain in
+        """Leaves out lines that later ones have replaced, if they are many. Each agent session gets a new chain. One in
         doubt stays in doubt. Unreadable lines are kept: with the right key they may be readable again."""
         if self._lines < max(MANY, DEAD_SHARE * len(self._chains)):
             return

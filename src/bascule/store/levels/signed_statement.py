@@ -19,7 +19,7 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
     ended: bool
     since: float
     doubt: str = ""
-    """Why the level is SECRET although nobody raised it to that. Only an operator takes it back."""
+    """Why the level is SECRET without a raise to SECRET. Only an operator clears it."""
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""Evidence on one agent session: which of it is believed, and which makes the level SECRET."""
+"""Evidence on one agent session: the record that follows from it, and the damage that makes the level SECRET."""
 
 from typing import Any
 
