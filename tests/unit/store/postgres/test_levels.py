@@ -11,7 +11,7 @@ from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels.evidence import BROKEN_CHAIN
+from bascule.store.levels.evidence import BAD_RECEIPT, BROKEN_CHAIN
 from bascule.store.levels.interface import LevelStore, SessionRecord
 from support.level_stores import Place, place_at
 from support.postgres import PostgresServer, execute
@@ -294,6 +294,22 @@ async def test_a_gap_in_the_lines_of_one_agent_session_is_no_doubt_of_another(le
 
     assert (await levels.begin(ALICE, 12.0)).doubt == BROKEN_CHAIN
     assert await levels.begin(BOB, 12.0) == SessionRecord(BOB, SECRET, 3, since=11.0)
+
+
+async def test_a_receipt_of_another_is_unreadable(levels: LevelStore, database: str):
+    await raised(levels)
+    execute(database, DAMAGES["a receipt is another's"])
+
+    assert (await levels.begin(ALICE, 12.0)).doubt == BAD_RECEIPT
+
+
+async def test_lines_are_read_in_the_order_of_their_numbers(levels: LevelStore, database: str):
+    for level in (INTERNAL, CONFIDENTIAL, SECRET):
+        await raised(levels, ALICE, level)
+    # PostgreSQL moves a row that is updated to the end of its table.
+    execute(database, "UPDATE bascule.raises SET sealed = sealed WHERE number = 1")
+
+    assert await levels.sessions() == (SessionRecord(ALICE, SECRET, 3, since=11.0),)
 
 
 async def test_the_first_chained_line_names_the_last_one_of_version_0_1_0(levels: LevelStore, database: str):
