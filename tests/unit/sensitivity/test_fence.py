@@ -1,7 +1,7 @@
-"""The fence, between runtimes on one real store, by a clock that the test moves."""
+"""Fence between runtimes on one real store, by a clock that the test moves."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +9,17 @@ import pytest
 
 from bascule.core.errors import ConnectionLost, StoreError
 from bascule.core.principal import Principal
-from bascule.core.receipt import Cause
+from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.sensitivity import fence as module
-from bascule.sensitivity.fence import HOLDS, PATIENCE, Fence
+from bascule.sensitivity.fence import HOLDS, PATIENCE, Fence, Sightings
 from bascule.store.deadline import StoreWait, current_wait
-from bascule.store.levels.interface import LevelStore, Poll, SessionRecord
-from support.level_stores import Place, place_at
-from support.waiting import until
+from bascule.store.levels.interface import Laggards, LevelStore, Poll, SessionRecord
+from bascule.store.levels.position import Position, position_after
+from support.level_stores import Place, Statements, place_at, statements_at
+from support.waiting import fail_after, until
 
-ALICE = Principal("alice", "s-1")
+ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
 CONFIDENTIAL, SECRET = DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET
 LABEL = Cause("label", "files", "read")
 
@@ -34,21 +35,32 @@ class Clock:
 
 
 class Member:
-    """One runtime's fence, and what it was told."""
+    """One runtime's fence, and the records that it has applied."""
 
     def __init__(self, store: LevelStore, clock: Clock) -> None:
         self.store = store
         self.seen: list[SessionRecord] = []
-        self.fence = Fence(store, self.follow, clock)
+        self.unsettled = 0
+        self.fence = Fence(store, self.follow, clock, self.unsettle)
+
+    @property
+    def id(self) -> str:
+        return self.fence._id
+
+    def unsettle(self) -> None:
+        self.unsettled += 1
 
     async def follow(self, records: Iterable[SessionRecord]) -> bool:
         self.seen += records
         return True
 
-    async def raise_level(self, level: DataSensitivity = SECRET) -> int:
-        _, receipt = await self.store.raise_level(ALICE, level, LABEL, 1.0)
+    async def raise_level(self, level: DataSensitivity = SECRET, principal: Principal = ALICE) -> Receipt:
+        _, receipt = await self.store.raise_level(principal, level, LABEL, 1.0)
         assert receipt is not None
-        return receipt.number
+        return receipt
+
+    async def lags(self, receipt: Receipt) -> bool:
+        return self.id in (await self.store.laggards(position_after(receipt))).lagging
 
 
 @pytest.fixture
@@ -113,11 +125,11 @@ async def test_a_change_is_not_acknowledged_while_something_may_run_in_what_was_
 
     member = Stuck(await place.open(), clock)
     await member.fence.open()
-    number = await member.raise_level()
+    receipt = await member.raise_level()
     clock.now += HOLDS
     await member.fence.renew()
 
-    assert member.fence._id in await member.store.laggards(number)
+    assert await member.lags(receipt)
     assert not member.fence.lease.valid()
     await member.fence.close()
 
@@ -134,8 +146,7 @@ async def test_a_raise_is_over_once_the_others_have_done_what_it_asks(place: Pla
     first, second = Member(await place.open(), clock), Member(await place.open(), clock)
     await first.fence.open()
     await second.fence.open()
-    number = await first.raise_level()
-    words = await first.fence.settle(number)
+    words = await first.fence.settle(await first.raise_level())
 
     assert words == "1 other runtimes acknowledged"
     assert [record.level for record in second.seen] == [SECRET]
@@ -158,7 +169,7 @@ async def test_a_silent_runtime_is_waited_for_until_it_can_no_longer_write(place
     await silent.fence.renew()
     assert [record.level for record in silent.seen] == [SECRET]
     assert silent.fence.lease.valid()
-    assert await raiser.store.laggards(10**6) == {raiser.fence._id, silent.fence._id}
+    assert (await raiser.store.laggards(Position(10**6))).lagging == {raiser.id, silent.id}
     await raiser.fence.close()
     await silent.fence.close()
 
@@ -167,16 +178,15 @@ async def test_who_was_given_up_while_it_looked_may_not_write_by_that_look(place
     raiser, slow = Member(await place.open(), clock), Member(await place.open(), clock)
     await raiser.fence.open()
     await slow.fence.open()
-    number = await raiser.raise_level()
+    change = position_after(await raiser.raise_level())
     acknowledge = slow.store.acknowledge
     given_up = asyncio.Event()
 
-    async def late(runtime: str, acked: int) -> bool:
+    async def late(runtime: str, position: Position) -> bool:
         if not given_up.is_set():
-            await raiser.store.strike((runtime,), number)
+            await raiser.store.strike((runtime,), change)
             given_up.set()
-            slow.fence.lease.until = 0.0
-        return await acknowledge(runtime, acked)
+        return await acknowledge(runtime, position)
 
     slow.store.acknowledge = late  # pyright: ignore[reportAttributeAccessIssue]
     await slow.fence._look_once(StoreWait())
@@ -191,11 +201,11 @@ async def test_one_that_acknowledged_in_the_last_moment_is_not_given_up(place: P
     raiser, last = Member(await place.open(), clock), Member(await place.open(), clock)
     await raiser.fence.open()
     await last.fence.open()
-    number = await raiser.raise_level()
+    change = position_after(await raiser.raise_level())
     await last.fence.renew()
-    await raiser.store.strike((last.fence._id,), number)
+    await raiser.store.strike((last.id,), change)
 
-    assert (await last.store.poll(last.fence._id, number)).registered
+    assert (await last.store.poll(last.id, await last.store.position())).registered
     await raiser.fence.close()
     await last.fence.close()
 
@@ -230,17 +240,17 @@ class Failing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def poll(self, runtime: str, after: int) -> Poll:
+    async def poll(self, runtime: str, after: Position) -> Poll:
         self._check()
         return await self._store.poll(runtime, after)
 
-    async def laggards(self, number: int) -> frozenset[str]:
+    async def laggards(self, position: Position) -> Laggards:
         self._check()
-        return await self._store.laggards(number)
+        return await self._store.laggards(position)
 
-    async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
+    async def leave(self, runtime: str, at: float) -> None:
         self._check()
-        await self._store.strike(runtimes, number)
+        await self._store.leave(runtime, at)
 
     def _check(self) -> None:
         if self.broken:
@@ -260,7 +270,7 @@ async def test_without_the_store_there_is_no_lease_and_time_alone_fences(
     clock.now += HOLDS
     assert not member.fence.lease.valid()
 
-    settling = asyncio.create_task(member.fence.settle(1))
+    settling = asyncio.create_task(member.fence.settle())
     await asyncio.sleep(0.05)
     assert not settling.done()
     settling.cancel()
@@ -279,7 +289,7 @@ async def test_time_alone_is_waited_for_in_full(place: Place, monkeypatch: pytes
     began = loop.time()
     fence = Fence(store, Member(store, Clock()).follow)  # pyright: ignore[reportArgumentType]
 
-    assert "all leases have run out" in await fence.settle(1)
+    assert "all leases have run out" in await fence.settle()
     assert loop.time() - began >= 0.29
 
 
@@ -288,13 +298,14 @@ async def test_many_who_ask_look_once(place: Place, clock: Clock, untended: None
     looks: list[str] = []
     poll = store.poll
 
-    async def counted(runtime: str, after: int) -> Poll:
+    async def counted(runtime: str, after: Position) -> Poll:
         looks.append(runtime)
         return await poll(runtime, after)
 
     store.poll = counted
     member = Member(store, clock)  # pyright: ignore[reportArgumentType]
     await member.fence.open()
+    looks.clear()
     await asyncio.gather(*(member.fence.renew() for _ in range(20)))
 
     assert len(looks) == 1
@@ -343,7 +354,7 @@ async def test_all_operations_of_one_look_share_one_deadline(
     for name in ("poll", "acknowledge", "register"):
         noted(name)
     await member.raise_level()
-    await member.store.strike((member.fence._id,))
+    await member.store.strike((member.id,), await member.store.position())
     await member.fence.renew()
     await member.fence.renew()
 
@@ -352,3 +363,203 @@ async def test_all_operations_of_one_look_share_one_deadline(
     assert shared[0] is shared[1] is shared[2]
     assert shared[3] is not shared[0]
     await member.fence.close()
+
+
+# Rows of runtimes that are gone
+
+
+@pytest.fixture
+def statements(store_address: str | None, tmp_path: Path) -> Statements:
+    return statements_at(store_address, tmp_path)
+
+
+async def opened(place: Place, clock: Clock, count: int = 2) -> list[Member]:
+    members = [Member(await place.open(), clock) for _ in range(count)]
+    for member in members:
+        await member.fence.open()
+    # Each has polled since the last one registered.
+    for member in members:
+        await member.fence.renew()
+    return members
+
+
+async def closed(members: Iterable[Member]) -> None:
+    for member in members:
+        await member.fence.close()
+
+
+async def waits(settling: "asyncio.Task[str]") -> bool:
+    """Several rounds of a raise that waits."""
+    await asyncio.wait((settling,), timeout=0.2)
+    return not settling.done()
+
+
+async def test_a_raise_waits_for_a_runtime_whose_row_is_gone(
+    place: Place, clock: Clock, untended: None, statements: Statements
+):
+    raiser, other = members = await opened(place, clock)
+    statements("DELETE FROM bascule.runtimes WHERE id = %s", other.id)
+    settling = asyncio.create_task(raiser.fence.settle(await raiser.raise_level()))
+    assert await waits(settling)
+    assert other.fence.lease.valid()
+
+    await other.fence.renew()
+    assert [record.level for record in other.seen] == [SECRET]
+    async with fail_after(20, "the raise"):
+        assert await settling == "1 other runtimes acknowledged"
+    await closed(members)
+
+
+async def test_a_raise_waits_for_the_lease_of_a_runtime_whose_row_is_gone_and_then_no_more(
+    place: Place, clock: Clock, untended: None, statements: Statements
+):
+    raiser, other = members = await opened(place, clock)
+    statements("DELETE FROM bascule.runtimes WHERE id = %s", other.id)
+    settling = asyncio.create_task(raiser.fence.settle(await raiser.raise_level(CONFIDENTIAL)))
+    assert await waits(settling)
+    clock.now += PATIENCE
+
+    async with fail_after(20, "the raise"):
+        assert await settling == "the leases of 1 have run out"
+        assert not other.fence.lease.valid()
+        assert await raiser.fence.settle(await raiser.raise_level()) == "no other runtime had to be waited for"
+    await closed(members)
+
+
+async def test_a_raise_waits_for_all_leases_where_the_rows_of_all_are_gone(
+    place: Place, clock: Clock, untended: None, statements: Statements
+):
+    """Also for a runtime that the raising one has never seen."""
+    (raiser,) = await opened(place, clock, 1)
+    other = Member(await place.open(), clock)
+    await other.fence.open()
+    statements("DELETE FROM bascule.runtimes")
+    settling = asyncio.create_task(raiser.fence.settle(await raiser.raise_level()))
+    assert await waits(settling)
+    clock.now += PATIENCE
+
+    async with fail_after(20, "the raise"):
+        assert await settling == "this runtime was not registered, so all leases were waited for"
+    assert not other.fence.lease.valid()
+    await closed((raiser, other))
+
+
+async def test_a_runtime_that_left_is_not_remembered(place: Place, clock: Clock, untended: None):
+    raiser, other = await opened(place, clock)
+    await other.fence.close()
+
+    assert await raiser.fence.settle(await raiser.raise_level()) == "no other runtime had to be waited for"
+    await raiser.fence.close()
+
+
+async def test_a_runtime_without_its_row_has_no_lease_until_it_has_applied_all_records(
+    place: Place, clock: Clock, untended: None, statements: Statements, monkeypatch: pytest.MonkeyPatch
+):
+    raiser, other = members = await opened(place, clock)
+    await raiser.store.begin(BOB, 1.0)
+    statements("DELETE FROM bascule.runtimes WHERE id = %s", other.id)
+    leases: list[bool] = []
+    register = other.store.register
+
+    async def noted(*values: Any) -> Any:
+        leases.append(other.fence.lease.valid())
+        return await register(*values)
+
+    monkeypatch.setattr(other.store, "register", noted)
+    await other.fence.renew()
+
+    assert (leases, other.unsettled) == ([False], 1)
+    assert [record.principal for record in other.seen] == [BOB]
+    assert other.fence.lease.valid()
+    await closed(members)
+
+
+async def test_a_raise_while_a_runtime_registers_again_waits_for_it(
+    place: Place, clock: Clock, untended: None, statements: Statements, monkeypatch: pytest.MonkeyPatch
+):
+    """Its row states what it has applied, and not the last change."""
+    raiser, other = members = await opened(place, clock)
+    statements("DELETE FROM bascule.runtimes WHERE id = %s", other.id)
+    register, lags = other.store.register, list[bool]()
+
+    async def late(*values: Any) -> Any:
+        receipt = await raiser.raise_level()
+        registered = await register(*values)
+        lags.append(await other.lags(receipt))
+        return registered
+
+    monkeypatch.setattr(other.store, "register", late)
+    await other.fence.renew()
+
+    assert lags == [True]
+    assert [record.level for record in other.seen] == [SECRET]
+    assert not await other.lags((await raiser.store.receipts())[-1])
+    await closed(members)
+
+
+async def test_a_change_that_the_store_has_lost_is_an_error(
+    place: Place, clock: Clock, untended: None, statements: Statements
+):
+    raiser, other = members = await opened(place, clock)
+    receipt = await raiser.raise_level()
+    settling = asyncio.create_task(raiser.fence.settle(receipt))
+    assert await waits(settling)
+    statements("DELETE FROM bascule.receipts")
+
+    async with fail_after(20, "the raise"):
+        with pytest.raises(StoreError, match="has lost this change") as caught:
+            await settling
+    assert caught.value.evidence == f"receipt {receipt.number} is gone, or another one"
+    assert other.seen == []
+    await closed(members)
+
+
+FORGET_NUMBERS = {
+    False: "SELECT setval(pg_get_serial_sequence('bascule.receipts', 'number'), %s)",
+    True: "UPDATE sqlite_sequence SET seq = %s WHERE name = 'receipts'",
+}
+
+
+async def test_after_an_older_copy_of_the_receipts_all_records_are_applied(
+    place: Place, clock: Clock, untended: None, statements: Statements, store_address: str | None
+):
+    """The number of the last receipt is the same again."""
+    raiser, other = members = await opened(place, clock)
+    for level in (CONFIDENTIAL, SECRET):
+        await raiser.raise_level(level, BOB)
+    await other.fence.renew()
+    last = (await raiser.store.receipts())[-1].number
+    statements("DELETE FROM bascule.receipts WHERE number = %s", last)
+    statements(FORGET_NUMBERS[store_address is None], last - 1)
+    other.seen.clear()
+    assert (await raiser.raise_level()).number == last
+    await other.fence.renew()
+
+    assert {record.principal: record.level for record in other.seen} == {ALICE: SECRET, BOB: SECRET}
+    assert other.fence.lease.valid()
+    await closed(members)
+
+
+def found(*, lagging: Iterable[str] = (), settled: Iterable[str] = ()) -> Laggards:
+    return Laggards(frozenset(lagging), frozenset(settled), found=True)
+
+
+def test_sightings_last_until_a_later_poll():
+    sightings = Sightings()
+    sightings.add(("one", "two"), 10.0)
+    sightings.add(("two",), 10.0 + PATIENCE)
+    assert sightings.missing(found(lagging=("three",), settled=("two",))) == {"one", "three"}
+
+    sightings.add(("two",), 10.1 + PATIENCE)
+    assert sightings.missing(found()) == {"two"}
+
+
+def test_a_runtime_that_was_given_up_is_seen_again_only_by_a_later_poll():
+    sightings = Sightings()
+    sightings.add(("one",), 10.0)
+    sightings.give_up(("one",), 12.0)
+    sightings.add(("one",), 11.9)
+    assert sightings.missing(found()) == set()
+
+    sightings.add(("one",), 12.1)
+    assert sightings.missing(found()) == {"one"}

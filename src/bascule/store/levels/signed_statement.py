@@ -35,6 +35,16 @@ class DatasetStatement(msgspec.Struct, frozen=True, array_like=True):
     level: DataSensitivity
 
 
+class RuntimeStatement(msgspec.Struct, frozen=True, array_like=True):
+    """Statement of a runtime on itself: the last receipt that it has applied, or its end."""
+
+    id: str
+    number: int
+    fingerprint: str
+    left: float = 0.0
+    """Seconds since the epoch when it ended; 0 while it runs."""
+
+
 class Unreadable(Enum):
     """There is something, and it cannot be believed."""
 
@@ -48,7 +58,9 @@ Witnessed: TypeAlias = Statement | Literal[Unreadable.UNREADABLE] | None
 
 WitnessedDataset: TypeAlias = DatasetStatement | Literal[Unreadable.UNREADABLE]
 
-S = TypeVar("S", Statement, DatasetStatement)
+Sealed: TypeAlias = Statement | DatasetStatement | RuntimeStatement
+
+S = TypeVar("S", Statement, DatasetStatement, RuntimeStatement)
 
 _MAC = 64
 """Characters of a MAC: SHA-256, in hexadecimal."""
@@ -61,7 +73,7 @@ BAD_DATASET = "what is kept of one of its datasets cannot be read"
 STRAY_DATASET = "both witnesses have lost it, and its datasets are there"
 
 
-def seal(statement: Statement | DatasetStatement, key: bytes) -> bytes:
+def seal(statement: Sealed, key: bytes) -> bytes:
     """One line without its end: a MAC, a space, and the statement. Both witnesses keep exactly this."""
     body = msgspec.json.encode(statement)
     return _mac(body, type(statement), key) + b" " + body
@@ -73,6 +85,10 @@ def read_statement(sealed: object, key: bytes) -> Statement | Literal[Unreadable
 
 def read_dataset(sealed: object, key: bytes) -> WitnessedDataset:
     return _read(sealed, key, DatasetStatement)
+
+
+def read_runtime(sealed: object, key: bytes) -> RuntimeStatement | Literal[Unreadable.UNREADABLE]:
+    return _read(sealed, key, RuntimeStatement)
 
 
 def _read(sealed: object, key: bytes, kind: type[S]) -> S | Literal[Unreadable.UNREADABLE]:
@@ -88,7 +104,7 @@ def _read(sealed: object, key: bytes, kind: type[S]) -> S | Literal[Unreadable.U
         return UNREADABLE  # an honest word of another version
 
 
-def _mac(body: bytes, kind: type[Statement | DatasetStatement], key: bytes) -> bytes:
+def _mac(body: bytes, kind: type[Sealed], key: bytes) -> bytes:
     # The kind is part of what is signed: a word on a dataset is never taken for one on an agent session.
     return hmac.digest(key, kind.__name__.encode() + b"\n" + body, "sha256").hex().encode()
 

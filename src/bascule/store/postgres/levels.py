@@ -19,15 +19,16 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, Evidence, begun, ended, lowered, raised, seen
-from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
-from bascule.store.levels.position import Position, fingerprint
+from bascule.store.levels.interface import MOST_RECEIPTS, Laggards, Poll, SessionRecord
+from bascule.store.levels.position import Position, position_after
+from bascule.store.levels.registration import KEPT, Registry, read_registry, row_of
 from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, read_dataset, read_statement, seal
 from bascule.store.postgres.connection import Database, PostgresConnection, rows
 from bascule.store.postgres.notify import PostgresBell
 from bascule.store.postgres.schema import LOCKS, NUMBERING, SESSION_LOCKS
 
-ROW, LINE, DATASET, RECEIPT = range(4)
-"""What was found. Of receipts it only counts that there are any: whoever has one is known to both witnesses."""
+ROW, LINE, DATASET, RECEIPT, RUNTIME, ORIGIN = range(6)
+"""Kinds of rows. Of receipts of a session it only counts that there are any: both witnesses know such a session."""
 
 _OF_ONE = b"""
 SELECT 0, sealed FROM bascule.sessions WHERE user_id = %(user)s AND session_id = %(session)s
@@ -53,16 +54,28 @@ _CHANGED = _ALL.replace(
     b"WHERE true",
     b"WHERE (user_id, session_id) IN (SELECT user_id, session_id FROM bascule.receipts WHERE number > %(after)s)",
 )
-_STATE = b"""
-SELECT coalesce((SELECT max(number) FROM bascule.receipts), 0), EXISTS (SELECT FROM bascule.runtimes WHERE id = %s)
-"""
-_ORIGIN = b"""
-SELECT store_id || '/' || (SELECT system_identifier FROM pg_control_system()) || '/' ||
+_ORIGIN_OF = b"""
+store_id || '/' || (SELECT system_identifier FROM pg_control_system()) || '/' ||
     left(pg_walfile_name(pg_current_wal_lsn()), 8)
-FROM bascule.about
 """
 """Store id, system identifier and timeline. A replica that is promoted has the same system identifier and a new
 timeline. The name of the current WAL file has the timeline at once, the control file only after a checkpoint."""
+
+_ORIGIN = b"SELECT" + _ORIGIN_OF + b"FROM bascule.about"
+_RUNTIMES = b"UNION ALL SELECT 4, id, 0, sealed FROM bascule.runtimes"
+_STATE = (
+    b"SELECT 5,"
+    + _ORIGIN_OF
+    + b""", 0::bigint, ''::bytea FROM bascule.about
+UNION ALL SELECT 3, '', number, receipt FROM bascule.receipts
+    WHERE number = %(number)s OR number = (SELECT max(number) FROM bascule.receipts)
+"""
+    + _RUNTIMES
+)
+"""One statement, so that the origin, the receipts (one by its number, and the last one) and the runtimes are of one
+state."""
+
+_ACKNOWLEDGED = b"SELECT 3, '', number, receipt FROM bascule.receipts WHERE number >= %(number)s " + _RUNTIMES
 
 _NUMBERING = b"SELECT pg_advisory_xact_lock(%d, %d)" % (LOCKS, NUMBERING)
 
@@ -143,45 +156,56 @@ class PostgresLevels:
 
     # The fence
 
-    async def register(self, runtime: str, at: float) -> int:
-        async def work(db: Database) -> int:
-            ((number, _),) = await rows(db, _STATE, runtime)
-            await db.execute(
-                b"INSERT INTO bascule.runtimes VALUES (%s, %s, %s)"
-                b" ON CONFLICT (id) DO UPDATE SET acked = EXCLUDED.acked, since = EXCLUDED.since",
-                (runtime, number, at),
-            )
-            return number
+    async def register(self, runtime: str, at: float, applied: Position | None = None) -> Position:
+        async def work(db: Database) -> Position:
+            state = await self._state(db)
+            position = applied or state.last
+            if gone := state.registry.left_before(at - KEPT):
+                await db.execute(b"DELETE FROM bascule.runtimes WHERE id = ANY(%s)", (gone,))
+            await self._put(db, runtime, position)
+            return position
 
         await self._bell.listen()
         # Under the lock of numbers: a change that is made meanwhile is either known here, or waits for this runtime.
         # Durable: else a server that crashed would forget it, and nobody would wait for one whose lease still runs.
         return await self._changes.change(work, first=_NUMBERING)
 
-    async def poll(self, runtime: str, after: int) -> Poll:
-        ((number, registered),) = await self._looks.ask(lambda db: rows(db, _STATE, runtime))
-        if number == after:
-            return Poll(number, (), registered)
+    async def poll(self, runtime: str, after: Position) -> Poll:
+        state = await self._looks.ask(lambda db: self._state(db, after.number))
+        if state.last == after and runtime in (runtimes := state.registry.running):
+            return Poll(after, (), registered=True, runtimes=runtimes)
 
         async def work(db: Database) -> Poll:
-            ((number, registered),) = await rows(db, _STATE, runtime)
-            changed = await self._records(db, _CHANGED, {"after": after})
-            # A database that knows less than it did was put back from a copy: what was known of it holds no longer.
-            return Poll(number, tuple(changed), registered and number >= after)
+            state = await self._state(db, after.number)
+            runtimes = state.registry.running
+            registered = runtime in runtimes and state.holds(after)
+            changed = await self._records(db, _CHANGED if registered else _ALL, {"after": after.number})
+            return Poll(state.last, tuple(changed), registered, runtimes)
 
         return await self._looks.look(work)
 
-    async def acknowledge(self, runtime: str, number: int) -> bool:
-        query = b"UPDATE bascule.runtimes SET acked = greatest(acked, %s) WHERE id = %s RETURNING id"
-        return bool(await self._looks.ask(lambda db: rows(db, query, number, runtime)))
+    async def acknowledge(self, runtime: str, position: Position) -> bool:
+        query = b"UPDATE bascule.runtimes SET sealed = %s WHERE id = %s RETURNING id"
+        return bool(await self._looks.ask(lambda db: rows(db, query, row_of(runtime, position, self.key), runtime)))
 
-    async def laggards(self, number: int) -> frozenset[str]:
-        query = b"SELECT id FROM bascule.runtimes WHERE acked < %s"
-        return frozenset(runtime for (runtime,) in await self._looks.ask(lambda db: rows(db, query, number)))
+    async def leave(self, runtime: str, at: float) -> None:
+        await self._looks.ask(lambda db: self._put(db, runtime, Position(), at))
 
-    async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
-        query = b"DELETE FROM bascule.runtimes WHERE id = ANY(%s) AND (%s::bigint IS NULL OR acked < %s)"
-        await self._looks.ask(lambda db: db.execute(query, (list(runtimes), number, number)))
+    async def laggards(self, position: Position) -> Laggards:
+        return await self._looks.ask(lambda db: self._laggards(db, position))
+
+    async def strike(self, runtimes: Collection[str], position: Position) -> None:
+        async def work(db: Database) -> None:
+            found = await rows(db, b"SELECT id, sealed FROM bascule.runtimes WHERE id = ANY(%s)", list(runtimes))
+            lagging = (await self._laggards(db, position)).lagging
+            gone = [row for row in found if row[0] in lagging]
+            # Only rows that are as they were found: a runtime that has acknowledged since stays.
+            query = (
+                b"DELETE FROM bascule.runtimes WHERE (id, sealed) IN (SELECT * FROM unnest(%s::text[], %s::bytea[]))"
+            )
+            await db.execute(query, ([name for name, _ in gone], [sealed for _, sealed in gone]))
+
+        await self._looks.ask(work)
 
     def ring(self) -> None:
         if self._ringing is None or self._ringing.done():
@@ -198,6 +222,30 @@ class PostgresLevels:
     async def _ring(self) -> None:
         with suppress(StoreError):
             await self._looks.ask(self._bell.ring)
+
+    async def _state(self, db: Database, number: int = 0) -> "_State":
+        """The last position of the store, the receipt with this number, and the runtimes, all at one moment."""
+        found = await (await db.execute(_STATE, {"number": number}, binary=True)).fetchall()
+        receipts = _fingerprints(found)
+        last = max(receipts, default=0)
+        mark = receipts.get(last, "")
+        if mark is None:
+            raise msgspec.ValidationError(f"receipt {last} cannot be read")
+        origin = _origin(name for what, name, _, _ in found if what == ORIGIN)
+        return _State(Position(last, mark, origin), receipts, self._registry(found))
+
+    async def _laggards(self, db: Database, position: Position) -> Laggards:
+        found = await (await db.execute(_ACKNOWLEDGED, {"number": position.number}, binary=True)).fetchall()
+        return self._registry(found).laggards(position, _fingerprints(found))
+
+    def _registry(self, found: Iterable[tuple[Any, ...]]) -> Registry:
+        return read_registry(((name, content) for what, name, _, content in found if what == RUNTIME), self.key)
+
+    async def _put(self, db: Database, runtime: str, position: Position, left: float = 0.0) -> None:
+        await db.execute(
+            b"INSERT INTO bascule.runtimes VALUES (%s, %s) ON CONFLICT (id) DO UPDATE SET sealed = EXCLUDED.sealed",
+            (runtime, row_of(runtime, position, self.key, left)),
+        )
 
     async def _change(
         self,
@@ -289,7 +337,7 @@ class PostgresLevels:
 
 async def _position(db: Database, number: int | None = None) -> Position:
     """Position of the receipt with this number, else of the last one."""
-    ((origin,),) = await rows(db, _ORIGIN)
+    origin = _origin(name for (name,) in await rows(db, _ORIGIN))
     query = b"SELECT number, receipt FROM bascule.receipts "
     if number is None:
         found = await rows(db, query + b"ORDER BY number DESC LIMIT 1")
@@ -298,7 +346,37 @@ async def _position(db: Database, number: int | None = None) -> Position:
     if not found:
         return Position(origin=origin)
     receipt = _receipt(*found[0])
-    return Position(receipt.number, fingerprint(receipt.principal, receipt.epoch, receipt.at), origin)
+    return position_after(receipt, origin)
+
+
+class _State(msgspec.Struct, frozen=True):
+    """Position of the store and its runtimes. `receipts` has the fingerprints of some receipts by number; None for one
+    that cannot be read."""
+
+    last: Position
+    receipts: Mapping[int, str | None]
+    registry: Registry
+
+    def holds(self, position: Position) -> bool:
+        mark = self.receipts.get(position.number) if position.number else ""
+        return (mark, self.last.origin) == (position.fingerprint, position.origin)
+
+
+def _origin(found: Iterable[str]) -> str:
+    for origin in found:
+        return origin
+    raise msgspec.ValidationError("the store has lost its id")
+
+
+def _fingerprints(found: Iterable[tuple[Any, ...]]) -> dict[int, str | None]:
+    return {number: _mark(number, content) for what, _, number, content in found if what == RECEIPT}
+
+
+def _mark(number: int, encoded: bytes) -> str | None:
+    try:
+        return position_after(_receipt(number, encoded)).fingerprint
+    except msgspec.MsgspecError:
+        return None
 
 
 def _record(evidence: Evidence) -> SessionRecord:

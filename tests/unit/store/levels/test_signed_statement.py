@@ -12,11 +12,13 @@ from bascule.store.levels.interface import SessionRecord
 from bascule.store.levels.signed_statement import (
     UNREADABLE,
     DatasetStatement,
+    RuntimeStatement,
     Statement,
     Witnessed,
     evaluate,
     later,
     read_dataset,
+    read_runtime,
     read_statement,
     seal,
 )
@@ -72,6 +74,15 @@ def test_a_statement_on_a_dataset_is_none_on_an_agent_session():
     assert read_dataset(seal(NOTES, KEY), KEY) == NOTES
     assert read_statement(seal(NOTES, KEY), KEY) is UNREADABLE
     assert read_dataset(seal(RAISED, KEY), KEY) is UNREADABLE
+
+
+def test_a_statement_of_a_runtime_is_none_on_a_session_and_the_reverse():
+    one = RuntimeStatement("one", 7, "f7")
+
+    assert read_runtime(seal(one, KEY), KEY) == one
+    assert read_statement(seal(one, KEY), KEY) is UNREADABLE
+    assert read_dataset(seal(one, KEY), KEY) is UNREADABLE
+    assert read_runtime(seal(RAISED, KEY), KEY) is UNREADABLE
 
 
 def test_an_honest_word_that_this_version_does_not_understand_is_unreadable():
