@@ -29,7 +29,7 @@ from bascule.store.secrets.keys import level_key
 from support.level_stores import Statements, statements_at
 from support.light_servers import light_http
 from support.postgres import PostgresServer, installed, made_server
-from support.racing import CALLERS, TOOL, Lanes, end_of, marker, raced, watched
+from support.racing import CALLERS, TOOL, Lanes, calls_of, end_of, marker, raced, watched
 from support.waiting import fail_after, until
 
 SECRET = DataSensitivity.SECRET
@@ -40,8 +40,9 @@ ATTEMPTS = 300
 ROUNDS = 3
 """Raises, each after damage of its own. Ten times as many in `make soak`."""
 
-LATER = 2
-"""Changes that the older copy does not have. The raise after it is given one of their numbers again."""
+LATER, LATER_BY_FAR = 2, 40
+"""Changes that the older copy does not have. The raise after it is given one of their numbers again. A server that was
+promoted goes on with a number that is up to 33 higher."""
 
 
 @dataclass
@@ -53,13 +54,19 @@ class Pair:
     lanes: Lanes
     seed: int
 
-    async def race(self, name: str, damage: Callable[[], Awaitable[None]]) -> Counter[str]:
+    async def race(self, name: str, damage: Callable[[], Awaitable[None]], *, quiet: bool = False) -> Counter[str]:
         """Calls for an agent session; the damage; and then a raise. Whether that returns or is refused, the calls end.
-        Returns how they have ended."""
+        Returns how they have ended. `quiet`: the calling runtime polls only when its lease has run out, and so not
+        between the damage and the raise."""
         session, over = self.caller.session("alice", name), asyncio.Event()
         await session.connect()
         calls = [asyncio.create_task(self._calls(name, over, place)) for place in range(CALLERS)]
         await until(lambda: self.lanes.times(name) >= CALLERS)
+        if quiet:
+            assert self.caller._raising is not None
+            tending = self.caller._raising.fence._tending
+            assert tending is not None
+            tending.cancel()
         await damage()
         returned = await self._raise(name)
         over.set()
@@ -104,8 +111,8 @@ def home() -> Path:
     return Path(os.environ["BASCULE_HOME"])
 
 
-async def some_changes(runtime: Runtime, name: str) -> None:
-    for number in range(LATER):
+async def some_changes(runtime: Runtime, name: str, count: int = LATER) -> None:
+    for number in range(count):
         await runtime.session("bob", f"{name}-{number}").add_private_dataset("salaries", SECRET)
 
 
@@ -174,9 +181,14 @@ def write_over(copy: Path, path: Path) -> None:
     shutil.copyfile(copy, path)
 
 
+def restored(copy: Path, path: Path) -> None:
+    """A restored backup, by SQLite's own means."""
+    copied(copy, path)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("journal", [False, True], ids=["file", "file and journal"])
-@pytest.mark.parametrize("restore", [put_in_place, write_over])
+@pytest.mark.parametrize("restore", [put_in_place, write_over, restored])
 @pytest.mark.parametrize("running", [False, True], ids=["copied before", "copied while both run"])
 async def test_an_older_copy_of_the_file_lets_no_call_through(
     restore: Callable[[Path, Path], None], running: bool, journal: bool, home: Path, seed: int, scale: int
@@ -203,6 +215,24 @@ async def test_an_older_copy_of_the_file_lets_no_call_through(
             await pair.race(f"s-{number}", damaged)
 
 
+@pytest.mark.long
+async def test_a_runtime_follows_one_that_has_started_on_an_older_copy_of_the_file(home: Path, seed: int):
+    path, copy, chance = home / FILE, home / "copy", random.Random(seed)
+    await store_at(None, home).open()
+    copied(path, copy)
+    async with a_pair(None, seed) as pair:
+        session = pair.caller.session("alice", "s-1")
+        await session.connect()
+        calls = [asyncio.create_task(calls_of(session, chance)) for _ in range(CALLERS)]
+        await until(lambda: pair.lanes.times("s-1") >= CALLERS)
+        put_in_place(copy, path)
+        async with Runtime(pair.caller.config) as raiser:
+            await raiser.session("alice", "s-1").add_private_dataset("salaries", SECRET)
+            async with fail_after(30, "the end of the calls"):
+                ends = sum(await asyncio.gather(*calls), Counter[str]())
+    assert ends["BSC-300"] == CALLERS, ends
+
+
 # Older copies of a PostgreSQL server
 
 
@@ -216,8 +246,14 @@ def server() -> Iterator[PostgresServer]:
         yield server
 
 
+QUIET = pytest.mark.parametrize("quiet", [False, True], ids=["with polls", "without polls"])
+
+
 @pytest.mark.long
-async def test_a_restored_backup_of_the_server_lets_no_call_through(server: PostgresServer, seed: int, scale: int):
+@QUIET
+async def test_a_restored_backup_of_the_server_lets_no_call_through(
+    server: PostgresServer, quiet: bool, seed: int, scale: int
+):
     address = server.database()
     for number in range(scale):
         async with a_pair(address, seed) as pair:
@@ -226,13 +262,14 @@ async def test_a_restored_backup_of_the_server_lets_no_call_through(server: Post
             await some_changes(pair.raiser, f"later-{number}")
 
             restore = partial(server.restore, backup)
-            await pair.race(f"s-{number}", partial(asyncio.to_thread, restore))
+            await pair.race(f"s-{number}", partial(asyncio.to_thread, restore), quiet=quiet)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("running", [False, True], ids=["cut off before", "cut off while both run"])
+@QUIET
 async def test_a_replica_that_lags_and_is_promoted_lets_no_call_through(
-    server: PostgresServer, running: bool, seed: int
+    server: PostgresServer, running: bool, quiet: bool, seed: int
 ):
     name = server.database().rpartition("/")[2]
     replica = server.replica()
@@ -258,7 +295,7 @@ async def test_a_replica_that_lags_and_is_promoted_lets_no_call_through(
             async with a_pair(address, seed) as pair:
                 if running:
                     await cut_off()
-                await some_changes(pair.raiser, "later")
-                await pair.race("s-1", promoted)
+                await some_changes(pair.raiser, "later", LATER_BY_FAR)
+                await pair.race("s-1", promoted, quiet=quiet)
         finally:
             server.start()

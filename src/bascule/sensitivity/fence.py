@@ -8,13 +8,14 @@ silent one is too old for a valid lease."""
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from math import inf
 from time import time
 
 from bascule.core.errors import ConnectionLost, StoreError
 from bascule.core.receipt import Receipt
 from bascule.sensitivity.lease import Lease, since_boot
-from bascule.store.deadline import StoreWait
+from bascule.store.deadline import LONGEST, StoreWait
 from bascule.store.levels.interface import Laggards, LevelStore, Poll, SessionRecord
 from bascule.store.levels.position import Position, position_after
 
@@ -42,28 +43,28 @@ class Sightings:
     """Runtimes that the last polls found registered. A raise waits for them also if their rows are gone."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, float] = {}
+        self._gone: dict[str, float] = {}
         self._given_up: dict[str, float] = {}
 
-    def add(self, runtimes: Iterable[str], at: float) -> None:
-        """Add what a poll found that began at this time. A lease of a runtime that was last seen `PATIENCE` before has
-        run out. Without a poll nothing is removed: the others may have polled meanwhile."""
-        for runtime in runtimes:
-            if at > self._given_up.get(runtime, at - 1):
-                self._seen[runtime] = max(at, self._seen.get(runtime, at))
-        for times in (self._seen, self._given_up):
-            for runtime in [each for each, last in times.items() if last < at - PATIENCE]:
-                del times[runtime]
+    def add(self, runtimes: Collection[str], began: float, ended: float) -> None:
+        """Add the result of a poll. A runtime may have polled until its row was gone, and so may have a lease until
+        `PATIENCE` after the first poll without it."""
+        known = {each for each in runtimes if began > self._given_up.get(each, -inf)}
+        for runtime in self._gone.keys() - known:
+            self._gone[runtime] = min(self._gone[runtime], ended)
+        self._gone |= dict.fromkeys(known, inf)
+        self._gone = {each: at for each, at in self._gone.items() if at + PATIENCE > ended}
+        self._given_up = {each: at for each, at in self._given_up.items() if at + LONGEST > ended}
 
     def give_up(self, runtimes: Iterable[str], at: float) -> None:
         """Remove runtimes whose leases have run out. A poll that began before may still find their rows."""
         for runtime in runtimes:
-            self._seen.pop(runtime, None)
+            self._gone.pop(runtime, None)
             self._given_up[runtime] = at
 
     def missing(self, found: Laggards) -> frozenset[str]:
         """The runtimes that a change has to wait for: those that lag, and those without a row."""
-        return found.lagging.union(self._seen) - found.settled
+        return found.lagging.union(self._gone) - found.settled
 
 
 class Fence:
@@ -84,6 +85,8 @@ class Fence:
         self._id = secrets.token_hex(8)
         self._position: Position | None = None
         self._sightings = Sightings()
+        self._unsure = 0.0
+        """Time until which runtimes may have a lease that this one has never seen."""
         self._looking: asyncio.Task[None] | None = None
         self._tending: asyncio.Task[None] | None = None
         self._closed = False
@@ -151,7 +154,7 @@ class Fence:
         """Words for the receipt; None if the store does not hold the change."""
         position = await self._last_position() if receipt is None else position_after(receipt)
         found = await self._store.laggards(position)
-        deregistered = self._deregistered(found)
+        deregistered = self._was_deregistered(found)
         pause, silent = FIRST_PAUSE, self._silent(found)
         waited_for = set(silent)
         if silent or deregistered:
@@ -172,15 +175,16 @@ class Fence:
     async def _last_position(self) -> Position:
         if self._position is None:
             return await self._store.position()
-        return (await self._poll(self._position, self._clock())).position
+        return (await self._poll(self._position)).position
 
     def _silent(self, found: Laggards) -> frozenset[str]:
         return self._sightings.missing(found) - {self._id}
 
-    def _deregistered(self, found: Laggards) -> bool:
-        """Whether the row of this runtime is gone. The rows of others may be gone with it, also of runtimes that were
-        never seen here: only time tells that their leases have run out."""
-        return self._position is not None and self._id not in found.lagging | found.settled
+    def _was_deregistered(self, found: Laggards) -> bool:
+        """Whether the row of this runtime is gone, or was. Rows of others may be gone with it, also of runtimes that
+        were never seen here: their leases have run out only after `PATIENCE`."""
+        gone = self._position is not None and self._id not in found.lagging | found.settled
+        return gone or self._clock() < self._unsure
 
     async def _tend(self) -> None:
         while True:
@@ -213,7 +217,7 @@ class Fence:
         registered."""
         asked, after = self._clock(), self._position or Position()
         with wait.shared():
-            poll = await self._poll(after, asked)
+            poll = await self._poll(after)
         if not poll.registered:
             self.lease.until = 0.0
             self._unsettle()
@@ -231,9 +235,13 @@ class Fence:
             self.lease.until = asked + HOLDS
         return registered
 
-    async def _poll(self, after: Position, at: float) -> Poll:
+    async def _poll(self, after: Position) -> Poll:
+        began = self._clock()
         poll = await self._store.poll(self._id, after)
-        self._sightings.add(poll.runtimes, at)
+        ended = self._clock()
+        self._sightings.add(poll.runtimes, began, ended)
+        if not poll.registered:
+            self._unsure = ended + PATIENCE
         return poll
 
     async def _acknowledged(self, after: Position, position: Position) -> bool:

@@ -444,6 +444,25 @@ async def test_a_raise_waits_for_all_leases_where_the_rows_of_all_are_gone(
     await closed((raiser, other))
 
 
+async def test_a_raise_waits_for_all_leases_after_its_runtime_has_registered_again(
+    place: Place, clock: Clock, untended: None, statements: Statements
+):
+    (raiser,) = await opened(place, clock, 1)
+    other = Member(await place.open(), clock)
+    await other.fence.open()
+    statements("DELETE FROM bascule.runtimes")
+    await raiser.fence.renew()
+    settling = asyncio.create_task(raiser.fence.settle(await raiser.raise_level(CONFIDENTIAL)))
+    assert await waits(settling)
+    clock.now += PATIENCE
+
+    async with fail_after(20, "the raise"):
+        assert await settling == "this runtime was not registered, so all leases were waited for"
+    assert not other.fence.lease.valid()
+    assert await raiser.fence.settle(await raiser.raise_level()) == "no other runtime had to be waited for"
+    await closed((raiser, other))
+
+
 async def test_a_runtime_that_left_is_not_remembered(place: Place, clock: Clock, untended: None):
     raiser, other = await opened(place, clock)
     await other.fence.close()
@@ -544,22 +563,34 @@ def found(*, lagging: Iterable[str] = (), settled: Iterable[str] = ()) -> Laggar
     return Laggards(frozenset(lagging), frozenset(settled), found=True)
 
 
-def test_sightings_last_until_a_later_poll():
+def test_sightings_last_until_no_lease_of_before_a_poll_is_valid():
+    """The runtime may have polled until just before the poll that found it gone, however long the poll before is ago."""
     sightings = Sightings()
-    sightings.add(("one", "two"), 10.0)
-    sightings.add(("two",), 10.0 + PATIENCE)
+    sightings.add(("one", "two"), 10.0, 10.1)
+    sightings.add(("two",), 19.0, 20.0)
+    sightings.add(("two",), 21.0, 19.9 + PATIENCE)
     assert sightings.missing(found(lagging=("three",), settled=("two",))) == {"one", "three"}
 
-    sightings.add(("two",), 10.1 + PATIENCE)
+    sightings.add(("two",), 21.5, 20.0 + PATIENCE)
     assert sightings.missing(found()) == {"two"}
+
+
+def test_a_runtime_that_is_registered_again_is_not_forgotten():
+    sightings = Sightings()
+    sightings.add(("one",), 10.0, 10.1)
+    sightings.add((), 11.0, 11.1)
+    sightings.add(("one",), 12.0, 12.1)
+    sightings.add(("one",), 20.0, 20.1)
+
+    assert sightings.missing(found()) == {"one"}
 
 
 def test_a_runtime_that_was_given_up_is_seen_again_only_by_a_later_poll():
     sightings = Sightings()
-    sightings.add(("one",), 10.0)
+    sightings.add(("one",), 10.0, 10.1)
     sightings.give_up(("one",), 12.0)
-    sightings.add(("one",), 11.9)
+    sightings.add(("one",), 11.9, 12.1)
     assert sightings.missing(found()) == set()
 
-    sightings.add(("one",), 12.1)
+    sightings.add(("one",), 12.1, 12.2)
     assert sightings.missing(found()) == {"one"}
