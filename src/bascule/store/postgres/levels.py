@@ -27,7 +27,7 @@ from bascule.store.postgres.connection import Database, PostgresConnection, rows
 from bascule.store.postgres.notify import PostgresBell
 from bascule.store.postgres.schema import LOCKS, NUMBERING, SESSION_LOCKS
 
-ROW, LINE, DATASET, RECEIPT, RUNTIME, ORIGIN = range(6)
+ROW, LINE, DATASET, RECEIPT, RUNTIME = range(5)
 """Kinds of rows. Of receipts of a session it only counts that there are any: both witnesses know such a session."""
 
 _OF_ONE = b"""
@@ -54,28 +54,29 @@ _CHANGED = _ALL.replace(
     b"WHERE true",
     b"WHERE (user_id, session_id) IN (SELECT user_id, session_id FROM bascule.receipts WHERE number > %(after)s)",
 )
-_ORIGIN_OF = b"""
-store_id || '/' || (SELECT system_identifier FROM pg_control_system()) || '/' ||
-    left(pg_walfile_name(pg_current_wal_lsn()), 8)
+_INSTANCE = b"""
+SELECT store_id, timestamptz_send(pg_postmaster_start_time()), left(pg_walfile_name(pg_current_wal_lsn()), 8),
 """
-"""Store id, system identifier and timeline. A replica that is promoted has the same system identifier and a new
-timeline. The name of the current WAL file has the timeline at once, the control file only after a checkpoint."""
+"""Store id, start of the server, and timeline. A replica that is promoted has a new timeline. The name of the current
+WAL file has the timeline at once, the control file only after a checkpoint."""
 
-_ORIGIN = b"SELECT" + _ORIGIN_OF + b"FROM bascule.about"
-_RUNTIMES = b"UNION ALL SELECT 4, id, 0, sealed FROM bascule.runtimes"
 _STATE = (
-    b"SELECT 5,"
-    + _ORIGIN_OF
-    + b""", 0::bigint, ''::bytea FROM bascule.about
-UNION ALL SELECT 3, '', number, receipt FROM bascule.receipts
-    WHERE number = %(number)s OR number = (SELECT max(number) FROM bascule.receipts)
+    _INSTANCE
+    + b"""
+    (SELECT int8send(number) || receipt FROM bascule.receipts ORDER BY number DESC LIMIT 1),
+    ARRAY(SELECT convert_to(id || ' ', 'UTF8') || sealed FROM bascule.runtimes)
+FROM bascule.about
 """
-    + _RUNTIMES
 )
-"""One statement, so that the origin, the receipts (one by its number, and the last one) and the runtimes are of one
-state."""
+"""All that a poll needs while nothing changes, in one row: the last receipt, and the runtimes."""
 
-_ACKNOWLEDGED = b"SELECT 3, '', number, receipt FROM bascule.receipts WHERE number >= %(number)s " + _RUNTIMES
+_IDENTIFIED = _INSTANCE + b"system_identifier FROM bascule.about, pg_control_system()"
+"""Read once for each instance: the server reads the identifier from a file, which doubles the time of a poll."""
+
+_ACKNOWLEDGED = b"""
+SELECT 3, '', number, receipt FROM bascule.receipts WHERE number >= %(number)s
+UNION ALL SELECT 4, id, 0, sealed FROM bascule.runtimes
+"""
 
 _NUMBERING = b"SELECT pg_advisory_xact_lock(%d, %d)" % (LOCKS, NUMBERING)
 
@@ -90,6 +91,8 @@ class PostgresLevels:
         self._looks = looks
         self._bell = bell
         self._ringing: asyncio.Task[None] | None = None
+        self._origins: dict[tuple[Any, ...], str] = {}
+        self._read: tuple[object, bytes, _State | None] = (None, b"", None)
         self.key = b""
 
     # Levels
@@ -152,7 +155,14 @@ class PostgresLevels:
         await self._looks.change(work)
 
     async def position(self, number: int | None = None) -> Position:
-        return await self._looks.look(lambda db: _position(db, number))
+        async def work(db: Database) -> Position:
+            last = (await self._state(db)).last
+            if number is None or number == last.number:
+                return last
+            found = await rows(db, b"SELECT number, receipt FROM bascule.receipts WHERE number = %s", number)
+            return position_after(_receipt(*found[0]), last.origin) if found else Position(origin=last.origin)
+
+        return await self._looks.ask(work)
 
     # The fence
 
@@ -171,16 +181,15 @@ class PostgresLevels:
         return await self._changes.change(work, first=_NUMBERING)
 
     async def poll(self, runtime: str, after: Position) -> Poll:
-        state = await self._looks.ask(lambda db: self._state(db, after.number))
-        if state.last == after and runtime in (runtimes := state.registry.running):
-            return Poll(after, (), registered=True, runtimes=runtimes)
+        state = await self._looks.ask(self._state)
+        if state.last == after and runtime in state.running:
+            return Poll(after, (), registered=True, runtimes=state.running)
 
         async def work(db: Database) -> Poll:
-            state = await self._state(db, after.number)
-            runtimes = state.registry.running
-            registered = runtime in runtimes and state.holds(after)
+            state = await self._state(db)
+            registered = runtime in state.running and await self._holds(db, state, after)
             changed = await self._records(db, _CHANGED if registered else _ALL, {"after": after.number})
-            return Poll(state.last, tuple(changed), registered, runtimes)
+            return Poll(state.last, tuple(changed), registered, state.running)
 
         return await self._looks.look(work)
 
@@ -223,16 +232,37 @@ class PostgresLevels:
         with suppress(StoreError):
             await self._looks.ask(self._bell.ring)
 
-    async def _state(self, db: Database, number: int = 0) -> "_State":
-        """The last position of the store, the receipt with this number, and the runtimes, all at one moment."""
-        found = await (await db.execute(_STATE, {"number": number}, binary=True)).fetchall()
-        receipts = _fingerprints(found)
-        last = max(receipts, default=0)
-        mark = receipts.get(last, "")
-        if mark is None:
-            raise msgspec.ValidationError(f"receipt {last} cannot be read")
-        origin = _origin(name for what, name, _, _ in found if what == ORIGIN)
-        return _State(Position(last, mark, origin), receipts, self._registry(found))
+    async def _state(self, db: Database) -> "_State":
+        """The last position of the store and its runtimes, at one moment. Verifies only what has changed."""
+        row = await (await db.execute(_STATE, binary=True)).fetchone()
+        if row is None:
+            raise msgspec.ValidationError("the store has lost its id")
+        read, key, state = self._read
+        if state is None or (read, key) != (row, self.key):
+            *instance, last, runtimes = row
+            entries = (entry.partition(b" ") for entry in runtimes)
+            registry = read_registry(((name.decode(), sealed) for name, _, sealed in entries), self.key)
+            state = _State(_last(last, await self._origin(db, tuple(instance))), registry, registry.running)
+            self._read = (row, self.key, state)
+        return state
+
+    async def _origin(self, db: Database, instance: tuple[Any, ...]) -> str:
+        if instance not in self._origins:
+            for *other, identifier in await rows(db, _IDENTIFIED):
+                store_id, _, timeline = other
+                self._origins = {tuple(other): f"{store_id}/{identifier}/{timeline}"}
+        try:
+            return self._origins[instance]
+        except KeyError:
+            raise msgspec.ValidationError("the server was replaced between two statements") from None
+
+    async def _holds(self, db: Database, state: "_State", position: Position) -> bool:
+        """Whether this database has the receipt of a position."""
+        if position.number in (0, state.last.number):
+            return position in (state.last, Position(origin=state.last.origin))
+        found = await rows(db, b"SELECT number, receipt FROM bascule.receipts WHERE number = %s", position.number)
+        marks = _fingerprints((RECEIPT, "", *row) for row in found)
+        return (marks.get(position.number), state.last.origin) == (position.fingerprint, position.origin)
 
     async def _laggards(self, db: Database, position: Position) -> Laggards:
         found = await (await db.execute(_ACKNOWLEDGED, {"number": position.number}, binary=True)).fetchall()
@@ -335,37 +365,22 @@ class PostgresLevels:
         return Evidence(principal, row, line, tuple(read_dataset(each, self.key) for each in parts[DATASET]))
 
 
-async def _position(db: Database, number: int | None = None) -> Position:
-    """Position of the receipt with this number, else of the last one."""
-    origin = _origin(name for (name,) in await rows(db, _ORIGIN))
-    query = b"SELECT number, receipt FROM bascule.receipts "
-    if number is None:
-        found = await rows(db, query + b"ORDER BY number DESC LIMIT 1")
-    else:
-        found = await rows(db, query + b"WHERE number = %s", number)
-    if not found:
-        return Position(origin=origin)
-    receipt = _receipt(*found[0])
-    return position_after(receipt, origin)
-
-
 class _State(msgspec.Struct, frozen=True):
-    """Position of the store and its runtimes. `receipts` has the fingerprints of some receipts by number; None for one
-    that cannot be read."""
+    """Last position of a store, and its runtimes."""
 
     last: Position
-    receipts: Mapping[int, str | None]
     registry: Registry
-
-    def holds(self, position: Position) -> bool:
-        mark = self.receipts.get(position.number) if position.number else ""
-        return (mark, self.last.origin) == (position.fingerprint, position.origin)
+    running: frozenset[str]
 
 
-def _origin(found: Iterable[str]) -> str:
-    for origin in found:
-        return origin
-    raise msgspec.ValidationError("the store has lost its id")
+def _last(entry: bytes | None, origin: str) -> Position:
+    if entry is None:
+        return Position(origin=origin)
+    number = int.from_bytes(entry[:8], signed=True)
+    try:
+        return position_after(_receipt(number, entry[8:]), origin)
+    except msgspec.MsgspecError as error:
+        raise msgspec.ValidationError(f"receipt {number} cannot be read") from error
 
 
 def _fingerprints(found: Iterable[tuple[Any, ...]]) -> dict[int, str | None]:

@@ -168,6 +168,7 @@ class SqliteLevels:
         self._witnesses = SqliteWitnesses(database, keys)
         self._bell = Bell(database)
         self._turn = turn
+        self._quiet: tuple[object, object, Poll] | None = None
 
     async def begin(self, principal: Principal, at: float) -> SessionRecord:
         def work(db: sqlite3.Connection) -> SessionRecord:
@@ -259,15 +260,14 @@ class SqliteLevels:
 
     async def poll(self, runtime: str, after: Position) -> Poll:
         def work(db: sqlite3.Connection) -> Poll:
-            # In this order: the position is never ahead of the records, and a runtime that is deregistered for a change
-            # either sees that here, or finds the change.
-            runtimes = self._registry(db).running
-            position = position_of(db)
-            registered = runtime in runtimes and (position == after or holds(db, after))
-            if not registered:
-                return Poll(position, self._all_records(db), registered=False, runtimes=runtimes)
-            changed = changed_after(db, after.number) if position.number > after.number else []
-            return Poll(position, tuple(self._found(db, each) for each in changed), registered=True, runtimes=runtimes)
+            # A database that has not changed since, by other connections or by this one, is not read again.
+            asked = (*db.execute("PRAGMA data_version").fetchone(), db.total_changes, runtime, after)
+            if self._quiet is not None and self._quiet[0] is db and self._quiet[1] == asked:
+                return self._quiet[2]
+            poll = self._poll(db, runtime, after)
+            if poll.registered and poll.position == after:
+                self._quiet = (db, asked, poll)
+            return poll
 
         return await self._turn(work)
 
@@ -311,6 +311,16 @@ class SqliteLevels:
 
     def close(self) -> None:
         self._bell.take_down()
+
+    def _poll(self, db: sqlite3.Connection, runtime: str, after: Position) -> Poll:
+        # In this order: the position is never ahead of the records, and a runtime that is deregistered for a change
+        # either sees that here, or finds the change.
+        runtimes = self._registry(db).running
+        position = position_of(db)
+        if runtime not in runtimes or not (position == after or holds(db, after)):
+            return Poll(position, self._all_records(db), registered=False, runtimes=runtimes)
+        changed = changed_after(db, after.number) if position.number > after.number else []
+        return Poll(position, tuple(self._found(db, each) for each in changed), registered=True, runtimes=runtimes)
 
     def _registry(self, db: sqlite3.Connection) -> Registry:
         return read_registry(db.execute("SELECT id, sealed FROM runtimes"), self._witnesses.key)
