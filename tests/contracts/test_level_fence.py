@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
@@ -187,6 +188,45 @@ async def test_a_row_that_does_not_verify_acknowledges_nothing(
         assert {each.principal for each in poll.changed} == (set() if registered else {ALICE})
     await level_store.strike({"one"}, position)
     assert statements("SELECT id FROM bascule.runtimes") == [("other",)]
+
+
+async def test_a_poll_that_finds_nothing_new_finds_damage_later(level_store: LevelStore, statements: Statements):
+    begun = await level_store.register("one", 10.0)
+    await level_store.register("other", 10.0)
+    for _ in range(2):
+        poll = await level_store.poll("one", begun)
+        assert (poll.registered, poll.runtimes) == (True, {"one", "other"})
+    statements("DELETE FROM bascule.runtimes WHERE id = 'other'")
+    assert (await level_store.poll("one", begun)).runtimes == {"one"}
+    statements("DELETE FROM bascule.runtimes")
+    assert not (await level_store.poll("one", begun)).registered
+    await level_store.register("one", 10.0)
+    assert (await level_store.poll("one", begun)).registered
+    assert not (await level_store.poll("other", begun)).registered
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["DELETE FROM bascule.about", "UPDATE bascule.receipts SET user_id = '', {content} WHERE number = %s"],
+    ids=["id", "receipt"],
+)
+async def test_a_store_without_its_id_or_with_an_unreadable_last_receipt_is_an_error(
+    damage: str, level_store: LevelStore, statements: Statements, store_address: str | None
+):
+    await level_store.register("one", 10.0)
+    last = await raised(level_store)
+    content = "epoch = 'x'" if store_address is None else "receipt = 'x'"
+    statements(damage.format(content=content), *([last.number] if "receipts" in damage else []))
+    reason = "lost its id" if "about" in damage else f"receipt {last.number} cannot be read"
+    for work in (level_store.poll("one", last), level_store.register("two", 10.0), level_store.position()):
+        with pytest.raises(StoreError) as caught:
+            await work
+        assert reason in caught.value.message + caught.value.evidence
+    # A later change has a position again.
+    if "receipts" in damage:
+        later = await raised(level_store, BOB)
+        poll = await level_store.poll("one", last)
+        assert (poll.registered, poll.position) == (False, later)
 
 
 async def test_an_acknowledgement_ahead_of_all_receipts_or_of_another_receipt_counts_for_nothing(

@@ -10,11 +10,12 @@ import pytest
 from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import DataSensitivity
+from bascule.sensitivity import fence as module
 from bascule.sensitivity.fence import PATIENCE, Fence, Sightings
 from bascule.store.levels.interface import Laggards
 from support.fences import ALICE, Clock, Member
 from support.level_stores import Place, Statements, place_at, statements_at
-from support.waiting import fail_after
+from support.waiting import fail_after, until
 
 BOB = Principal("bob", "s-1")
 CONFIDENTIAL, SECRET = DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET
@@ -81,6 +82,35 @@ async def test_a_raise_waits_for_a_runtime_whose_row_is_gone(
     async with fail_after(20, "the raise"):
         assert await settling == "1 other runtimes acknowledged"
     await closed(members)
+
+
+async def test_a_runtime_that_starts_waits_for_those_that_were_there_before(
+    place: Place, clock: Clock, untended: None, statements: Statements
+):
+    other, raiser = Member(await place.open(), clock), Member(await place.open(), clock)
+    await other.fence.open()
+    await raiser.fence.open()
+    statements("DELETE FROM bascule.runtimes WHERE id = %s", other.id)
+    settling = asyncio.create_task(raiser.fence.settle(await raiser.raise_level()))
+
+    assert await waits(settling)
+    await other.fence.renew()
+    async with fail_after(20, "the raise"):
+        assert await settling == "1 other runtimes acknowledged"
+    await closed((other, raiser))
+
+
+async def test_a_runtime_that_starts_is_seen_by_the_others_at_once(
+    place: Place, clock: Clock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "INTERVAL", 1000.0)
+    raiser, other = Member(await place.open(), clock), Member(await place.open(), clock)
+    await raiser.fence.open()
+    await other.fence.open()
+    nothing = Laggards(frozenset(), frozenset(), found=True)
+
+    await until(lambda: other.id in raiser.fence._sightings.missing(nothing))
+    await closed((raiser, other))
 
 
 async def test_a_raise_waits_for_the_lease_of_a_runtime_whose_row_is_gone_and_then_no_more(

@@ -157,6 +157,32 @@ async def test_what_has_returned_survives_the_crash_of_the_server(
 
 
 @pytest.mark.long
+async def test_a_server_that_was_restarted_is_the_same_and_a_promoted_replica_is_another_one(
+    levels: LevelStore, postgres: PostgresServer, database: str, tmp_path: Path
+):
+    position = await raised(levels)
+    await levels.register("one", 10.0)
+    replica = postgres.replica()
+    with replica.guarded():
+        postgres.restart("immediate")
+        assert await levels.position() == position
+        assert (await levels.poll("one", position)).registered
+        written = postgres.written()
+        await until(lambda: replica.has_replayed(written))
+        replica.promote()
+        name = database.rpartition("/")[2]
+        async with place_at(replica.address(name), tmp_path) as other:
+            there = await other.open()
+            found = await there.position()
+            poll = await there.poll("one", position)
+
+    assert (found.number, found.fingerprint) == (position.number, position.fingerprint)
+    assert found.origin.split("/")[:2] == position.origin.split("/")[:2]
+    assert found.origin != position.origin
+    assert (poll.registered, [each.principal for each in poll.changed]) == (False, [ALICE])
+
+
+@pytest.mark.long
 async def test_who_looks_after_a_number_misses_no_change_that_is_committed_late(
     levels: LevelStore, place: Place, database: str
 ):
