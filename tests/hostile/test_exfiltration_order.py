@@ -10,6 +10,8 @@ from bascule.core.errors import StoreError
 from bascule.core.outcome import FailureKind, ToolFailure
 from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.session import AgentSession
+from bascule.store.levels.interface import Laggards
+from bascule.store.levels.position import Position
 from bascule.store.sqlite.levels import SqliteLevels
 from support.runtime import Events, at_work, bad, good, running, settled
 from support.spies import CARRIERS, WORDS, answer, progress, spying
@@ -81,10 +83,10 @@ async def test_while_a_raise_is_being_fenced_the_caller_knows_nothing(
     fencing, go = asyncio.Event(), asyncio.Event()
     laggards = SqliteLevels.laggards
 
-    async def slowly(self: SqliteLevels, number: int) -> frozenset[str]:
+    async def slowly(self: SqliteLevels, position: Position) -> Laggards:
         fencing.set()
         await go.wait()
-        return await laggards(self, number)
+        return await laggards(self, position)
 
     monkeypatch.setattr(SqliteLevels, "laggards", slowly)
     scenario = {"tools/call": [{"say": TALKATIVE, **end}]}

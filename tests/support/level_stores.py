@@ -1,15 +1,19 @@
 """Each engine that keeps levels, as several processes have it: some stores on one place."""
 
+import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 
 from bascule.store.interface import Store
 from bascule.store.levels.interface import LevelStore
-from bascule.store.open import store_at
+from bascule.store.open import FILE, store_at
+from support.postgres import execute
 
 
 @dataclass
@@ -40,6 +44,22 @@ async def place_at(address: str | None, folder: Path) -> AsyncGenerator[Place]:
         yield place
     finally:
         await place.close()
+
+
+class Statements(Protocol):
+    """Runs one statement in the database of a store, as a person with write access would."""
+
+    def __call__(self, statement: str, /, *values: Any) -> list[tuple[Any, ...]]: ...
+
+
+def statements_at(address: str | None, folder: Path) -> Statements:
+    """In the words of PostgreSQL, for either engine."""
+
+    def in_sqlite(statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(folder / FILE, isolation_level=None, timeout=20)) as db:
+            return db.execute(statement.replace("bascule.", "").replace("%s", "?"), values).fetchall()
+
+    return in_sqlite if address is None else partial(execute, address)
 
 
 @pytest.fixture(params=["postgres", "sqlite"])

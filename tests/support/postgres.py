@@ -33,20 +33,74 @@ _GUARD = 'exec 3<&0; (cat <&3; "$@" stop --mode immediate --silent; rm -rf "$FOL
 
 
 class PostgresServer:
-    """One server. `database()` gives an empty database in it."""
+    """One server, in a folder of its own. `database()` gives an empty database in it."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
-        self.folder = folder
-        self._data = folder / "data"
+    def __init__(self, programs: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="bascule-pg-"))
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        self._programs = programs
+        self._data = self.folder / "data"
         self._control = [*_as_postgres(), str(programs / "pg_ctl"), "--pgdata", str(self._data)]
         self._numbers = count(1)
         self._free: list[str] = []
-        initdb = [*_as_postgres(), str(programs / "initdb"), "--no-sync", "--auth", "trust", "--username", "bascule"]
-        _run([*initdb, "--encoding", "UTF8", "--locale", "C.UTF-8", "--pgdata", str(self._data)])
-        settings = {**SETTINGS, "unix_socket_directories": str(folder)}
+
+    def initialise(self) -> None:
+        initdb = [*_as_postgres(), str(self._programs / "initdb"), "--no-sync", "--auth", "trust"]
+        _run(
+            [*initdb, "--username", "bascule", "--encoding", "UTF8", "--locale", "C.UTF-8", "--pgdata", str(self._data)]
+        )
+        self._set(**SETTINGS, unix_socket_directories=str(self.folder))
+
+    def replica(self) -> "PostgresServer":
+        """A streaming replica of this server, not started yet."""
+        replica = PostgresServer(self._programs)
+        self._back_up(replica._data, "--write-recovery-conf")
+        replica._set(unix_socket_directories=str(replica.folder))
+        return replica
+
+    def back_up(self) -> Path:
+        """A backup of all databases, in the folder of this server."""
+        backup = self.folder / "backup"
+        self._back_up(backup)
+        return backup
+
+    def restore(self, backup: Path) -> None:
+        """Restart with a backup in place of all databases."""
+        self.stop("immediate")
+        shutil.rmtree(self._data)
+        backup.rename(self._data)
+        self.start()
+
+    def _back_up(self, folder: Path, *options: str) -> None:
+        backup = [*_as_postgres(), str(self._programs / "pg_basebackup"), "--no-sync", "--checkpoint", "fast"]
+        _run([*backup, "--pgdata", str(folder), "--dbname", self.address("postgres"), *options])
+
+    def _set(self, **settings: str) -> None:
         lines = "".join(f"{name} = '{value}'\n" for name, value in settings.items())
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(lines)
+
+    def follow_no_more(self) -> None:
+        """Cut this replica off, so that it stays as it is, and lags."""
+        self.run("postgres", "ALTER SYSTEM SET primary_conninfo = ''")
+        self.run("postgres", "SELECT pg_reload_conf()")
+
+    @property
+    def follows(self) -> bool:
+        return bool(self.run("postgres", "SELECT FROM pg_stat_wal_receiver"))
+
+    def written(self) -> str:
+        """How far the log of a primary has been written."""
+        ((place,),) = self.run("postgres", "SELECT pg_current_wal_flush_lsn()::text")
+        return place
+
+    def has_replayed(self, place: str) -> bool:
+        ((replayed,),) = self.run("postgres", "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", place)
+        return bool(replayed)
+
+    def promote(self) -> None:
+        _run([*self._control, "--timeout", str(LONGEST), "--wait", "--silent", "promote"])
 
     def start(self) -> None:
         _run([*self._control, "--log", str(self.folder / "log"), "--timeout", str(LONGEST), "--silent", "start"])
@@ -92,8 +146,10 @@ class PostgresServer:
         execute(address, "DROP SCHEMA IF EXISTS bascule CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         self._free.append(name)
 
-    def address(self, name: str) -> str:
-        return f"postgresql://bascule@{quote(str(self.folder), safe='')}/{name}"
+    def address(self, name: str, *others: "PostgresServer") -> str:
+        """The address of a database, on this server or whichever of all takes writes."""
+        hosts = ",".join(quote(str(each.folder), safe="") for each in (self, *others))
+        return f"postgresql://bascule@{hosts}/{name}"
 
     def run(self, name: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return execute(self.address(name), statement, *values)
@@ -142,10 +198,9 @@ def made_server() -> PostgresServer:
     """One that is not started yet, in a folder of its own."""
     found = programs()
     assert found is not None
-    folder = Path(tempfile.mkdtemp(prefix="bascule-pg-"))
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-    return PostgresServer(found, folder)
+    server = PostgresServer(found)
+    server.initialise()
+    return server
 
 
 @pytest.fixture

@@ -123,5 +123,10 @@ class Ratchets:
         self._known.pop(principal, None)
         return True
 
+    def unsettle(self) -> None:
+        """Count no level as fenced: the store has another database now, and each raise is written there again."""
+        for ratchet in self._known.values():
+            ratchet.settled = DataSensitivity.PUBLIC
+
     def __len__(self) -> int:
         return len(self._known)

@@ -12,6 +12,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.store.audit.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey
 from bascule.store.levels.interface import MOST_RECEIPTS
+from bascule.store.levels.position import Position
 from bascule.store.owners import Member
 
 
@@ -48,19 +49,22 @@ class UnkeptLevels:
     async def position(self, number: int | None = None) -> NoReturn:
         raise _unkept()
 
-    async def register(self, runtime: str, at: float) -> NoReturn:
+    async def register(self, runtime: str, at: float, applied: Position | None = None) -> NoReturn:
         raise _unkept()
 
-    async def poll(self, runtime: str, after: int) -> NoReturn:
+    async def poll(self, runtime: str, after: Position) -> NoReturn:
         raise _unkept()
 
-    async def acknowledge(self, runtime: str, number: int) -> NoReturn:
+    async def acknowledge(self, runtime: str, position: Position) -> NoReturn:
         raise _unkept()
 
-    async def laggards(self, number: int) -> NoReturn:
+    async def leave(self, runtime: str, at: float) -> NoReturn:
         raise _unkept()
 
-    async def strike(self, runtimes: Collection[str], number: int | None = None) -> NoReturn:
+    async def laggards(self, position: Position) -> NoReturn:
+        raise _unkept()
+
+    async def strike(self, runtimes: Collection[str], position: Position) -> NoReturn:
         raise _unkept()
 
     def ring(self) -> None:

@@ -1,54 +1,24 @@
-"""The fence, between runtimes on one real store, by a clock that the test moves."""
+"""Fence between runtimes on one real store, by a clock that the test moves."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bascule.core.errors import ConnectionLost, StoreError
-from bascule.core.principal import Principal
-from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.sensitivity import fence as module
 from bascule.sensitivity.fence import HOLDS, PATIENCE, Fence
 from bascule.store.deadline import StoreWait, current_wait
-from bascule.store.levels.interface import LevelStore, Poll, SessionRecord
+from bascule.store.levels.interface import Laggards, LevelStore, Poll, SessionRecord
+from bascule.store.levels.position import Position, position_after
+from support.fences import Clock, Member
 from support.level_stores import Place, place_at
 from support.waiting import until
 
-ALICE = Principal("alice", "s-1")
 CONFIDENTIAL, SECRET = DataSensitivity.CONFIDENTIAL, DataSensitivity.SECRET
-LABEL = Cause("label", "files", "read")
-
-
-class Clock:
-    """Stands still unless it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Member:
-    """One runtime's fence, and what it was told."""
-
-    def __init__(self, store: LevelStore, clock: Clock) -> None:
-        self.store = store
-        self.seen: list[SessionRecord] = []
-        self.fence = Fence(store, self.follow, clock)
-
-    async def follow(self, records: Iterable[SessionRecord]) -> bool:
-        self.seen += records
-        return True
-
-    async def raise_level(self, level: DataSensitivity = SECRET) -> int:
-        _, receipt = await self.store.raise_level(ALICE, level, LABEL, 1.0)
-        assert receipt is not None
-        return receipt.number
 
 
 @pytest.fixture
@@ -113,11 +83,11 @@ async def test_a_change_is_not_acknowledged_while_something_may_run_in_what_was_
 
     member = Stuck(await place.open(), clock)
     await member.fence.open()
-    number = await member.raise_level()
+    receipt = await member.raise_level()
     clock.now += HOLDS
     await member.fence.renew()
 
-    assert member.fence._id in await member.store.laggards(number)
+    assert await member.lags(receipt)
     assert not member.fence.lease.valid()
     await member.fence.close()
 
@@ -134,8 +104,7 @@ async def test_a_raise_is_over_once_the_others_have_done_what_it_asks(place: Pla
     first, second = Member(await place.open(), clock), Member(await place.open(), clock)
     await first.fence.open()
     await second.fence.open()
-    number = await first.raise_level()
-    words = await first.fence.settle(number)
+    words = await first.fence.settle(await first.raise_level())
 
     assert words == "1 other runtimes acknowledged"
     assert [record.level for record in second.seen] == [SECRET]
@@ -158,7 +127,7 @@ async def test_a_silent_runtime_is_waited_for_until_it_can_no_longer_write(place
     await silent.fence.renew()
     assert [record.level for record in silent.seen] == [SECRET]
     assert silent.fence.lease.valid()
-    assert await raiser.store.laggards(10**6) == {raiser.fence._id, silent.fence._id}
+    assert (await raiser.store.laggards(Position(10**6))).lagging == {raiser.id, silent.id}
     await raiser.fence.close()
     await silent.fence.close()
 
@@ -167,16 +136,15 @@ async def test_who_was_given_up_while_it_looked_may_not_write_by_that_look(place
     raiser, slow = Member(await place.open(), clock), Member(await place.open(), clock)
     await raiser.fence.open()
     await slow.fence.open()
-    number = await raiser.raise_level()
+    change = position_after(await raiser.raise_level())
     acknowledge = slow.store.acknowledge
     given_up = asyncio.Event()
 
-    async def late(runtime: str, acked: int) -> bool:
+    async def late(runtime: str, position: Position) -> bool:
         if not given_up.is_set():
-            await raiser.store.strike((runtime,), number)
+            await raiser.store.strike((runtime,), change)
             given_up.set()
-            slow.fence.lease.until = 0.0
-        return await acknowledge(runtime, acked)
+        return await acknowledge(runtime, position)
 
     slow.store.acknowledge = late  # pyright: ignore[reportAttributeAccessIssue]
     await slow.fence._look_once(StoreWait())
@@ -191,11 +159,11 @@ async def test_one_that_acknowledged_in_the_last_moment_is_not_given_up(place: P
     raiser, last = Member(await place.open(), clock), Member(await place.open(), clock)
     await raiser.fence.open()
     await last.fence.open()
-    number = await raiser.raise_level()
+    change = position_after(await raiser.raise_level())
     await last.fence.renew()
-    await raiser.store.strike((last.fence._id,), number)
+    await raiser.store.strike((last.id,), change)
 
-    assert (await last.store.poll(last.fence._id, number)).registered
+    assert (await last.store.poll(last.id, await last.store.position())).registered
     await raiser.fence.close()
     await last.fence.close()
 
@@ -230,17 +198,17 @@ class Failing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def poll(self, runtime: str, after: int) -> Poll:
+    async def poll(self, runtime: str, after: Position) -> Poll:
         self._check()
         return await self._store.poll(runtime, after)
 
-    async def laggards(self, number: int) -> frozenset[str]:
+    async def laggards(self, position: Position) -> Laggards:
         self._check()
-        return await self._store.laggards(number)
+        return await self._store.laggards(position)
 
-    async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
+    async def leave(self, runtime: str, at: float) -> None:
         self._check()
-        await self._store.strike(runtimes, number)
+        await self._store.leave(runtime, at)
 
     def _check(self) -> None:
         if self.broken:
@@ -260,7 +228,7 @@ async def test_without_the_store_there_is_no_lease_and_time_alone_fences(
     clock.now += HOLDS
     assert not member.fence.lease.valid()
 
-    settling = asyncio.create_task(member.fence.settle(1))
+    settling = asyncio.create_task(member.fence.settle())
     await asyncio.sleep(0.05)
     assert not settling.done()
     settling.cancel()
@@ -279,7 +247,7 @@ async def test_time_alone_is_waited_for_in_full(place: Place, monkeypatch: pytes
     began = loop.time()
     fence = Fence(store, Member(store, Clock()).follow)  # pyright: ignore[reportArgumentType]
 
-    assert "all leases have run out" in await fence.settle(1)
+    assert "all leases have run out" in await fence.settle()
     assert loop.time() - began >= 0.29
 
 
@@ -288,13 +256,14 @@ async def test_many_who_ask_look_once(place: Place, clock: Clock, untended: None
     looks: list[str] = []
     poll = store.poll
 
-    async def counted(runtime: str, after: int) -> Poll:
+    async def counted(runtime: str, after: Position) -> Poll:
         looks.append(runtime)
         return await poll(runtime, after)
 
     store.poll = counted
     member = Member(store, clock)  # pyright: ignore[reportArgumentType]
     await member.fence.open()
+    looks.clear()
     await asyncio.gather(*(member.fence.renew() for _ in range(20)))
 
     assert len(looks) == 1
@@ -343,7 +312,7 @@ async def test_all_operations_of_one_look_share_one_deadline(
     for name in ("poll", "acknowledge", "register"):
         noted(name)
     await member.raise_level()
-    await member.store.strike((member.fence._id,))
+    await member.store.strike((member.id,), await member.store.position())
     await member.fence.renew()
     await member.fence.renew()
 

@@ -169,3 +169,14 @@ def test_one_that_holds_what_may_not_be_kept_elsewhere_is_not_forgotten():
     assert held.level is CONFIDENTIAL
     held.let_go(CONFIDENTIAL)
     assert ratchets.forget(ALICE)
+
+
+def test_no_level_counts_as_fenced_after_all_were_unsettled():
+    ratchets = Ratchets()
+    held = ratchets.of(ALICE)
+    held.follow(record(CONFIDENTIAL))
+    held.settled = CONFIDENTIAL
+    permit = held.permit()
+    ratchets.unsettle()
+
+    assert (held.settled, held.level, permit.valid()) == (PUBLIC, CONFIDENTIAL, True)

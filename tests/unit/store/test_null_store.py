@@ -12,6 +12,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.store.audit.anchors import Anchor
 from bascule.store.interface import KeptListing, ListingKey, Store
 from bascule.store.levels.interface import LevelStore
+from bascule.store.levels.position import Position
 from bascule.store.null_store import Unkept
 from bascule.store.owners import Member, OwnerStore
 
@@ -36,10 +37,12 @@ ASKED: dict[str, Callable[[LevelStore], Coroutine[Any, Any, Any]]] = {
     "receipts": lambda levels: levels.receipts(),
     "complete_receipt": lambda levels: levels.complete_receipt(1, (), {}, ""),
     "register": lambda levels: levels.register("one", 1.0),
-    "poll": lambda levels: levels.poll("one", 0),
-    "acknowledge": lambda levels: levels.acknowledge("one", 1),
-    "laggards": lambda levels: levels.laggards(1),
-    "strike": lambda levels: levels.strike(("one",)),
+    "poll": lambda levels: levels.poll("one", Position()),
+    "acknowledge": lambda levels: levels.acknowledge("one", Position()),
+    "laggards": lambda levels: levels.laggards(Position()),
+    "leave": lambda levels: levels.leave("one", 1.0),
+    "position": lambda levels: levels.position(),
+    "strike": lambda levels: levels.strike(("one",), Position()),
     "rung": lambda levels: levels.rung(),
 }
 

@@ -14,14 +14,15 @@ from bascule.core.tool import ToolSpec, ToolStatus
 from bascule.policy.containment import Footing, goes_on
 from bascule.runtime.servers.lane_links import footing
 from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.store.levels.position import Position
 from bascule.store.secrets.key_files import FOLDER
 from bascule.store.secrets.keys import LEVEL_KEY
 
 SHOWN = 5
 """Agent sessions that are named. `bascule sessions` has them all."""
 
-BEYOND = (1 << 62) - 1
-"""The number of a change that will never be made: every runtime lags behind it."""
+BEYOND = Position((1 << 62) - 1)
+"""Position that no change will ever have. Every runtime that runs lags behind it."""
 
 
 def footing_check(server: ServerConfig, *, boxed: bool) -> Check:
@@ -68,10 +69,10 @@ def key_check(state_folder: Path) -> Check:
 
 
 async def store_checks(levels: LevelStore) -> list[Check]:
-    """Whether what is kept can be read and believed, and how many runtimes a raise waits for."""
+    """Levels that cannot be verified, and the number of runtimes that a raise waits for."""
     try:
         records = await levels.sessions()
-        runtimes = await levels.laggards(BEYOND)
+        runtimes = (await levels.laggards(BEYOND)).lagging
     except StoreError as error:
         return [failed("levels", error)]
     return [*_level_checks(records), Check("runtimes", "ok", _told(len(runtimes)))]

@@ -97,7 +97,7 @@ class Operator:
         except NotWrittenDown as error:
             # It is done nevertheless, and nobody may write past it.
             unwritten = error
-        fenced = await self._fence.settle(receipt.number if receipt is not None else None)
+        fenced = await self._fence.settle(receipt)
         if receipt is not None:
             receipt = msgspec.structs.replace(receipt, fence=fenced)
             try:

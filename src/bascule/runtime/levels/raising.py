@@ -5,7 +5,15 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from bascule.core.errors import BasculeError, ConnectionLost, NotWrittenDown, OutcomeWithheld, SandboxError, StoreError
+from bascule.core.errors import (
+    BasculeError,
+    ConnectionLost,
+    NotWrittenDown,
+    OutcomeWithheld,
+    SandboxError,
+    StoreError,
+    UsageError,
+)
 from bascule.core.events import LevelChanged, LevelFollowed
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Receipt
@@ -65,7 +73,7 @@ class Raising:
         self._clock = clock
         self.gates: Gates | None = None
         """Set before the first agent session begins."""
-        self.fence = Fence(store, self._follow)
+        self.fence = Fence(store, self._follow, unsettle=ratchets.unsettle)
         self._closed = False
         self._beginning: dict[Principal, asyncio.Task[None]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
@@ -156,16 +164,16 @@ class Raising:
             with wait.shared():
                 record, receipt = await self._store.raise_level(principal, level, cause, self._clock())
         except StoreError as error:
-            # Never let go of: what could not be kept must hold for as long as this process lives.
-            ratchet.hold(DataSensitivity.SECRET, "a level could not be kept")
-            self._close(principal)
-            raise _withheld(error) from error
+            raise self._not_kept(principal, error) from error
         ratchet.follow(record, in_words(cause))
         self._datasets[principal] = record.datasets
         unwritten = await self._write_down(receipt)
         # Whatever became of the record: the level holds, and nobody may write past it.
-        with wait.shared():
-            fenced = await self.fence.settle(receipt.number if receipt is not None else None)
+        try:
+            with wait.shared():
+                fenced = await self.fence.settle(receipt)
+        except StoreError as error:
+            raise self._not_kept(principal, error) from error
         uncut = await self._cut()
         ratchet.let_go(level)
         if unwritten is None and uncut is None:
@@ -178,6 +186,12 @@ class Raising:
             raise _unseen(unwritten) from unwritten
         if uncut is not None:
             raise _uncut(uncut) from uncut
+
+    def _not_kept(self, principal: Principal, error: StoreError) -> OutcomeWithheld:
+        """Makes an agent session SECRET whose level the store does not have, for as long as this process lives."""
+        self._ratchets.of(principal).hold(DataSensitivity.SECRET, "a level could not be kept")
+        self._close(principal)
+        return _withheld(error)
 
     async def _write_down(self, receipt: Receipt | None) -> NotWrittenDown | None:
         """Have the change in the audit log, on disk. Why it is not, if so."""
@@ -195,7 +209,7 @@ class Raising:
             with wait.shared():
                 await self._store.complete_receipt(receipt.number, closed, twins, fenced)
                 self._receipts[principal] = await self._store.receipts(principal)
-        except StoreError as error:
+        except (StoreError, UsageError) as error:  # the latter where another database has no such receipt
             _log.warning("receipt %d could not be completed: %s", receipt.number, error.message)
         self._tell(
             LevelChanged(

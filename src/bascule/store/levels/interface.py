@@ -34,14 +34,29 @@ class SessionRecord(msgspec.Struct, frozen=True):
 
 
 class Poll(msgspec.Struct, frozen=True):
-    """What has happened since a runtime last looked."""
+    """Changes since the last poll of a runtime."""
 
-    number: int
-    """The number of the last change that is taken into account here."""
+    position: Position
+    """The last change that is taken into account here."""
     changed: tuple[SessionRecord, ...]
-    """The agent sessions whose level has changed since, as they are now."""
+    """The agent sessions whose level has changed since, as they are now; all of them for a runtime that is not
+    registered."""
     registered: bool
-    """Whether whoever raises a level still waits for this runtime. If not, it has to register anew first."""
+    """False if no raise waits for this runtime, or if this database does not hold its last poll: an older copy, or
+    another one. The runtime must register again."""
+    runtimes: frozenset[str] = frozenset()
+    """The runtimes that are registered, by rows that verify."""
+
+
+class Laggards(msgspec.Struct, frozen=True):
+    """Registered runtimes, by their acknowledgement of one change."""
+
+    lagging: frozenset[str]
+    """Those without it. A row that does not verify acknowledges nothing."""
+    settled: frozenset[str]
+    """Those that have acknowledged it, or have left."""
+    found: bool
+    """Whether the change is in the store: an older copy of the database does not have it."""
 
 
 class LevelStore(Protocol):
@@ -99,26 +114,31 @@ class LevelStore(Protocol):
 
     # The fence
 
-    async def register(self, runtime: str, at: float) -> int:
-        """From here on whoever raises a level waits for this runtime. The number of the last change so far."""
+    async def register(self, runtime: str, at: float, applied: Position | None = None) -> Position:
+        """Register a runtime: from here on each raise waits for it. Its row has the position up to which it has applied
+        all changes, by default the last one, and this is returned. Also removes the rows of runtimes that left 60 s
+        before."""
         ...
 
-    async def poll(self, runtime: str, after: int) -> Poll:
-        """What has changed after that number."""
+    async def poll(self, runtime: str, after: Position) -> Poll:
+        """Changes after the position of the runtime's last poll."""
         ...
 
-    async def acknowledge(self, runtime: str, number: int) -> bool:
-        """This runtime has done what every change up to that number asks for. Whether it is still registered. Need not
-        be durable."""
+    async def acknowledge(self, runtime: str, position: Position) -> bool:
+        """Record that this runtime has applied every change up to this one. False if it is no longer registered. Need
+        not be durable."""
         ...
 
-    async def laggards(self, number: int) -> frozenset[str]:
-        """The registered runtimes that have not acknowledged this change."""
+    async def leave(self, runtime: str, at: float) -> None:
+        """Mark this runtime as ended, so that no raise waits for it, or for a memory of it."""
         ...
 
-    async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
-        """Wait for these no longer: they end, or their leases have run out. With a number, one that has acknowledged it
-        in the meantime stays."""
+    async def laggards(self, position: Position) -> Laggards:
+        """Registered runtimes that have, and that have not, acknowledged this change."""
+        ...
+
+    async def strike(self, runtimes: Collection[str], position: Position) -> None:
+        """Deregister those of these runtimes that have not acknowledged this change: their leases have run out."""
         ...
 
     def ring(self) -> None:

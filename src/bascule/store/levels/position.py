@@ -9,6 +9,7 @@ from hashlib import sha256
 import msgspec
 
 from bascule.core.principal import Principal
+from bascule.core.receipt import Receipt
 
 LENGTH = 16
 """Characters of a fingerprint, in hexadecimal: 64 bits tell apart the few receipts that one number can have."""
@@ -27,3 +28,7 @@ def fingerprint(principal: Principal, epoch: int, at: float) -> str:
     """Fingerprint of a receipt. It covers only what never changes: a receipt is completed after its change."""
     body = msgspec.json.encode((principal.user_id, principal.session_id, epoch, at))
     return sha256(body).hexdigest()[:LENGTH]
+
+
+def position_after(receipt: Receipt, origin: str = "") -> Position:
+    return Position(receipt.number, fingerprint(receipt.principal, receipt.epoch, receipt.at), origin)

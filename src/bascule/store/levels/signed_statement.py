@@ -52,6 +52,16 @@ class DatasetStatement(msgspec.Struct, frozen=True, array_like=True):
     level: DataSensitivity
 
 
+class RuntimeStatement(msgspec.Struct, frozen=True, array_like=True):
+    """Statement of a runtime on itself: the last receipt that it has applied, or its end."""
+
+    id: str
+    number: int
+    fingerprint: str
+    left: float = 0.0
+    """Seconds since the epoch when it ended; 0 while it runs."""
+
+
 class Unreadable(Enum):
     """Something is there, and its MAC or its format is wrong."""
 
@@ -68,9 +78,9 @@ WitnessedLine: TypeAlias = Line | Statement | Literal[Unreadable.UNREADABLE]
 
 WitnessedDataset: TypeAlias = DatasetStatement | Literal[Unreadable.UNREADABLE]
 
-Signed: TypeAlias = Statement | Line | DatasetStatement
+Signed: TypeAlias = Statement | Line | DatasetStatement | RuntimeStatement
 
-S = TypeVar("S", Statement, Line, DatasetStatement)
+S = TypeVar("S", Statement, Line, DatasetStatement, RuntimeStatement)
 
 _MAC = 64
 """Characters of a MAC: SHA-256, in hexadecimal."""
@@ -102,6 +112,10 @@ def read_dataset(sealed: object, key: bytes) -> WitnessedDataset:
 def mac_of(sealed: bytes) -> str:
     """The MAC by which the next line names this one."""
     return sealed[:_MAC].decode("ascii", "replace")
+
+
+def read_runtime(sealed: object, key: bytes) -> RuntimeStatement | Literal[Unreadable.UNREADABLE]:
+    return _read(sealed, key, RuntimeStatement)
 
 
 def _read(sealed: object, key: bytes, kind: type[S]) -> S | Literal[Unreadable.UNREADABLE]:

@@ -20,8 +20,9 @@ from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, begun, ended, lowered, raised, seen
 from bascule.store.levels.evidence import NO_LINES, Evidence, ReceiptEpochs, about_line
-from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
-from bascule.store.levels.position import Position, fingerprint
+from bascule.store.levels.interface import MOST_RECEIPTS, Laggards, Poll, SessionRecord
+from bascule.store.levels.position import Position, position_after
+from bascule.store.levels.registration import KEPT, Registry, read_registry, row_of
 from bascule.store.levels.signed_statement import (
     DatasetStatement,
     mac_of,
@@ -34,8 +35,8 @@ from bascule.store.postgres.connection import Database, PostgresConnection, rows
 from bascule.store.postgres.notify import PostgresBell
 from bascule.store.postgres.schema import LOCKS, NUMBERING, SESSION_LOCKS
 
-ROW, LINE, DATASET, RECEIPT = range(4)
-"""The kinds of what is found."""
+ROW, LINE, DATASET, RECEIPT, RUNTIME = range(5)
+"""Kinds of rows."""
 
 _OF_ONE = b"""
 SELECT 0, 0::bigint, sealed FROM bascule.sessions WHERE user_id = %(user)s AND session_id = %(session)s
@@ -55,16 +56,29 @@ _CHANGED = _ALL.replace(
     b"WHERE true",
     b"WHERE (user_id, session_id) IN (SELECT user_id, session_id FROM bascule.receipts WHERE number > %(after)s)",
 )
-_STATE = b"""
-SELECT coalesce((SELECT max(number) FROM bascule.receipts), 0), EXISTS (SELECT FROM bascule.runtimes WHERE id = %s)
+_INSTANCE = b"""
+SELECT store_id, timestamptz_send(pg_postmaster_start_time()), left(pg_walfile_name(pg_current_wal_lsn()), 8),
 """
-_ORIGIN = b"""
-SELECT store_id || '/' || (SELECT system_identifier FROM pg_control_system()) || '/' ||
-    left(pg_walfile_name(pg_current_wal_lsn()), 8)
+"""Store id, start of the server, and timeline. A replica that is promoted has a new timeline. The name of the current
+WAL file has the timeline at once, the control file only after a checkpoint."""
+
+_STATE = (
+    _INSTANCE
+    + b"""
+    (SELECT int8send(number) || receipt FROM bascule.receipts ORDER BY number DESC LIMIT 1),
+    ARRAY(SELECT convert_to(id || ' ', 'UTF8') || sealed FROM bascule.runtimes)
 FROM bascule.about
 """
-"""Store id, system identifier and timeline. A replica that is promoted has the same system identifier and a new
-timeline. The name of the current WAL file has the timeline at once, the control file only after a checkpoint."""
+)
+"""All that a poll needs while nothing changes, in one row: the last receipt, and the runtimes."""
+
+_IDENTIFIED = _INSTANCE + b"system_identifier FROM bascule.about, pg_control_system()"
+"""Read once for each instance: the server reads the identifier from a file, which doubles the time of a poll."""
+
+_ACKNOWLEDGED = b"""
+SELECT 3, '', number, receipt FROM bascule.receipts WHERE number >= %(number)s
+UNION ALL SELECT 4, id, 0, sealed FROM bascule.runtimes
+"""
 
 _NUMBERING = b"SELECT pg_advisory_xact_lock(%d, %d)" % (LOCKS, NUMBERING)
 
@@ -82,6 +96,8 @@ class PostgresLevels:
         self._looks = looks
         self._bell = bell
         self._ringing: asyncio.Task[None] | None = None
+        self._origins: dict[tuple[Any, ...], str] = {}
+        self._read: tuple[object, bytes, _State | None] = (None, b"", None)
         self.key = b""
 
     # Levels
@@ -144,49 +160,66 @@ class PostgresLevels:
         await self._looks.change(work)
 
     async def position(self, number: int | None = None) -> Position:
-        return await self._looks.look(lambda db: _position(db, number))
+        async def work(db: Database) -> Position:
+            last = (await self._state(db)).last
+            if number is None or number == last.number:
+                return last
+            found = await rows(db, b"SELECT number, receipt FROM bascule.receipts WHERE number = %s", number)
+            return position_after(_receipt(*found[0]), last.origin) if found else Position(origin=last.origin)
+
+        return await self._looks.ask(work)
 
     # The fence
 
-    async def register(self, runtime: str, at: float) -> int:
-        async def work(db: Database) -> int:
-            ((number, _),) = await rows(db, _STATE, runtime)
-            await db.execute(
-                b"INSERT INTO bascule.runtimes VALUES (%s, %s, %s)"
-                b" ON CONFLICT (id) DO UPDATE SET acked = EXCLUDED.acked, since = EXCLUDED.since",
-                (runtime, number, at),
-            )
-            return number
+    async def register(self, runtime: str, at: float, applied: Position | None = None) -> Position:
+        async def work(db: Database) -> Position:
+            state = await self._state(db)
+            position = applied or state.last
+            if gone := state.registry.left_before(at - KEPT):
+                await db.execute(b"DELETE FROM bascule.runtimes WHERE id = ANY(%s)", (gone,))
+            await self._put(db, runtime, position)
+            return position
 
         await self._bell.listen()
         # Under the lock of numbers: a change that is made meanwhile is either known here, or waits for this runtime.
         # Durable: else a server that crashed would forget it, and nobody would wait for one whose lease still runs.
         return await self._changes.change(work, first=_NUMBERING)
 
-    async def poll(self, runtime: str, after: int) -> Poll:
-        ((number, registered),) = await self._looks.ask(lambda db: rows(db, _STATE, runtime))
-        if number == after:
-            return Poll(number, (), registered)
+    async def poll(self, runtime: str, after: Position) -> Poll:
+        state = await self._looks.ask(self._state)
+        if state.last == after and runtime in state.running:
+            return Poll(after, (), registered=True, runtimes=state.running)
 
         async def work(db: Database) -> Poll:
-            ((number, registered),) = await rows(db, _STATE, runtime)
-            changed = await self._records(db, _CHANGED, {"after": after})
-            # A database that knows less than it did was put back from a copy: what was known of it holds no longer.
-            return Poll(number, tuple(changed), registered and number >= after)
+            state = await self._state(db)
+            registered = runtime in state.running and await self._holds(db, state, after)
+            changed = await self._records(db, _CHANGED if registered else _ALL, {"after": after.number})
+            return Poll(state.last, tuple(changed), registered, state.running)
 
         return await self._looks.look(work)
 
-    async def acknowledge(self, runtime: str, number: int) -> bool:
-        query = b"UPDATE bascule.runtimes SET acked = greatest(acked, %s) WHERE id = %s RETURNING id"
-        return bool(await self._looks.ask(lambda db: rows(db, query, number, runtime)))
+    async def acknowledge(self, runtime: str, position: Position) -> bool:
+        query = b"UPDATE bascule.runtimes SET sealed = %s WHERE id = %s RETURNING id"
+        return bool(await self._looks.ask(lambda db: rows(db, query, row_of(runtime, position, self.key), runtime)))
 
-    async def laggards(self, number: int) -> frozenset[str]:
-        query = b"SELECT id FROM bascule.runtimes WHERE acked < %s"
-        return frozenset(runtime for (runtime,) in await self._looks.ask(lambda db: rows(db, query, number)))
+    async def leave(self, runtime: str, at: float) -> None:
+        await self._looks.ask(lambda db: self._put(db, runtime, Position(), at))
 
-    async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
-        query = b"DELETE FROM bascule.runtimes WHERE id = ANY(%s) AND (%s::bigint IS NULL OR acked < %s)"
-        await self._looks.ask(lambda db: db.execute(query, (list(runtimes), number, number)))
+    async def laggards(self, position: Position) -> Laggards:
+        return await self._looks.ask(lambda db: self._laggards(db, position))
+
+    async def strike(self, runtimes: Collection[str], position: Position) -> None:
+        async def work(db: Database) -> None:
+            found = await rows(db, b"SELECT id, sealed FROM bascule.runtimes WHERE id = ANY(%s)", list(runtimes))
+            lagging = (await self._laggards(db, position)).lagging
+            gone = [row for row in found if row[0] in lagging]
+            # Only rows that are as they were found: a runtime that has acknowledged since stays.
+            query = (
+                b"DELETE FROM bascule.runtimes WHERE (id, sealed) IN (SELECT * FROM unnest(%s::text[], %s::bytea[]))"
+            )
+            await db.execute(query, ([name for name, _ in gone], [sealed for _, sealed in gone]))
+
+        await self._looks.ask(work)
 
     def ring(self) -> None:
         if self._ringing is None or self._ringing.done():
@@ -203,6 +236,51 @@ class PostgresLevels:
     async def _ring(self) -> None:
         with suppress(StoreError):
             await self._looks.ask(self._bell.ring)
+
+    async def _state(self, db: Database) -> "_State":
+        """The last position of the store and its runtimes, at one moment. Verifies only what has changed."""
+        row = await (await db.execute(_STATE, binary=True)).fetchone()
+        if row is None:
+            raise msgspec.ValidationError("the store has lost its id")
+        read, key, state = self._read
+        if state is None or (read, key) != (row, self.key):
+            *instance, last, runtimes = row
+            entries = (entry.partition(b" ") for entry in runtimes)
+            registry = read_registry(((name.decode(), sealed) for name, _, sealed in entries), self.key)
+            state = _State(_last(last, await self._origin(db, tuple(instance))), registry, registry.running)
+            self._read = (row, self.key, state)
+        return state
+
+    async def _origin(self, db: Database, instance: tuple[Any, ...]) -> str:
+        if instance not in self._origins:
+            for *other, identifier in await rows(db, _IDENTIFIED):
+                store_id, _, timeline = other
+                self._origins = {tuple(other): f"{store_id}/{identifier}/{timeline}"}
+        try:
+            return self._origins[instance]
+        except KeyError:
+            raise msgspec.ValidationError("the server was replaced between two statements") from None
+
+    async def _holds(self, db: Database, state: "_State", position: Position) -> bool:
+        """Whether this database has the receipt of a position."""
+        if position.number in (0, state.last.number):
+            return position in (state.last, Position(origin=state.last.origin))
+        found = await rows(db, b"SELECT number, receipt FROM bascule.receipts WHERE number = %s", position.number)
+        marks = _fingerprints((RECEIPT, "", *row) for row in found)
+        return (marks.get(position.number), state.last.origin) == (position.fingerprint, position.origin)
+
+    async def _laggards(self, db: Database, position: Position) -> Laggards:
+        found = await (await db.execute(_ACKNOWLEDGED, {"number": position.number}, binary=True)).fetchall()
+        return self._registry(found).laggards(position, _fingerprints(found))
+
+    def _registry(self, found: Iterable[tuple[Any, ...]]) -> Registry:
+        return read_registry(((name, content) for what, name, _, content in found if what == RUNTIME), self.key)
+
+    async def _put(self, db: Database, runtime: str, position: Position, left: float = 0.0) -> None:
+        await db.execute(
+            b"INSERT INTO bascule.runtimes VALUES (%s, %s) ON CONFLICT (id) DO UPDATE SET sealed = EXCLUDED.sealed",
+            (runtime, row_of(runtime, position, self.key, left)),
+        )
 
     async def _change(
         self,
@@ -302,18 +380,33 @@ class PostgresLevels:
         )
 
 
-async def _position(db: Database, number: int | None = None) -> Position:
-    """Position of the receipt with this number, else of the last one."""
-    ((origin,),) = await rows(db, _ORIGIN)
-    query = b"SELECT number, receipt FROM bascule.receipts "
-    if number is None:
-        found = await rows(db, query + b"ORDER BY number DESC LIMIT 1")
-    else:
-        found = await rows(db, query + b"WHERE number = %s", number)
-    if not found:
+class _State(msgspec.Struct, frozen=True):
+    """Last position of a store, and its runtimes."""
+
+    last: Position
+    registry: Registry
+    running: frozenset[str]
+
+
+def _last(entry: bytes | None, origin: str) -> Position:
+    if entry is None:
         return Position(origin=origin)
-    receipt = _receipt(*found[0])
-    return Position(receipt.number, fingerprint(receipt.principal, receipt.epoch, receipt.at), origin)
+    number = int.from_bytes(entry[:8], signed=True)
+    try:
+        return position_after(_receipt(number, entry[8:]), origin)
+    except msgspec.MsgspecError as error:
+        raise msgspec.ValidationError(f"receipt {number} cannot be read") from error
+
+
+def _fingerprints(found: Iterable[tuple[Any, ...]]) -> dict[int, str | None]:
+    return {number: _mark(number, content) for what, _, number, content in found if what == RECEIPT}
+
+
+def _mark(number: int, encoded: bytes) -> str | None:
+    try:
+        return position_after(_receipt(number, encoded)).fingerprint
+    except msgspec.MsgspecError:
+        return None
 
 
 def _record(evidence: Evidence) -> SessionRecord:

@@ -61,8 +61,11 @@ its hash, its `place`: an index takes no more than some 2,700 bytes."""
 _IDENTITY = b"""
 ALTER TABLE bascule.about ADD COLUMN store_id text NOT NULL
     DEFAULT left(encode(sha256((random()::text || clock_timestamp()::text)::bytea), 'hex'), 16);
+DROP TABLE bascule.runtimes;
+CREATE TABLE bascule.runtimes (id text COLLATE "C" PRIMARY KEY, sealed bytea NOT NULL);
 """
-"""Adds the id of the store."""
+"""Adds the id of the store, and seals the rows of runtimes. A runtime of an older version fails at its next poll, and
+loses its lease."""
 
 _MIGRATIONS = (_SCHEMA, anchors.SCHEMA, owners.SCHEMA, _IDENTITY)
 """Each leads from the version that is its place to the next."""

@@ -13,9 +13,10 @@ from bascule.core.receipt import Cause, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, begun, ended, lowered, raised, seen
 from bascule.store.levels.evidence import Evidence, ReceiptEpochs
-from bascule.store.levels.interface import MOST_RECEIPTS, Poll, SessionRecord
+from bascule.store.levels.interface import MOST_RECEIPTS, Laggards, Poll, SessionRecord
 from bascule.store.levels.journal import Journal
 from bascule.store.levels.position import Position
+from bascule.store.levels.registration import KEPT, Registry, read_registry, row_of
 from bascule.store.levels.signed_statement import (
     DatasetStatement,
     read_dataset,
@@ -25,7 +26,15 @@ from bascule.store.levels.signed_statement import (
 from bascule.store.secrets.key_files import KeyFiles
 from bascule.store.secrets.keys import level_key
 from bascule.store.sqlite import receipts as sqlite_receipts
-from bascule.store.sqlite.receipts import add_receipt, changed_after, complete, last_number, position_of, read_receipts
+from bascule.store.sqlite.receipts import (
+    add_receipt,
+    changed_after,
+    complete,
+    fingerprints_from,
+    holds,
+    position_of,
+    read_receipts,
+)
 from bascule.store.wakeup import Bell
 
 WITNESSES = """
@@ -48,6 +57,10 @@ class SqliteWitnesses:
         self._path = database.with_name(f"{database.name}-raises")
         self._keys = keys
         self._opened: tuple[bytes, Journal] | None = None
+
+    @property
+    def key(self) -> bytes:
+        return self._open()[0]
 
     def _open(self) -> tuple[bytes, Journal]:
         # Only who asks for a level needs the key: it is not made for others.
@@ -157,8 +170,11 @@ CREATE TABLE runtimes (id TEXT PRIMARY KEY, acked INTEGER NOT NULL, since REAL N
 IDENTITY = """
 CREATE TABLE about (id TEXT PRIMARY KEY) WITHOUT ROWID;
 INSERT INTO about VALUES (lower(hex(randomblob(8))));
+DROP TABLE runtimes;
+CREATE TABLE runtimes (id TEXT PRIMARY KEY, sealed BLOB NOT NULL) WITHOUT ROWID;
 """
-"""Adds the id of the store."""
+"""Adds the id of the store, and seals the rows of runtimes. A runtime of an older version fails at its next poll, and
+loses its lease."""
 
 
 class Turns(Protocol):
@@ -174,6 +190,7 @@ class SqliteLevels:
         self._witnesses = SqliteWitnesses(database, keys)
         self._bell = Bell(database)
         self._turn = turn
+        self._quiet: tuple[object, object, Poll] | None = None
 
     async def begin(self, principal: Principal, at: float) -> SessionRecord:
         def work(db: sqlite3.Connection) -> SessionRecord:
@@ -250,46 +267,61 @@ class SqliteLevels:
     async def position(self, number: int | None = None) -> Position:
         return await self._turn(lambda db: position_of(db, number))
 
-    async def register(self, runtime: str, at: float) -> int:
-        def work(db: sqlite3.Connection) -> int:
+    async def register(self, runtime: str, at: float, applied: Position | None = None) -> Position:
+        def work(db: sqlite3.Connection) -> Position:
             with unsynced(db):
-                number = last_number(db)
-                db.execute("INSERT OR REPLACE INTO runtimes VALUES (?, ?, ?)", (runtime, number, at))
-                return number
+                gone = [(each,) for each in self._registry(db).left_before(at - KEPT)]
+                db.executemany("DELETE FROM runtimes WHERE id = ?", gone)
+                # In the transaction: a change is either before this position, or waits for this runtime.
+                position = applied or position_of(db)
+                self._put(db, runtime, position)
+                return position
 
         self._bell.hang()
         return await self._turn(work)
 
-    async def poll(self, runtime: str, after: int) -> Poll:
+    async def poll(self, runtime: str, after: Position) -> Poll:
         def work(db: sqlite3.Connection) -> Poll:
-            registered = db.execute("SELECT 1 FROM runtimes WHERE id = ?", (runtime,)).fetchone() is not None
-            number = last_number(db)
-            changed = changed_after(db, after) if number > after else []
-            # Fewer changes than were known: another database was put in this one's place.
-            return Poll(number, tuple(self._found(db, each) for each in changed), registered and number >= after)
+            # A database that has not changed since, by other connections or by this one, is not read again.
+            asked = (*db.execute("PRAGMA data_version").fetchone(), db.total_changes, runtime, after)
+            if self._quiet is not None and self._quiet[0] is db and self._quiet[1] == asked:
+                return self._quiet[2]
+            poll = self._poll(db, runtime, after)
+            if poll.registered and poll.position == after:
+                self._quiet = (db, asked, poll)
+            return poll
 
         return await self._turn(work)
 
-    async def acknowledge(self, runtime: str, number: int) -> bool:
+    async def acknowledge(self, runtime: str, position: Position) -> bool:
         def work(db: sqlite3.Connection) -> bool:
+            values = (row_of(runtime, position, self._witnesses.key), runtime)
             with unsynced(db):
-                done = db.execute("UPDATE runtimes SET acked = max(acked, ?) WHERE id = ?", (number, runtime))
-                return done.rowcount == 1
+                return db.execute("UPDATE runtimes SET sealed = ? WHERE id = ?", values).rowcount == 1
 
         return await self._turn(work)
 
-    async def laggards(self, number: int) -> frozenset[str]:
-        def work(db: sqlite3.Connection) -> frozenset[str]:
-            found = db.execute("SELECT id FROM runtimes WHERE acked < ?", (number,))
-            return frozenset(runtime for (runtime,) in found)
-
-        return await self._turn(work)
-
-    async def strike(self, runtimes: Collection[str], number: int | None = None) -> None:
+    async def leave(self, runtime: str, at: float) -> None:
         def work(db: sqlite3.Connection) -> None:
             with unsynced(db):
-                gone = [(runtime, number, number) for runtime in runtimes]
-                db.executemany("DELETE FROM runtimes WHERE id = ? AND (? IS NULL OR acked < ?)", gone)
+                self._put(db, runtime, Position(), at)
+
+        await self._turn(work)
+
+    async def laggards(self, position: Position) -> Laggards:
+        def work(db: sqlite3.Connection) -> Laggards:
+            return self._registry(db).laggards(position, fingerprints_from(db, position.number))
+
+        return await self._turn(work)
+
+    async def strike(self, runtimes: Collection[str], position: Position) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            with unsynced(db):
+                found = self._registry(db).laggards(position, fingerprints_from(db, position.number))
+                # Damage can give an id any type.
+                names = [name for (name,) in db.execute("SELECT id FROM runtimes")]
+                gone = [(name,) for name in names if str(name) in found.lagging.intersection(runtimes)]
+                db.executemany("DELETE FROM runtimes WHERE id = ?", gone)
 
         await self._turn(work)
 
@@ -301,6 +333,31 @@ class SqliteLevels:
 
     def close(self) -> None:
         self._bell.take_down()
+
+    def _poll(self, db: sqlite3.Connection, runtime: str, after: Position) -> Poll:
+        # In this order: the position is never ahead of the records, and a runtime that is deregistered for a change
+        # either sees that here, or finds the change.
+        runtimes = self._registry(db).running
+        position = position_of(db)
+        if runtime not in runtimes or not (position == after or holds(db, after)):
+            return Poll(position, self._all_records(db), registered=False, runtimes=runtimes)
+        changed = changed_after(db, after.number) if position.number > after.number else []
+        return Poll(position, tuple(self._found(db, each) for each in changed), registered=True, runtimes=runtimes)
+
+    def _registry(self, db: sqlite3.Connection) -> Registry:
+        return read_registry(db.execute("SELECT id, sealed FROM runtimes"), self._witnesses.key)
+
+    def _put(self, db: sqlite3.Connection, runtime: str, position: Position, left: float = 0.0) -> None:
+        row = (runtime, row_of(runtime, position, self._witnesses.key, left))
+        db.execute("INSERT OR REPLACE INTO runtimes VALUES (?, ?)", row)
+
+    def _all_records(self, db: sqlite3.Connection) -> tuple[SessionRecord, ...]:
+        """The records of all agent sessions, also of those that only a receipt names."""
+        records = [each.record for each in self._witnesses.all_evidence(db)]
+        known = {each.principal: each for each in records if each is not None}
+        named = (_principal(*ids) for ids in db.execute("SELECT DISTINCT user_id, session_id FROM receipts").fetchall())
+        lost = [each for each in named if each is not None and each not in known]
+        return (*known.values(), *(self._found(db, each) for each in lost))
 
     def _found(self, db: sqlite3.Connection, principal: Principal) -> SessionRecord:
         record = self._witnesses.evidence(db, principal).record

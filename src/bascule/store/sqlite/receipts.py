@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -22,7 +23,13 @@ CREATE TABLE receipts (
 CREATE INDEX receipts_of ON receipts (user_id, session_id);
 """
 
+_MARKS = "SELECT number, user_id, session_id, epoch, at FROM receipts"
+
 _ALL = "SELECT number, user_id, session_id, change, at, before, after, epoch, cause, closed, twins, fence FROM receipts"
+
+
+class _Unreadable(sqlite3.DatabaseError):
+    """Receipt that damage has made unreadable."""
 
 
 def add_receipt(
@@ -62,26 +69,34 @@ def complete(
     )
 
 
-def last_number(db: sqlite3.Connection) -> int:
-    (number,) = db.execute("SELECT coalesce(max(number), 0) FROM receipts").fetchone()
-    return int(number)
-
-
 def position_of(db: sqlite3.Connection, number: int | None = None) -> Position:
     """Position of the receipt with this number, else of the last one."""
-    (origin,) = db.execute("SELECT id FROM about").fetchone()
-    query = "SELECT number, user_id, session_id, epoch, at FROM receipts"
+    about = db.execute("SELECT id FROM about").fetchone()
+    if about is None:
+        raise sqlite3.DatabaseError("the store has lost its id")
+    (origin,) = about
     if number is None:
-        row = db.execute(f"{query} ORDER BY number DESC LIMIT 1").fetchone()
+        row = db.execute(f"{_MARKS} ORDER BY number DESC LIMIT 1").fetchone()
     else:
-        row = db.execute(f"{query} WHERE number = ?", (number,)).fetchone()
-    if row is None:
-        return Position(origin=origin)
-    found, user_id, session_id, epoch, at = row
+        row = db.execute(f"{_MARKS} WHERE number = ?", (number,)).fetchone()
+    return Position(origin=origin) if row is None else Position(row[0], _fingerprint(row), origin)
+
+
+def fingerprints_from(db: sqlite3.Connection, number: int) -> dict[int, str]:
+    """Fingerprints of the readable receipts from this number on."""
+    found: dict[int, str] = {}
+    for row in db.execute(f"{_MARKS} WHERE number >= ?", (number,)):
+        with suppress(_Unreadable):
+            found[row[0]] = _fingerprint(row)
+    return found
+
+
+def holds(db: sqlite3.Connection, position: Position) -> bool:
+    """Whether this database has the receipt of a position."""
     try:
-        return Position(found, fingerprint(Principal(user_id, session_id), epoch, at), origin)
-    except (UsageError, AttributeError, TypeError) as error:
-        raise sqlite3.DatabaseError(f"receipt {found} cannot be read") from error
+        return position_of(db, position.number) == position
+    except _Unreadable:
+        return False
 
 
 def changed_after(db: sqlite3.Connection, number: int) -> list[Principal]:
@@ -90,6 +105,14 @@ def changed_after(db: sqlite3.Connection, number: int) -> list[Principal]:
         return [Principal(*each) for each in found.fetchall()]
     except (UsageError, AttributeError, TypeError) as error:
         raise sqlite3.DatabaseError("a receipt cannot be read") from error
+
+
+def _fingerprint(row: tuple[Any, ...]) -> str:
+    number, user_id, session_id, epoch, at = row
+    try:
+        return fingerprint(Principal(user_id, session_id), epoch, at)
+    except (UsageError, AttributeError, TypeError) as error:
+        raise _Unreadable(f"receipt {number} cannot be read") from error
 
 
 def _receipt(row: tuple[Any, ...]) -> Receipt:

@@ -79,6 +79,7 @@ class SqliteStore:
     def __init__(self, path: Path, state_folder: Path | None = None) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         self._turn = threading.Lock()
         keys = KeyFiles((state_folder or path.parent) / FOLDER)
         self.levels = SqliteLevels(path, keys, self._do)
@@ -113,16 +114,46 @@ class SqliteStore:
         if not self._turn.acquire(timeout=left_until(deadline)):
             raise overdue()
         try:
-            if self._connection is None:
-                self._connection = _connect(self._path, deadline)
-            wait_until(self._connection, deadline)
-            with self._connection:
-                return work(self._connection)
+            connection = self._connected(deadline)
+            wait_until(connection, deadline)
+            with connection:
+                return work(connection)
         # What SQLite says of a damaged file may quote the damage, which is not always text.
         except (sqlite3.Error, OSError, UnicodeError) as error:
             raise _unusable(self._path, error) from error
         finally:
             self._turn.release()
+
+    def _connected(self, deadline: float) -> sqlite3.Connection:
+        """The connection to the file at the path. A backup that is put there is another file, and an open connection
+        would go on with the old one, which no other process sees any more."""
+        if self._connection is not None and _file_at(self._path) != self._file:
+            self._connection.close()
+            self._connection = None
+        if self._connection is None:
+            self._connection, self._file = _connect_to_file(self._path, deadline)
+        return self._connection
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Device and inode. An inode number is not used again while a connection has the file open."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _connect_to_file(path: Path, deadline: float) -> tuple[sqlite3.Connection, tuple[int, int]]:
+    """A connection, and the file that it has open. A file that was put there, or made, meanwhile is opened again: which
+    of the two is open is not known. Opened and closed by this function itself, it would lose SQLite's locks."""
+    for _ in range(ATTEMPTS):
+        before = _file_at(path)
+        connection = _connect(path, deadline)
+        if before is not None and before == _file_at(path):
+            return connection, before
+        connection.close()
+    raise sqlite3.OperationalError("it is replaced again and again")
 
 
 def left_until(deadline: float) -> float:

@@ -15,9 +15,10 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.levels.raising import Raising, in_words
 from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.store.deadline import LONGEST, StoreWait, current_wait
-from bascule.store.levels.interface import LevelStore
+from bascule.store.levels.interface import Laggards, LevelStore
+from bascule.store.levels.position import Position
 from support.auditing import Notes
-from support.level_stores import Place, place_at
+from support.level_stores import Place, Statements, place_at, statements_at
 from support.waiting import until
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-2")
@@ -213,6 +214,58 @@ async def test_a_level_that_cannot_be_kept_withholds_and_is_secret_for_good(
     # Whatever is kept, and however late it is.
     await scene.raising.fence.renew()
     assert scene.ratchet().level is SECRET
+
+
+@pytest.fixture
+def statements(store_address: str | None, tmp_path: Path) -> Statements:
+    return statements_at(store_address, tmp_path)
+
+
+async def test_a_raise_that_the_store_loses_before_it_is_fenced_withholds_and_is_secret_for_good(
+    scene: Scene, statements: Statements, monkeypatch: pytest.MonkeyPatch
+):
+    await scene.raising.begin(ALICE)
+    laggards = scene.store.laggards
+
+    async def late(position: Position) -> Laggards:
+        statements("DELETE FROM bascule.receipts")
+        return await laggards(position)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scene.store, "laggards", late)
+        with pytest.raises(OutcomeWithheld) as caught:
+            await scene.raising.raise_to(ALICE, CONFIDENTIAL, LABEL)
+
+    assert caught.value.evidence == "the store has lost this change"
+    assert (scene.ratchet().level, scene.ratchet().settled) == (SECRET, PUBLIC)
+    assert scene.gates.closed[-1] == (ALICE, SECRET)
+
+
+async def test_a_receipt_that_is_lost_after_the_fence_fails_no_raise(
+    scene: Scene, statements: Statements, monkeypatch: pytest.MonkeyPatch
+):
+    await scene.raising.begin(ALICE)
+    complete = scene.store.complete_receipt
+
+    async def late(*values: Any) -> None:
+        statements("DELETE FROM bascule.receipts")
+        await complete(*values)
+
+    monkeypatch.setattr(scene.store, "complete_receipt", late)
+    await scene.raising.raise_to(ALICE, CONFIDENTIAL, LABEL)
+
+    assert scene.ratchet().settled is CONFIDENTIAL
+
+
+async def test_in_another_database_each_raise_is_written_again(scene: Scene, place: Place, statements: Statements):
+    await scene.raising.begin(ALICE)
+    await scene.raising.raise_to(ALICE, SECRET, LABEL)
+    statements("DELETE FROM bascule.runtimes")
+    await scene.raising.fence.renew()
+    assert scene.ratchet().settled is PUBLIC
+    await scene.raising.raise_to(ALICE, SECRET, LABEL)
+
+    assert scene.ratchet().settled is SECRET
 
 
 async def test_a_dataset_is_kept_also_where_the_level_is_high_enough(scene: Scene):

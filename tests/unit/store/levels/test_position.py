@@ -7,7 +7,7 @@ import pytest
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
-from bascule.store.levels.position import Position, fingerprint
+from bascule.store.levels.position import Position, fingerprint, position_after
 from support.level_stores import place_at
 
 ALICE = Principal("alice", "s1")
@@ -35,6 +35,19 @@ async def test_a_position_is_that_of_the_last_receipt_or_of_a_number(store_addre
         assert await levels.position() == Position(2, fingerprint(ALICE, 2, 13.0), empty.origin)
         assert await levels.position(1) == Position(1, fingerprint(ALICE, 1, 12.0), empty.origin)
         assert await levels.position(3) == empty
+
+
+async def test_a_receipt_that_a_change_returns_has_the_position_of_the_stored_one(
+    store_address: str | None, tmp_path: Path
+):
+    async with place_at(store_address, tmp_path) as place:
+        levels = await place.open()
+        _, receipt = await levels.raise_level(ALICE, DataSensitivity.SECRET, Cause("test"), 1700000000.1234567)
+        assert receipt is not None
+        await levels.complete_receipt(receipt.number, ("files open",), {"files": "declared"}, "alone")
+        last = await levels.position()
+
+    assert last == position_after(receipt, last.origin)
 
 
 async def test_each_store_has_an_origin_of_its_own(tmp_path: Path):

@@ -11,10 +11,12 @@ from bascule.store.levels.signed_statement import (
     UNREADABLE,
     DatasetStatement,
     Line,
+    RuntimeStatement,
     Statement,
     mac_of,
     read_dataset,
     read_line,
+    read_runtime,
     read_statement,
     seal,
 )
@@ -96,6 +98,15 @@ def test_a_line_is_named_by_its_mac():
     assert mac_of(sealed) == sealed.partition(b" ")[0].decode()
     assert mac_of(b"") == ""
     assert len(mac_of(b"\xff" * 70)) == 64
+
+
+def test_a_statement_of_a_runtime_is_none_on_a_session_and_the_reverse():
+    one = RuntimeStatement("one", 7, "f7")
+
+    assert read_runtime(seal(one, KEY), KEY) == one
+    assert read_statement(seal(one, KEY), KEY) is UNREADABLE
+    assert read_dataset(seal(one, KEY), KEY) is UNREADABLE
+    assert read_runtime(seal(RAISED, KEY), KEY) is UNREADABLE
 
 
 def test_an_honest_word_that_this_version_does_not_understand_is_unreadable():

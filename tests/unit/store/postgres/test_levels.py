@@ -13,6 +13,7 @@ from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.evidence import BAD_RECEIPT, BROKEN_CHAIN
 from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.store.levels.position import Position
 from support.level_stores import Place, place_at
 from support.postgres import PostgresServer, execute
 from support.waiting import fail_after, until
@@ -42,10 +43,10 @@ async def levels(place: Place) -> LevelStore:
     return await place.open()
 
 
-async def raised(levels: LevelStore, principal: Principal = ALICE, level: DataSensitivity = CONFIDENTIAL) -> int:
+async def raised(levels: LevelStore, principal: Principal = ALICE, level: DataSensitivity = CONFIDENTIAL) -> Position:
     _, receipt = await levels.raise_level(principal, level, LABEL, 11.0)
     assert receipt is not None
-    return receipt.number
+    return await levels.position(receipt.number)
 
 
 OF_0_1_0 = """
@@ -128,8 +129,8 @@ async def test_no_damage_lowers_a_level_or_makes_it_absent(
     true = (CONFIDENTIAL, "")
     for store in (levels, other):
         listed = {record.principal: record for record in await store.sessions()}
-        found = [listed[ALICE], *(await store.poll("x", 0)).changed, await store.begin(ALICE, 20.0)]
-        assert len(found) == 3
+        polled = {record.principal: record for record in (await store.poll("x", Position())).changed}
+        found = [listed[ALICE], polled[ALICE], await store.begin(ALICE, 20.0)]
         for record in found:
             assert (record.level, record.doubt) == true or (record.level is SECRET and record.doubt), record
     # A raise does not make it less either, and only an operator takes a doubt away.
@@ -159,7 +160,7 @@ async def test_ids_that_nobody_can_have_are_nobodys(levels: LevelStore, database
     "receipt", ["nonsense", '{"number":0,"change":"raise","principal":{"user_id":"","session_id":""}}']
 )
 async def test_a_receipt_that_cannot_be_read_is_an_error(levels: LevelStore, database: str, receipt: str):
-    number = await raised(levels)
+    number = (await raised(levels)).number
     execute(database, "UPDATE bascule.receipts SET receipt = convert_to(%s, 'UTF8')", receipt)
     with pytest.raises(StoreError):
         await levels.receipts()
@@ -174,7 +175,7 @@ async def test_what_has_returned_survives_the_crash_of_the_server(
     for round_ in range(2):
         principal = Principal("alice", f"s-{round_}")
         begun = Principal("bob", f"s-{round_}")
-        number = await raised(levels, principal)
+        position = await raised(levels, principal)
         await levels.begin(begun, 10.0)
         await levels.register(f"runtime-{round_}", 10.0)
         postgres.restart("immediate")
@@ -182,9 +183,35 @@ async def test_what_has_returned_survives_the_crash_of_the_server(
         for store in (levels, await place.open()):
             records = {record.principal: record.level for record in await store.sessions()}
             assert (records[principal], records[begun]) == (CONFIDENTIAL, PUBLIC)
-            assert (await store.poll(f"runtime-{round_}", number)).registered
+            assert (await store.poll(f"runtime-{round_}", position)).registered
         record, _ = await levels.raise_level(principal, SECRET, LABEL, 12.0)
         assert record == SessionRecord(principal, SECRET, 2, since=11.0)
+
+
+@pytest.mark.long
+async def test_a_server_that_was_restarted_is_the_same_and_a_promoted_replica_is_another_one(
+    levels: LevelStore, postgres: PostgresServer, database: str, tmp_path: Path
+):
+    position = await raised(levels)
+    await levels.register("one", 10.0)
+    replica = postgres.replica()
+    with replica.guarded():
+        postgres.restart("immediate")
+        assert await levels.position() == position
+        assert (await levels.poll("one", position)).registered
+        written = postgres.written()
+        await until(lambda: replica.has_replayed(written))
+        replica.promote()
+        name = database.rpartition("/")[2]
+        async with place_at(replica.address(name), tmp_path) as other:
+            there = await other.open()
+            found = await there.position()
+            poll = await there.poll("one", position)
+
+    assert (found.number, found.fingerprint) == (position.number, position.fingerprint)
+    assert found.origin.split("/")[:2] == position.origin.split("/")[:2]
+    assert found.origin != position.origin
+    assert (poll.registered, [each.principal for each in poll.changed]) == (False, [ALICE])
 
 
 @pytest.mark.long
@@ -202,9 +229,9 @@ async def test_who_looks_after_a_number_misses_no_change_that_is_committed_late(
         while len(heard) < 2:
             poll = await watcher.poll("watcher", after)
             heard += [record.principal for record in poll.changed]
-            after = poll.number
+            after = poll.position
     assert heard == [ALICE, BOB]
-    assert await slow < await quick == after
+    assert (await slow).number < (await quick).number == after.number
 
 
 async def test_who_registers_during_a_change_knows_of_it_or_is_waited_for(
@@ -216,35 +243,33 @@ async def test_who_registers_during_a_change_knows_of_it_or_is_waited_for(
     await until(lambda: bool(execute(database, DAWDLES)))
     known = await other.register("late", 10.0)
 
-    assert slow.done() or "late" in await levels.laggards(await slow)
-    assert known >= await slow
+    change = await slow
+    assert known.number >= change.number or "late" in (await levels.laggards(change)).lagging
 
 
 async def test_who_has_come_back_since_it_was_found_lagging_is_not_struck(levels: LevelStore, place: Place):
     other = await place.open()
     for runtime in ("acknowledges", "registers", "dead"):
         await other.register(runtime, 10.0)
-    number = await raised(levels)
-    assert await levels.laggards(number) == {"acknowledges", "registers", "dead"}
-    await other.acknowledge("acknowledges", number)
+    position = await raised(levels)
+    assert (await levels.laggards(position)).lagging == {"acknowledges", "registers", "dead"}
+    await other.acknowledge("acknowledges", position)
     await other.register("registers", 11.0)
-    await levels.strike(("acknowledges", "registers", "dead"), number)
+    await levels.strike(("acknowledges", "registers", "dead"), position)
 
-    registered = {name: (await other.poll(name, number)).registered for name in ("acknowledges", "registers", "dead")}
+    registered = {name: (await other.poll(name, position)).registered for name in ("acknowledges", "registers", "dead")}
     assert registered == {"acknowledges": True, "registers": True, "dead": False}
-    await other.strike(["registers"])  # of its own accord, as it ends
-    assert not (await other.poll("registers", number)).registered
 
 
 async def test_a_raise_at_one_store_is_seen_by_another_that_it_wakes_up(levels: LevelStore, place: Place):
     other = await place.open()
-    number = await other.register("other", 10.0)
+    begun = await other.register("other", 10.0)
     woken = asyncio.ensure_future(other.rung())
     await raised(levels)
     levels.ring()
     async with fail_after(20, "waking up"):
         await woken
-    (record,) = (await other.poll("other", number)).changed
+    (record,) = (await other.poll("other", begun)).changed
     assert (record.principal, record.level) == (ALICE, CONFIDENTIAL)
 
 

@@ -7,6 +7,7 @@ import pytest
 from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.store.interface import KeptListing, ListingKey
+from bascule.store.levels.position import Position
 from bascule.store.postgres.store import PostgresStore
 from support.postgres import PostgresServer, execute
 from support.waiting import until
@@ -55,7 +56,7 @@ async def test_it_has_three_connections_and_leaves_none(database: str, tmp_path:
     store = PostgresStore(database, tmp_path)
     await store.keep_listing(KEY, LISTING)
     await store.levels.register("one", 1.0)
-    await store.levels.poll("one", 0)
+    await store.levels.poll("one", Position())
     store.levels.ring()
     assert len(execute(database, OURS)) == 3
     await store.close()

@@ -23,6 +23,7 @@ from bascule.store.levels.evidence import (
     RECEIPT_AHEAD,
     STRAY_RECEIPT,
 )
+from bascule.store.levels.position import Position, position_after
 from bascule.store.levels.signed_statement import UNREADABLE, DatasetStatement, Statement
 from bascule.store.secrets.key_files import KeyFiles
 from bascule.store.sqlite import receipts
@@ -63,14 +64,14 @@ async def damaged(store: SqliteStore, statement: str) -> None:
 
 async def test_a_raise_that_was_cut_short_is_found_and_told(store: SqliteStore):
     await store.levels.begin(ALICE, 1.0)
-    number = await store.levels.register("one", 1.0)
+    begun = await store.levels.register("one", 1.0)
     await cut_short(store)
     record = await store.levels.begin(ALICE, 3.0)
 
     assert (record.level, record.epoch, record.doubt) == (CONFIDENTIAL, 1, "")
     (receipt,) = await store.levels.receipts()
     assert (receipt.cause, receipt.before, receipt.after) == (RECOVERED, PUBLIC, CONFIDENTIAL)
-    assert [each.level for each in (await store.levels.poll("one", number)).changed] == [CONFIDENTIAL]
+    assert [each.level for each in (await store.levels.poll("one", begun)).changed] == [CONFIDENTIAL]
     assert await store.levels.begin(ALICE, 4.0) == record
     assert len(await store.levels.receipts()) == 1
 
@@ -82,7 +83,7 @@ async def test_whoever_raises_again_after_that_gets_the_receipt(store: SqliteSto
 
     assert record.level is CONFIDENTIAL
     assert receipt is not None
-    assert await store.levels.laggards(receipt.number) == frozenset()
+    assert (await store.levels.laggards(position_after(receipt))).found
 
 
 async def test_what_was_recovered_outlives_the_journal(store: SqliteStore, tmp_path: Path):
@@ -178,7 +179,7 @@ async def test_a_receipt_of_whom_both_witnesses_have_lost_tells_the_worst(store:
     await damaged(store, "DELETE FROM sessions")
     (tmp_path / "bascule.db-raises").unlink()
 
-    (changed,) = (await store.levels.poll("one", 0)).changed
+    (changed,) = (await store.levels.poll("one", Position())).changed
     assert (changed.level, changed.doubt) == (SECRET, STRAY_RECEIPT)
     assert await store.levels.begin(ALICE, 2.0) == changed
     assert await store.levels.sessions() == (changed,)
@@ -189,7 +190,12 @@ async def test_a_store_that_cannot_be_read_is_an_error(tmp_path: Path):
     store = SqliteStore(tmp_path / "bascule.db")
     levels = store.levels
 
-    for ask in (levels.begin(ALICE, 1.0), levels.sessions(), levels.poll("one", 0), levels.register("one", 1.0)):
+    for ask in (
+        levels.begin(ALICE, 1.0),
+        levels.sessions(),
+        levels.poll("one", Position()),
+        levels.register("one", 1.0),
+    ):
         with pytest.raises(StoreError):
             await ask
     await store.close()
@@ -232,8 +238,7 @@ async def test_only_changes_of_levels_wait_for_the_disk(store: SqliteStore):
     )
     await store._do(lambda db: db.execute("CREATE TEMP TRIGGER a AFTER UPDATE ON runtimes BEGIN SELECT note(1); END"))
     await store._do(lambda db: db.execute("CREATE TEMP TRIGGER b AFTER INSERT ON sessions BEGIN SELECT note(1); END"))
-    await store.levels.register("one", 1.0)
-    await store.levels.acknowledge("one", 1)
+    await store.levels.acknowledge("one", await store.levels.register("one", 1.0))
     await store.levels.raise_level(ALICE, SECRET, LABEL, 1.0)
 
     assert (seen, await how()) == ([normal, full], full)

@@ -10,8 +10,18 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import Draft
+from bascule.store.levels.position import Position
 from bascule.store.levels.signed_statement import Statement
-from bascule.store.sqlite.receipts import SCHEMA, add_receipt, changed_after, complete, last_number, read_receipts
+from bascule.store.sqlite.receipts import (
+    SCHEMA,
+    add_receipt,
+    changed_after,
+    complete,
+    fingerprints_from,
+    holds,
+    position_of,
+    read_receipts,
+)
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
 CAUSE = Cause("operator root", "notes", "read", "päyroll", "it was “wrong”\n")
@@ -20,7 +30,7 @@ CAUSE = Cause("operator root", "notes", "read", "päyroll", "it was “wrong”\
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:")
-    connection.executescript(SCHEMA)
+    connection.executescript(f"{SCHEMA}; CREATE TABLE about (id TEXT); INSERT INTO about VALUES ('here')")
     yield connection
     connection.close()
 
@@ -31,11 +41,11 @@ def add(db: sqlite3.Connection, principal: Principal = ALICE) -> int:
 
 
 def test_a_receipt_is_read_as_it_was_made(db: sqlite3.Connection):
-    assert last_number(db) == 0
+    assert position_of(db) == Position(origin="here")
     number = add(db)
 
     (receipt,) = read_receipts(db, ALICE, 10)
-    assert receipt.number == last_number(db) == number
+    assert receipt.number == position_of(db).number == number
     assert (receipt.change, receipt.principal, receipt.at, receipt.cause) == ("raise", ALICE, 2.5, CAUSE)
     assert (receipt.before, receipt.after, receipt.epoch) == (DataSensitivity.INTERNAL, DataSensitivity.SECRET, 3)
     assert read_receipts(db, BOB, 10) == ()
@@ -48,7 +58,7 @@ def test_who_has_changed_is_told_once(db: sqlite3.Connection):
 
     assert changed_after(db, first) == [ALICE]
     assert set(changed_after(db, 0)) == {ALICE, BOB}
-    assert changed_after(db, last_number(db)) == []
+    assert changed_after(db, position_of(db).number) == []
 
 
 def test_a_number_is_never_given_twice(db: sqlite3.Connection):
@@ -106,3 +116,38 @@ def test_a_change_of_nobody_is_an_error_of_the_database(db: sqlite3.Connection, 
 
     with pytest.raises(sqlite3.DatabaseError, match="cannot be read"):
         changed_after(db, 0)
+
+
+def test_a_database_holds_a_position_of_its_own_history_only(db: sqlite3.Connection):
+    add(db)
+    add(db)
+    first, last = position_of(db, 1), position_of(db)
+
+    assert all(holds(db, each) for each in (Position(origin="here"), first, last))
+    for other in (
+        Position(2, first.fingerprint, "elsewhere"),
+        Position(3, last.fingerprint, "here"),
+        Position(0, last.fingerprint, "here"),
+    ):
+        assert not holds(db, other)
+    db.execute("UPDATE receipts SET epoch = 4 WHERE number = 1")
+    assert (holds(db, first), holds(db, last)) == (False, True)
+
+
+def test_a_damaged_receipt_has_no_fingerprint(db: sqlite3.Connection):
+    for _ in range(3):
+        add(db)
+    damaged = position_of(db, 2)
+    db.execute("UPDATE receipts SET user_id = '' WHERE number = 2")
+
+    assert fingerprints_from(db, 2).keys() == {3}
+    assert not holds(db, damaged)
+    with pytest.raises(sqlite3.DatabaseError, match="receipt 2 cannot be read"):
+        position_of(db, 2)
+
+
+def test_a_store_that_has_lost_its_id_is_an_error(db: sqlite3.Connection):
+    db.execute("DELETE FROM about")
+
+    with pytest.raises(sqlite3.DatabaseError, match="lost its id"):
+        position_of(db)

@@ -104,6 +104,7 @@ async def test_who_is_in_the_way_while_a_database_is_opened_is_waited_for(
             raise error
         return opened(path, deadline)
 
+    (tmp_path / "bascule.db").touch()  # a file that was not there is opened twice
     monkeypatch.setattr(sqlite_module, "_opened", in_the_way)
     store = SqliteStore(tmp_path / "bascule.db", tmp_path)
     if passes:
@@ -203,3 +204,81 @@ async def test_opening_is_not_tried_again_after_the_deadline(tmp_path: Path, mon
             await SqliteStore(path).open()
 
     assert 1 <= len(tried) <= 4
+
+
+def put_in_place(backup: Path, path: Path) -> None:
+    """Restores a backup as an operator does who moves the files of the damaged database away."""
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    backup.replace(path)
+
+
+async def test_a_backup_that_is_put_in_place_of_the_file_is_opened(tmp_path: Path):
+    path, backup = tmp_path / "bascule.db", tmp_path / "backup.db"
+    store, other = SqliteStore(path), SqliteStore(path)
+    await store.keep_listing(KEY, LISTING)
+    with closing(sqlite3.connect(path)) as now, closing(sqlite3.connect(backup)) as copy:
+        now.backup(copy)
+    await store.keep_listing(KEY, KeptListing("sha256:newer", {}))
+    assert await other.listing(KEY) == KeptListing("sha256:newer", {})
+
+    put_in_place(backup, path)
+    assert await other.listing(KEY) == LISTING
+    await store.keep_listing(KEY, KeptListing("sha256:other", {}))
+    assert await other.listing(KEY) == KeptListing("sha256:other", {})
+    await store.close()
+    await other.close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT digest FROM listings").fetchall() == [("sha256:other",)]
+
+
+async def test_a_file_that_is_gone_is_made_again_for_all(tmp_path: Path):
+    path = tmp_path / "bascule.db"
+    store, other = SqliteStore(path), SqliteStore(path)
+    for each in (store, other):
+        await each.keep_listing(KEY, LISTING)
+    for file in tmp_path.glob("bascule.db*"):
+        file.unlink()
+
+    assert await store.listing(KEY) is None
+    await store.keep_listing(KEY, LISTING)
+    assert await other.listing(KEY) == LISTING
+    await store.close()
+    await other.close()
+
+
+async def test_a_file_that_is_replaced_while_it_is_opened_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, backup = tmp_path / "bascule.db", tmp_path / "backup.db"
+    for each, listing in ((path, LISTING), (backup, KeptListing("sha256:backup", {}))):
+        store = SqliteStore(each)
+        await store.keep_listing(KEY, listing)
+        await store.close()
+    opened = sqlite_module._opened
+
+    def replaced(path: Path, deadline: float) -> sqlite3.Connection:
+        connection = opened(path, deadline)
+        if backup.exists():
+            put_in_place(backup, path)
+        return connection
+
+    monkeypatch.setattr(sqlite_module, "_opened", replaced)
+    store = SqliteStore(path)
+    assert await store.listing(KEY) == KeptListing("sha256:backup", {})
+    await store.close()
+
+
+async def test_a_file_that_is_replaced_again_and_again_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, backup = tmp_path / "bascule.db", tmp_path / "backup.db"
+    opened = sqlite_module._opened
+
+    def replaced(path: Path, deadline: float) -> sqlite3.Connection:
+        connection = opened(path, deadline)
+        backup.touch()
+        put_in_place(backup, path)
+        return connection
+
+    monkeypatch.setattr(sqlite_module, "_opened", replaced)
+    with pytest.raises(StoreError, match="replaced again and again"):
+        await SqliteStore(path).open()
