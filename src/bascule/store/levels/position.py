@@ -15,6 +15,10 @@ LENGTH = 16
 """Characters of a fingerprint, in hexadecimal: 64 bits tell apart the few receipts that one number can have."""
 
 
+UNREADABLE = "unreadable"
+"""In place of the fingerprint of a receipt that cannot be read."""
+
+
 class Position(msgspec.Struct, frozen=True, array_like=True):
     """The last receipt of a store at one moment. Number 0 with an empty fingerprint: there is no receipt yet."""
 

@@ -21,7 +21,7 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import RECOVERED, Draft, begun, ended, lowered, raised, seen
 from bascule.store.levels.evidence import NO_LINES, Evidence, ReceiptEpochs, about_line
 from bascule.store.levels.interface import MOST_RECEIPTS, Laggards, Poll, SessionRecord
-from bascule.store.levels.position import Position, position_after
+from bascule.store.levels.position import UNREADABLE, Position, position_after
 from bascule.store.levels.registration import KEPT, Registry, read_registry, row_of
 from bascule.store.levels.signed_statement import (
     DatasetStatement,
@@ -394,8 +394,8 @@ def _last(entry: bytes | None, origin: str) -> Position:
     number = int.from_bytes(entry[:8], signed=True)
     try:
         return position_after(_receipt(number, entry[8:]), origin)
-    except msgspec.MsgspecError as error:
-        raise msgspec.ValidationError(f"receipt {number} cannot be read") from error
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return Position(number, UNREADABLE, origin)
 
 
 def _fingerprints(found: Iterable[tuple[Any, ...]]) -> dict[int, str | None]:
@@ -405,7 +405,7 @@ def _fingerprints(found: Iterable[tuple[Any, ...]]) -> dict[int, str | None]:
 def _mark(number: int, encoded: bytes) -> str | None:
     try:
         return position_after(_receipt(number, encoded)).fingerprint
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 
