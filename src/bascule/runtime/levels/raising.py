@@ -15,6 +15,7 @@ from bascule.sensitivity.fence import Fence
 from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.store.deadline import StoreWait
 from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.workspace.level_marks import MARKED, LevelMarks
 
 _log = logging.getLogger("bascule.runtime")
 
@@ -65,6 +66,8 @@ class Raising:
         self._clock = clock
         self.gates: Gates | None = None
         """Set before the first agent session begins."""
+        self.marks: LevelMarks | None = None
+        """Level marks of the workspaces on this machine. Set before the first agent session begins."""
         self.fence = Fence(store, self._follow)
         self._closed = False
         self._beginning: dict[Principal, asyncio.Task[None]] = {}
@@ -89,8 +92,21 @@ class Raising:
         return self._receipts.get(principal, ())
 
     async def kept(self, principal: Principal) -> tuple[SessionRecord, tuple[Receipt, ...]]:
-        """What the store has of an agent session that was here, and need not be in memory."""
-        return await self._store.begin(principal, self._clock()), await self._store.receipts(principal)
+        """Record and receipts of an agent session that was here, and need not be in memory."""
+        record = await self._store.begin(principal, self._clock())
+        if self.marks is not None:
+            (record,) = await self.marks.judge((record,))
+        return record, await self._store.receipts(principal)
+
+    def make_mark(self, principal: Principal) -> None:
+        """Makes the level mark of a new workspace. May be called from any thread. Raises `OSError` or `StoreError`."""
+        if self.marks is None:
+            return
+        ratchet = self._ratchets.find(principal)
+        if ratchet is None or not ratchet.known:
+            self.marks.make_provisional(principal)
+        else:
+            self.marks.make(principal, ratchet.level, ratchet.record_epoch)
 
     def datasets(self, principal: Principal) -> Mapping[str, DataSensitivity]:
         return self._datasets.get(principal, {})
@@ -146,9 +162,18 @@ class Raising:
         with StoreWait().shared():
             record = await self._store.begin(principal, self._clock())
             receipts = await self._store.receipts(principal) if record.epoch else ()
+        (counted,) = await self._marked((record,))
         self._receipts[principal] = receipts
         self._datasets[principal] = record.datasets
-        ratchet.follow(record, in_words(receipts[-1].cause) if receipts else "")
+        if counted.level > record.level and not counted.doubt:
+            # The store gets the level, with a receipt. Until then it is not known here, and so SECRET.
+            await self.start(principal, counted.level, MARKED)
+            return
+        ratchet.follow(counted, in_words(receipts[-1].cause) if receipts else "")
+
+    async def _marked(self, records: tuple[SessionRecord, ...]) -> tuple[SessionRecord, ...]:
+        """The records at the levels that count on this machine, with their level marks written."""
+        return records if self.marks is None else await self.marks.follow(records)
 
     async def _raise(self, principal: Principal, level: DataSensitivity, cause: Cause, closed: tuple[str, ...]) -> None:
         ratchet, wait = self._ratchets.of(principal), StoreWait()
@@ -160,24 +185,38 @@ class Raising:
             ratchet.hold(DataSensitivity.SECRET, "a level could not be kept")
             self._close(principal)
             raise _withheld(error) from error
-        ratchet.follow(record, in_words(cause))
+        # Beside the other waits for disks.
+        marking = asyncio.create_task(self._mark(record))
+        if record.level < ratchet.level:
+            # The level mark may be higher, or in doubt: a raise in the store does not end that.
+            (counted,) = await self._marked((record,))
+            ratchet.follow(counted, in_words(cause))
+        else:
+            ratchet.follow(record, in_words(cause))
         self._datasets[principal] = record.datasets
         unwritten = await self._write_down(receipt)
         # Whatever became of the record: the level holds, and nobody may write past it.
         with wait.shared():
             fenced = await self.fence.settle(receipt.number if receipt is not None else None)
         uncut = await self._cut()
+        unmarked = await marking
         ratchet.let_go(level)
-        if unwritten is None and uncut is None:
+        if unwritten is None and uncut is None and unmarked is None:
             ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
         if receipt is not None:
             await self._complete(receipt, closed, fenced, wait)
         if self.gates is not None:
             await self.gates.tighten(principal)
-        if unwritten is not None:
-            raise _unseen(unwritten) from unwritten
-        if uncut is not None:
-            raise _uncut(uncut) from uncut
+        _raise_withheld(unwritten, uncut, unmarked)
+
+    async def _mark(self, record: SessionRecord) -> StoreError | None:
+        """Has the level mark of the workspace on disk. Returns why it is not, if so."""
+        try:
+            if self.marks is not None:
+                await self.marks.keep(record)
+        except StoreError as error:
+            return error
+        return None
 
     async def _write_down(self, receipt: Receipt | None) -> NotWrittenDown | None:
         """Have the change in the audit log, on disk. Why it is not, if so."""
@@ -206,12 +245,22 @@ class Raising:
     async def _follow(self, records: Iterable[SessionRecord]) -> bool:
         """Take over what other runtimes, or an operator, have done, and close what is too wide for it, in one step.
         Returns once nothing runs in what was closed; False if something may."""
-        for record in records:
+        changed = tuple(records)
+        for record in changed:
             ratchet = self._ratchets.find(record.principal)
-            if ratchet is not None and ratchet.follow(record, "raised elsewhere"):
-                self._datasets[record.principal] = record.datasets
-                self._look_up(record.principal, ratchet, self._close(record.principal))
+            # Where the level mark of the workspace may be higher than the record, that is found out first.
+            if ratchet is not None and ratchet.known and record.level >= ratchet.level:
+                self._take_over(record, ratchet)
+        for record in await self._marked(changed):
+            ratchet = self._ratchets.find(record.principal)
+            if ratchet is not None:
+                self._take_over(record, ratchet)
         return await self._cut() is None
+
+    def _take_over(self, record: SessionRecord, ratchet: Ratchet) -> None:
+        if ratchet.follow(record, "raised elsewhere"):
+            self._datasets[record.principal] = record.datasets
+            self._look_up(record.principal, ratchet, self._close(record.principal))
 
     def _look_up(self, principal: Principal, ratchet: Ratchet, closed: tuple[str, ...]) -> None:
         """Learn, in our own time, why somebody else has changed the level, and say what was closed here for it."""
@@ -259,6 +308,16 @@ def in_words(cause: Cause) -> str:
     dataset = f" {cause.dataset!r}" if cause.dataset else ""
     reason = f": {cause.reason}" if cause.reason else ""
     return f"{cause.by}{dataset}{call}{reason}"
+
+
+def _raise_withheld(unwritten: NotWrittenDown | None, uncut: SandboxError | None, unmarked: StoreError | None) -> None:
+    """Raises `OutcomeWithheld` where one part of a raise failed."""
+    if unwritten is not None:
+        raise _unseen(unwritten) from unwritten
+    if uncut is not None:
+        raise _uncut(uncut) from uncut
+    if unmarked is not None:
+        raise _withheld(unmarked) from unmarked
 
 
 def _withheld(error: StoreError) -> OutcomeWithheld:
