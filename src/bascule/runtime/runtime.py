@@ -187,7 +187,7 @@ class Runtime:
         self._boxes = Boxes(self.config, folder, os.environ, self._recorder)
         try:
             raising.marks = await self._open_marks(self._store, folder)
-            self._workspaces.make_mark = raising.make_mark
+            self._workspaces.make_mark = raising.marks.make
             boxing = await self._boxes.open(raising, self._ratchets, self._workspaces)
         except BaseException:
             await self.close()

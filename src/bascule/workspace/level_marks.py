@@ -44,6 +44,7 @@ class LevelMarks:
         self._levels = store
         self._claim = claim
         self._store = ""
+        self._levels_noted: dict[Principal, tuple[DataSensitivity, int]] = {}
 
     @classmethod
     def at(cls, root: str | None, state_folder: Path, store: LevelStore) -> "LevelMarks":
@@ -86,13 +87,18 @@ class LevelMarks:
         except OSError as error:
             raise _unwritten(error) from error
 
-    def make(self, principal: Principal, level: DataSensitivity, epoch: int) -> None:
-        """Makes the mark of a new workspace, in this step. Raises `OSError`."""
-        self._files.make(LevelMark(principal.user_id, principal.session_id, level, epoch, self._store))
+    def note(self, principal: Principal, level: DataSensitivity, epoch: int) -> None:
+        """Notes the level of an agent session, for `make`."""
+        self._levels_noted[principal] = (level, epoch)
 
-    def make_provisional(self, principal: Principal) -> None:
-        """Makes the mark of a new workspace whose level is not known yet. Raises `OSError`."""
-        self.make(principal, DataSensitivity.SECRET, PROVISIONAL)
+    def forget(self, principal: Principal) -> None:
+        self._levels_noted.pop(principal, None)
+
+    def make(self, principal: Principal) -> None:
+        """Makes the mark of a new workspace, in this step, at the level that was noted last. Without a note it is
+        provisional: SECRET for other stores. May be called from any thread. Raises `OSError` or `StoreError`."""
+        level, epoch = self._levels_noted.get(principal, (DataSensitivity.SECRET, PROVISIONAL))
+        self._files.make(LevelMark(principal.user_id, principal.session_id, level, epoch, self._store))
 
     @asynccontextmanager
     async def lowering(self, principal: Principal) -> AsyncGenerator[None]:
@@ -172,7 +178,7 @@ class LevelMarks:
         if not record.doubt:
             return self._followed(record, lowered)
         try:
-            self.make_provisional(record.principal)
+            self.make(record.principal)
         except OSError as error:
             _log.warning("the level mark of %s could not be made: %s", record.principal, error)
         return Comparison(record)

@@ -80,7 +80,6 @@ async def test_a_raise_is_kept_beside_the_files(marks: LevelMarks, files: MarkFi
 async def test_a_record_that_another_has_changed_is_followed(
     marks: LevelMarks, files: MarkFiles, store: LevelStore, tmp_path: Path
 ):
-    marks.make(ALICE, PUBLIC, 0)
     used(tmp_path)
     files.write(LevelMark("alice", "s-1", PUBLIC, 0, marks._store))
     record = await raised(store, SECRET)
@@ -139,6 +138,22 @@ async def test_an_older_store_with_the_same_id_is_in_doubt(
     assert (counted.level, counted.doubt) == (SECRET, STORE_BEHIND)
     await marks.keep(await raised(store, CONFIDENTIAL))
     assert found(files) == (CONFIDENTIAL, 5)
+
+
+async def test_a_new_workspace_gets_its_mark_at_the_level_that_was_noted(
+    marks: LevelMarks, files: MarkFiles, tmp_path: Path
+):
+    for who in (ALICE, BOB):
+        (tmp_path / "workspaces" / home_name(who)).mkdir(parents=True)
+        marks.note(who, INTERNAL, 3)
+    marks.forget(BOB)
+    marks.make(ALICE)
+    marks.make(BOB)
+    assert (found(files), found(files, BOB)) == ((INTERNAL, 3), (SECRET, PROVISIONAL))
+    # Its own store replaces a provisional one.
+    record = SessionRecord(BOB, PUBLIC)
+    assert await marks.follow((record,)) == (record,)
+    assert found(files, BOB) == (PUBLIC, 0)
 
 
 # By an operator

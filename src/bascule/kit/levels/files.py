@@ -119,7 +119,9 @@ class KeptLevels:
     async def _make_mark(self, principal: Principal) -> None:
         record = await self._counted(principal)
         if self._marks is not None:
-            self._marks.make(principal, record.level, record.epoch)
+            self._marks.note(principal, record.level, record.epoch)
+            self._marks.make(principal)
+            self._marks.forget(principal)
 
     async def _add(self, principal: Principal, dataset: str, sensitivity: DataSensitivity) -> None:
         store = await self._opened()

@@ -98,16 +98,6 @@ class Raising:
             (record,) = await self.marks.judge((record,))
         return record, await self._store.receipts(principal)
 
-    def make_mark(self, principal: Principal) -> None:
-        """Makes the level mark of a new workspace. May be called from any thread. Raises `OSError` or `StoreError`."""
-        if self.marks is None:
-            return
-        ratchet = self._ratchets.find(principal)
-        if ratchet is None or not ratchet.known:
-            self.marks.make_provisional(principal)
-        else:
-            self.marks.make(principal, ratchet.level, ratchet.record_epoch)
-
     def datasets(self, principal: Principal) -> Mapping[str, DataSensitivity]:
         return self._datasets.get(principal, {})
 
@@ -123,6 +113,7 @@ class Raising:
         nobody waits for it."""
         ratchet = self._ratchets.of(principal)
         ratchet.hold(level, in_words(cause))
+        self._note_level(principal, ratchet)
         closed = self._close(principal)
         task = asyncio.create_task(self._raise(principal, level, cause, closed))
         self._under_way.add(task)
@@ -146,6 +137,8 @@ class Raising:
             return False
         self._receipts.pop(principal, None)
         self._datasets.pop(principal, None)
+        if self.marks is not None:
+            self.marks.forget(principal)
         return True
 
     async def close(self) -> None:
@@ -170,6 +163,12 @@ class Raising:
             await self.start(principal, counted.level, MARKED)
             return
         ratchet.follow(counted, in_words(receipts[-1].cause) if receipts else "")
+        self._note_level(principal, ratchet)
+
+    def _note_level(self, principal: Principal, ratchet: Ratchet) -> None:
+        """Has the level at hand for the level mark of a workspace that is made from now on."""
+        if self.marks is not None and ratchet.known:
+            self.marks.note(principal, ratchet.level, ratchet.record_epoch)
 
     async def _marked(self, records: tuple[SessionRecord, ...]) -> tuple[SessionRecord, ...]:
         """The records at the levels that count on this machine, with their level marks written."""
@@ -193,6 +192,7 @@ class Raising:
             ratchet.follow(counted, in_words(cause))
         else:
             ratchet.follow(record, in_words(cause))
+        self._note_level(principal, ratchet)
         self._datasets[principal] = record.datasets
         unwritten = await self._write_down(receipt)
         # Whatever became of the record: the level holds, and nobody may write past it.
@@ -259,6 +259,7 @@ class Raising:
 
     def _take_over(self, record: SessionRecord, ratchet: Ratchet) -> None:
         if ratchet.follow(record, "raised elsewhere"):
+            self._note_level(record.principal, ratchet)
             self._datasets[record.principal] = record.datasets
             self._look_up(record.principal, ratchet, self._close(record.principal))
 
