@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
+import msgspec
+
 from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
@@ -75,17 +77,52 @@ class LevelMarks:
         """The records at the levels that count. Changes nothing."""
         return tuple(each.record for each in await self._decide(records, self._compared))
 
+    async def judge_here(self, record: SessionRecord) -> SessionRecord:
+        """The same for one record, in this step where that is possible: a thread takes longer than the read of a mark.
+        For event loops that serve nothing else."""
+        comparison = self._compared(record, None)
+        if comparison is None or comparison.record.doubt:
+            (judged,) = await self.judge((record,))
+            return judged
+        return comparison.record
+
     async def follow(self, records: Iterable[SessionRecord]) -> tuple[SessionRecord, ...]:
         """The same, and marks that are behind their records are written. A failure is logged: the store has the
         level."""
+        records = tuple(records)
+        if len(records) == 1 and not self._files.has_workspace(records[0].principal):
+            return records
         return tuple(each.record for each in await self._decide(records, self._followed))
 
     async def keep(self, record: SessionRecord) -> None:
         """Writes the mark of an agent session whose level has risen. On disk when this returns. Raises `StoreError`."""
+        if not self._files.has_workspace(record.principal):
+            return
         try:
-            await self._decide((record,), self._renewed)
+            await self._decide((record,), self._kept)
         except OSError as error:
             raise _unwritten(error) from error
+
+    async def rise(self, principal: Principal, level: DataSensitivity) -> None:
+        """Raises the mark of an agent session to at least this level, before or beside the raise in a store. On disk
+        when this returns. Raises `StoreError`."""
+        if not self._files.has_workspace(principal):
+            return
+        try:
+            await asyncio.to_thread(self._rise, principal, level)
+        except OSError as error:
+            raise _unwritten(error) from error
+
+    def _rise(self, principal: Principal, level: DataSensitivity) -> None:
+        with self._files.locked(principal):
+            match self._files.find(principal):
+                case LevelMark() as mark if level > mark.level:
+                    # The epoch stays: the level has risen after it, in some store.
+                    self._files.write(msgspec.structs.replace(mark, level=level))
+                case Absent.UNMARKED:
+                    self._files.write(LevelMark(principal.user_id, principal.session_id, level, 0, self._store))
+                case _:
+                    pass
 
     def note(self, principal: Principal, level: DataSensitivity, epoch: int) -> None:
         """Notes the level of an agent session, for `make`."""
@@ -158,6 +195,9 @@ class LevelMarks:
         if comparison is None or comparison == Comparison(record):
             return comparison
         # Compared again under the lock: another process may just have raised the mark, or lower it.
+        return self._kept(record, lowered)
+
+    def _kept(self, record: SessionRecord, lowered: int | None) -> Comparison | None:
         with self._files.locked(record.principal):
             comparison = self._compared(record, lowered)
             if comparison is not None and comparison.mark is not None:

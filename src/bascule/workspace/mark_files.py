@@ -13,7 +13,17 @@ from threading import Thread
 from bascule.core.principal import Nobody, Principal
 from bascule.core.sensitivity import DataSensitivity
 from bascule.files.regular_file import open_regular, regular_descriptor
-from bascule.store.levels.level_mark import LOST, Absent, Found, LevelMark, Unusable, read_mark, seal_mark
+from bascule.store.audit.file import sync_data
+from bascule.store.levels.level_mark import (
+    LOST,
+    NOT_A_MARK,
+    Absent,
+    Found,
+    LevelMark,
+    Unusable,
+    read_mark,
+    seal_mark,
+)
 from bascule.store.secrets.key_files import FOLDER as KEYS
 from bascule.store.secrets.key_files import KeyFiles, sync_folder
 from bascule.store.secrets.keys import level_key
@@ -37,6 +47,9 @@ PATIENCE = 2.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.016
 """Seconds between two tries for the lock. Doubled each time."""
 
+ATTEMPTS = 3
+"""Reads of a mark that cannot be read, a pause apart. One that is written in place is whole again in microseconds."""
+
 
 class MarkFiles:
     """The marks below one folder of workspaces. May be used from any thread; raises `OSError`."""
@@ -50,11 +63,23 @@ class MarkFiles:
         self.complete = False
         """Every workspace with files must have a mark. False until the marks of older workspaces are made."""
 
+    def has_workspace(self, principal: Principal) -> bool:
+        return not isinstance(principal, Nobody) and os.path.lexists(self._home(principal))
+
     def find(self, principal: Principal) -> Found:
-        """The mark of a workspace. Reads without the lock: a mark is replaced in one step."""
-        if isinstance(principal, Nobody):
+        """The mark of a workspace. Reads without the lock, so a mark that is just being written is read again."""
+        if not self.has_workspace(principal):
             return Absent.NO_WORKSPACE
-        home = self._root / home_name(principal)
+        found = self._read(principal)
+        for _ in range(ATTEMPTS - 1):
+            if found != Unusable(NOT_A_MARK):
+                break
+            time.sleep(FIRST_PAUSE)
+            found = self._read(principal)
+        return found
+
+    def _read(self, principal: Principal) -> Found:
+        home = self._home(principal)
         try:
             _check_home(home)
             with open_regular(home / MARK, os.O_NOFOLLOW) as file:
@@ -65,6 +90,9 @@ class MarkFiles:
         except OSError as error:
             return Unusable(f"the level mark of its workspace cannot be read: {error.strerror}")
         return read_mark(sealed, principal, self._sealing_key())
+
+    def _home(self, principal: Principal) -> Path:
+        return self._root / home_name(principal)
 
     def _without_mark(self, home: Path) -> Found:
         try:
@@ -79,7 +107,7 @@ class MarkFiles:
     @contextmanager
     def locked(self, principal: Principal) -> Generator[None]:
         """Holds the lock of a workspace, which must exist. The kernel releases it when a process ends."""
-        home = self._root / home_name(principal)
+        home = self._home(principal)
         _check_home(home)
         path = home / LOCK
         descriptor = regular_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
@@ -98,14 +126,17 @@ class MarkFiles:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def write(self, mark: LevelMark, *, sync: bool = True) -> None:
-        """Replaces a mark, whatever is in its place. The caller holds the lock. With `sync`, on disk when this
+        """Writes a mark, whatever is in its place. The caller holds the lock. With `sync`, on disk when this
         returns."""
-        home = self._root / home_name(Principal(mark.user_id, mark.session_id))
+        home = self._home(Principal(mark.user_id, mark.session_id))
+        sealed = seal_mark(mark, self._sealing_key())
+        if sync and _write_in_place(home / MARK, sealed):
+            return
         fresh = home / NEW
         fresh.unlink(missing_ok=True)
         descriptor = regular_descriptor(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(seal_mark(mark, self._sealing_key()))
+            file.write(sealed)
             file.flush()
             if sync:
                 os.fsync(file.fileno())
@@ -130,8 +161,7 @@ class MarkFiles:
         if not private:
             # In a thread: the event loop may open a workspace. A mark that a loss of power takes makes the agent
             # session SECRET.
-            home = self._root / home_name(principal)
-            Thread(target=_sync, args=(home,), name="bascule level mark", daemon=True).start()
+            Thread(target=_sync, args=(self._home(principal),), name="bascule level mark", daemon=True).start()
 
     def homes(self) -> frozenset[str]:
         """Names of the folders of workspaces."""
@@ -161,6 +191,25 @@ class MarkFiles:
         if self._key is None:
             self._key = level_key(self._keys)
         return self._key
+
+
+def _write_in_place(path: Path, sealed: bytes) -> bool:
+    """Overwrites a mark of the same length, which takes one sync of data and none of folders. Returns False where there
+    is nothing to overwrite."""
+    try:
+        descriptor = regular_descriptor(path, os.O_WRONLY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(descriptor)
+        if (status.st_uid, status.st_size, status.st_nlink) != (os.geteuid(), len(sealed), 1):
+            return False
+        if os.pwrite(descriptor, sealed, 0) < len(sealed):
+            raise OSError(None, "only a part of it was written", str(path))
+        sync_data(descriptor)
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def _check_home(home: Path) -> None:

@@ -112,9 +112,7 @@ class KeptLevels:
     async def _counted(self, principal: Principal) -> SessionRecord:
         """Record of an agent session, at the level of the mark beside its files where that is higher."""
         record = await (await self._opened()).levels.begin(principal, time.time())
-        if self._marks is not None:
-            (record,) = await self._marks.judge((record,))
-        return record
+        return record if self._marks is None else await self._marks.judge_here(record)
 
     async def _make_mark(self, principal: Principal) -> None:
         record = await self._counted(principal)
@@ -124,12 +122,14 @@ class KeptLevels:
             self._marks.forget(principal)
 
     async def _add(self, principal: Principal, dataset: str, sensitivity: DataSensitivity) -> None:
-        store = await self._opened()
-        cause = Cause("dataset", dataset=dataset)
-        record, _ = await store.levels.raise_level(principal, sensitivity, cause, time.time())
-        if self._marks is not None:
-            await self._marks.keep(record)
-            (record,) = await self._marks.judge((record,))
+        store, marks = await self._opened(), self._marks
+        raising = store.levels.raise_level(principal, sensitivity, Cause("dataset", dataset=dataset), time.time())
+        if marks is None:
+            record, _ = await raising
+        else:
+            # Both wait for the disk. If one of them fails, the other makes the agent session too private at most.
+            (record, _), _ = await asyncio.gather(raising, marks.rise(principal, sensitivity))
+            record = await marks.judge_here(record)
         self._note(principal, record)
 
     def _note(self, principal: Principal, record: SessionRecord) -> DataSensitivity:

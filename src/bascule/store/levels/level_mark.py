@@ -28,6 +28,10 @@ _KIND = b"LevelMark\n"
 _MAC = 64
 """Characters of a MAC: SHA-256, in hexadecimal."""
 
+BLOCK = 512
+"""The file is a multiple of this, in bytes, so that it is written in place: its length stays, and where the ids are not
+very long it is one sector, which a loss of power does not tear."""
+
 
 class LevelMark(msgspec.Struct, frozen=True, array_like=True):
     """Lowest level that an agent session has in every store, because of the files in its workspace."""
@@ -73,14 +77,13 @@ def mark_of(record: SessionRecord, store: str) -> LevelMark:
 
 
 def seal_mark(mark: LevelMark, key: bytes) -> bytes:
-    """Content of the file: MAC, space, statement and line feed."""
-    body = msgspec.json.encode(mark)
-    return _mac(body, key) + b" " + body + b"\n"
+    """Content of the file: MAC, space, statement, spaces and a line feed."""
+    return _sealed(msgspec.json.encode(mark), key)
 
 
 def read_mark(sealed: bytes, principal: Principal, key: bytes) -> LevelMark | Unusable:
-    body = sealed[_MAC + 1 : -1]
-    if not hmac.compare_digest(sealed, _mac(body, key) + b" " + body + b"\n"):
+    body = sealed[_MAC + 1 :].rstrip(b" \n")
+    if not hmac.compare_digest(sealed, _sealed(body, key)):
         return Unusable(NOT_A_MARK)
     try:
         mark = msgspec.json.decode(body, type=LevelMark)
@@ -88,6 +91,11 @@ def read_mark(sealed: bytes, principal: Principal, key: bytes) -> LevelMark | Un
         return Unusable(NOT_A_MARK)  # written by another version
     fits = (mark.user_id, mark.session_id) == (principal.user_id, principal.session_id)
     return mark if fits else Unusable(OF_ANOTHER)
+
+
+def _sealed(body: bytes, key: bytes) -> bytes:
+    line = _mac(body, key) + b" " + body
+    return line.ljust(-(-(len(line) + 1) // BLOCK) * BLOCK - 1) + b"\n"
 
 
 def _mac(body: bytes, key: bytes) -> bytes:
