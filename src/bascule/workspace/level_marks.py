@@ -105,8 +105,10 @@ class LevelMarks:
 
     async def rise(self, principal: Principal, level: DataSensitivity) -> None:
         """Raises the mark of an agent session to at least this level, before or beside the raise in a store. On disk
-        when this returns. Raises `StoreError`."""
-        if not self._files.has_workspace(principal):
+        when this returns. Reads the mark in this step: for event loops that serve nothing else. Raises
+        `StoreError`."""
+        found = self._files.find(principal)
+        if found is Absent.NO_WORKSPACE or (isinstance(found, LevelMark) and found.level >= level):
             return
         try:
             await asyncio.to_thread(self._rise, principal, level)
