@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
-import msgspec
-
 from bascule.core.errors import StoreError
 from bascule.core.principal import Principal
 from bascule.core.receipt import Cause
@@ -21,6 +19,7 @@ from bascule.store.levels.level_mark import (
     STORE_BEHIND,
     Absent,
     Comparison,
+    Found,
     LevelMark,
     compare,
     last_lowered,
@@ -107,8 +106,7 @@ class LevelMarks:
         """Raises the mark of an agent session to at least this level, before or beside the raise in a store. On disk
         when this returns. Reads the mark in this step: for event loops that serve nothing else. Raises
         `StoreError`."""
-        found = self._files.find(principal)
-        if found is Absent.NO_WORKSPACE or (isinstance(found, LevelMark) and found.level >= level):
+        if self._risen(self._files.find(principal), principal, level) is None:
             return
         try:
             await asyncio.to_thread(self._rise, principal, level)
@@ -117,14 +115,24 @@ class LevelMarks:
 
     def _rise(self, principal: Principal, level: DataSensitivity) -> None:
         with self._files.locked(principal):
-            match self._files.find(principal):
-                case LevelMark() as mark if level > mark.level:
-                    # The epoch stays: the level has risen after it, in some store.
-                    self._files.write(msgspec.structs.replace(mark, level=level))
-                case Absent.UNMARKED:
-                    self._files.write(LevelMark(principal.user_id, principal.session_id, level, 0, self._store))
-                case _:
-                    pass
+            mark = self._risen(self._files.find(principal), principal, level)
+            if mark is not None:
+                self._files.write(mark)
+
+    def _risen(self, found: Found, principal: Principal, level: DataSensitivity) -> LevelMark | None:
+        """The mark to write. None if there is none to write."""
+        match found:
+            case LevelMark():
+                # In place of a mark of another store also at the same level: a declassification there, which may be
+                # older than this raise, must not lower it.
+                if found.store == self._store and found.level >= level:
+                    return None
+                level = max(found.level, level)
+            case Absent.UNMARKED:
+                pass
+            case _:
+                return None
+        return LevelMark(principal.user_id, principal.session_id, level, 0, self._store)
 
     def note(self, principal: Principal, level: DataSensitivity, epoch: int) -> None:
         """Notes the level of an agent session, for `make`."""
