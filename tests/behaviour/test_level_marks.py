@@ -92,6 +92,17 @@ async def test_a_session_with_private_files_is_as_private_in_another_store(
 
 
 @pytest.mark.requirement("RAT-20")
+async def test_a_session_that_a_call_in_a_sandbox_has_raised_is_as_private_in_another_store(work: Project):
+    work.configure(raises={"read": "confidential"})
+    await work.write()
+    assert (await work.used()).json["lane"] == "proxied"
+    remove_database(work.state)
+    work.configure()
+    used = await work.used()
+    assert used.code != 0 or used.json["lane"] == "proxied"
+
+
+@pytest.mark.requirement("RAT-20")
 async def test_a_program_begins_as_private_in_another_store(work: Project, monkeypatch: pytest.MonkeyPatch):
     await work.write()
     await work.raise_to("internal")

@@ -35,8 +35,10 @@ class Project:
     keys: Mapping[str, Any] = field(default_factory=dict[str, Any])
     env: Mapping[str, str] = field(default_factory=lambda: {"BASCULE_SANDBOX": "bubblewrap"})
 
-    def configure(self, **keys: Any) -> None:
+    def configure(self, raises: Mapping[str, str] | None = None, **keys: Any) -> None:
+        """Writes the config: a server in a sandbox, whose tools raise the level as `raises` says."""
         box = {
+            "raises": raises or {},
             "command": str(BASCULE),
             "args": ["sandbox", "serve"],
             "sandbox": {"engine": "bubblewrap"},

@@ -1,5 +1,6 @@
 """Level marks: what is sealed is read, everything else is in doubt, and no comparison gives less than record and mark."""
 
+import hmac
 from itertools import product
 
 import msgspec
@@ -78,8 +79,13 @@ def test_the_mark_of_another_agent_session_and_of_another_key_are_in_doubt():
 
 
 def test_no_statement_of_a_store_passes_for_a_mark():
-    statement = Statement("alice", "s-1", PUBLIC, 9, ended=False, since=1.0)
-    assert read_mark(seal(statement, KEY) + b"\n", ALICE, KEY) == Unusable(NOT_A_MARK)
+    statement = seal(Statement("alice", "s-1", PUBLIC, 9, ended=False, since=1.0), KEY)
+    assert read_mark(statement.ljust(511) + b"\n", ALICE, KEY) == Unusable(NOT_A_MARK)
+    # The same words under a MAC that names no kind, or another one.
+    body = msgspec.json.encode(mark(PUBLIC))
+    for kind in (b"", b"Statement\n"):
+        sealed = hmac.digest(KEY, kind + body, "sha256").hex().encode() + b" " + body
+        assert read_mark(sealed.ljust(511) + b"\n", ALICE, KEY) == Unusable(NOT_A_MARK)
 
 
 def test_a_mark_of_another_version_is_in_doubt():
