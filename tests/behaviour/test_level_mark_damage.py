@@ -77,15 +77,9 @@ def of_another_user(mark: Path, _: Path) -> None:
     os.chown(mark, 65534, 65534)
 
 
-def unreadable(mark: Path, _: Path) -> None:
-    if is_root():
-        pytest.skip("root reads every file")
-    mark.chmod(0)
-
-
 Damage = Callable[[Path, Path], None]
 DAMAGES: list[Damage] = [
-    *(lost, emptied, cut, altered, of_another_session, link, fifo, folder, socket, device, of_another_user, unreadable)
+    *(lost, emptied, cut, altered, of_another_session, link, fifo, folder, socket, device, of_another_user)
 ]
 
 

@@ -62,7 +62,12 @@ class LevelMarks:
         await self.identify()
         if self._files.complete:
             return 0
-        homes = await asyncio.to_thread(self._files.homes)
+        try:
+            homes = await asyncio.to_thread(self._files.homes)
+        except OSError as error:
+            # Without a note: they get theirs at a later start. Until then a session with a workspace is SECRET.
+            _log.warning("the folder of workspaces cannot be read: %s", error)
+            return 0
         records = await self._levels.sessions() if homes else ()
         here = [record for record in records if home_name(record.principal) in homes]
         written = await self._decide(here, self._adopted)

@@ -64,7 +64,16 @@ class MarkFiles:
         """Every workspace with files must have a mark. False until the marks of older workspaces are made."""
 
     def has_workspace(self, principal: Principal) -> bool:
-        return not isinstance(principal, Nobody) and os.path.lexists(self._home(principal))
+        """True if there is a folder, also one that cannot be looked at."""
+        if isinstance(principal, Nobody):
+            return False
+        try:
+            os.lstat(self._home(principal))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return True
 
     def find(self, principal: Principal) -> Found:
         """The mark of a workspace. Reads without the lock, so a mark that is just being written is read again."""
@@ -168,7 +177,7 @@ class MarkFiles:
         try:
             with os.scandir(self._root) as entries:
                 return frozenset(entry.name for entry in entries)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return frozenset()
 
     def read_note(self, store: str) -> None:

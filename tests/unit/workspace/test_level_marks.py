@@ -243,17 +243,35 @@ async def test_workspaces_of_known_sessions_get_their_marks_once(files: MarkFile
     assert files.find(BOB) == Unusable(LOST)
 
 
-async def test_the_mark_of_a_session_in_doubt_is_provisional(
-    files: MarkFiles, store: LevelStore, tmp_path: Path, store_address: str | None
-):
-    if store_address is not None:
-        pytest.skip("its journal is a table, which other tests damage")
-    await raised(store, INTERNAL)
+async def test_the_mark_of_a_session_in_doubt_is_provisional(files: MarkFiles, tmp_path: Path):
     used(tmp_path)
-    journal = tmp_path / "state/bascule.db-raises"
-    journal.write_bytes(journal.read_bytes().splitlines()[0] + b"\n")
-    assert await LevelMarks(files, store).open() == 0
+    async with place_at(None, tmp_path / "state") as place:
+        store = await place.open()
+        await raised(store, INTERNAL)
+        journal = tmp_path / "state/bascule.db-raises"
+        journal.write_bytes(journal.read_bytes().splitlines()[0] + b"\n")
+        assert await LevelMarks(files, store).open() == 0
     assert found(files) == (SECRET, PROVISIONAL)
+
+
+async def test_a_folder_of_workspaces_that_cannot_be_read_gets_its_marks_later(
+    files: MarkFiles, store: LevelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "workspaces").write_text("a file")
+    assert await LevelMarks(files, store).open() == 0
+    (tmp_path / "workspaces").unlink()
+    used(tmp_path)
+    await raised(store, INTERNAL)
+
+    def closed() -> frozenset[str]:
+        raise PermissionError(13, "Permission denied")
+
+    later = MarkFiles(tmp_path / "workspaces", tmp_path / "other")
+    with monkeypatch.context() as patch:
+        patch.setattr(later, "homes", closed)
+        assert await LevelMarks(later, store).open() == 0
+    assert not later.complete
+    assert await LevelMarks(later, store).open() == 1
 
 
 async def test_a_second_store_leaves_the_marks_of_the_first(files: MarkFiles, store: LevelStore, tmp_path: Path):

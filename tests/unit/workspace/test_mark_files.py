@@ -2,6 +2,9 @@
 
 import os
 import stat
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -14,6 +17,7 @@ from bascule.store.levels.level_mark import LOST, NOT_A_MARK, OF_ANOTHER, Absent
 from bascule.workspace.mark_files import LOCK, MARK, NOTES, MarkFiles
 from bascule.workspace.workspace import Workspace, home_name
 from support.irregular import KINDS, put
+from support.plain_user import plain_user, this_python
 
 ALICE, BOB = Principal("alice", "s-1"), Principal("bob", "s-1")
 PUBLIC, INTERNAL, CONFIDENTIAL, SECRET = DataSensitivity
@@ -131,6 +135,40 @@ def test_a_mark_of_another_user_is_in_doubt(files: MarkFiles, home: Path):
     found = files.find(ALICE)
     assert isinstance(found, Unusable)
     assert "belongs to another user" in found.reason
+
+
+CLOSED = """
+import os, sys
+from pathlib import Path
+from bascule.core.principal import Principal
+from bascule.core.sensitivity import DataSensitivity
+from bascule.store.levels.level_mark import LevelMark
+from bascule.workspace.mark_files import MarkFiles
+from bascule.workspace.workspace import Workspace
+folder, who = Path(sys.argv[1]), Principal("alice", "s-1")
+with Workspace.of(who, folder / "workspaces") as workspace:
+    workspace.write_text("notes.md", "private")
+files = MarkFiles(folder / "workspaces", folder / "state")
+with files.locked(who):
+    files.write(LevelMark("alice", "s-1", DataSensitivity.PUBLIC, 0, "a store"))
+(mark,) = folder.glob("workspaces/*/level")
+for path in (mark, mark.parent, folder / "workspaces"):
+    path.chmod(0)
+    print(files.find(who))
+    path.chmod(0o700)
+"""
+
+
+def test_a_mark_that_may_not_be_read_is_in_doubt():
+    with tempfile.TemporaryDirectory() as folder:
+        if os.geteuid() == 0:
+            os.chown(folder, 65534, 65534)
+        argv = [*plain_user(), sys.executable, "-c", CLOSED, folder]
+        ran = subprocess.run(argv, check=False, env=dict(this_python()), capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    found = ran.stdout.splitlines()
+    assert len(found) == 3
+    assert ["Permission denied" in line for line in found] == [True] * 3
 
 
 def test_a_mark_that_was_swapped_is_that_of_another(files: MarkFiles, home: Path, tmp_path: Path):
