@@ -95,6 +95,11 @@ RATCHET = (
     Requirement("RAT-10", 4, "the security model states what is not promised"),
     Requirement("RAT-11", 10, "an elicitation by URL from a private lane is declined, and its address not delivered"),
     Requirement("RAT-12", 10, "fields that a client fetches by itself are removed from what a private lane returns"),
+    Requirement("RAT-20", 10, "the level is at least that of the mark beside the files, whatever the store"),
+    Requirement("RAT-21", 10, "a level mark that is lost, damaged or ahead of its store is SECRET until declassified"),
+    Requirement("RAT-22", 10, "a raise is in the level mark before it returns; only declassify lowers the mark"),
+    Requirement("RAT-23", 10, "workspaces of 0.1.0 get their level marks at the first start, with an audit record"),
+    Requirement("RAT-24", 10, "no server in a sandbox reaches a level mark"),
 )
 
 EXECUTING = (

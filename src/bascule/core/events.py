@@ -140,6 +140,13 @@ class LevelFollowed(msgspec.Struct, frozen=True):
     at: float
 
 
+class WorkspacesMarked(msgspec.Struct, frozen=True):
+    """Workspaces that are older than level marks got theirs, at the first start with this store."""
+
+    count: int
+    at: float
+
+
 class PersonAsked(msgspec.Struct, frozen=True):
     """A call waits for a person to agree. What it would send is not here."""
 
@@ -252,6 +259,7 @@ Event = (
     | HostAsked
     | LevelChanged
     | LevelFollowed
+    | WorkspacesMarked
     | PersonAsked
     | PersonAnswered
     | ToolsApproved

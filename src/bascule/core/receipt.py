@@ -21,7 +21,8 @@ class Cause(msgspec.Struct, frozen=True):
     """Why a level changes."""
 
     by: str
-    """Who or what: `raises rule`, `label`, `dataset`, `no readable outcome`, or `operator` with a name."""
+    """Source of the change: `raises rule`, `label`, `dataset`, `no readable outcome`, `level mark`, or `operator` with
+    a name."""
     server: str = ""
     tool: str = ""
     """The call, if it was one, by the server's own name of the tool."""

@@ -23,6 +23,7 @@ from bascule.kit.result_preview import CURRENT as SHOWN
 from bascule.sensitivity.private_data import CURRENT as SEEN
 from bascule.workspace.host_paths import CURRENT as WORKSPACE
 from bascule.workspace.host_paths import workspace_of_call
+from bascule.workspace.mark_files import MarkFiles
 from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
 
 
@@ -69,13 +70,13 @@ class Home:
         self._own = Path("servers", _folder_of(name))
         self._guests = 0
         # A socket that is named and missing is an error at the first request: a folder would be clean in each sandbox.
-        self.levels: Levels = SocketLevels.named_in(environ) or KeptLevels(self.folder / self._own)
+        self.levels: Levels = SocketLevels.named_in(environ) or KeptLevels(self.folder / self._own, self._mark_files)
         boxed = environ.get(WORKSPACE_VARIABLE)
         self._boxed = boxed is not None
         self.workspaces = (
             BoxedWorkspace(Path(boxed).absolute(), quota=quota)
             if boxed is not None
-            else Workspaces.at(workspaces or environ.get(WORKSPACES_VARIABLE), self.folder, quota=quota)
+            else self._marked(workspaces or environ.get(WORKSPACES_VARIABLE), quota)
         )
         self._settled = self.folder, self.workspaces
         self.presets = presets
@@ -85,10 +86,20 @@ class Home:
         self._idle: dict[Principal, None] = {}
         """Those whose last request has ended, the longest ago first."""
 
+    def _marked(self, root: str | None, quota: int = WORKSPACE_QUOTA) -> Workspaces:
+        """Workspaces with level marks. A server with a level socket makes none: its runtime does."""
+        made = Workspaces.at(root, self.folder, quota=quota)
+        if isinstance(self.levels, KeptLevels):
+            made.make_mark = self.levels.make_mark
+        return made
+
+    def _mark_files(self) -> MarkFiles:
+        return MarkFiles(self.workspaces.root, self.folder)
+
     def follow(self, config: RuntimeConfig) -> None:
         """Use the workspaces and the presets that a config describes. In a box there is one workspace."""
         if not self._boxed:
-            self.workspaces = Workspaces.at(config.workspace_root, self.folder, quota=config.workspace_quota)
+            self.workspaces = self._marked(config.workspace_root, config.workspace_quota)
         self.presets = config.presets
 
     @contextmanager
@@ -138,7 +149,7 @@ class Home:
             )
         if not self._guests:
             self._settled = self.folder, self.workspaces
-            self._move(folder, Workspaces.at(None, folder))
+            self._move(folder)
         self._guests += 1
         try:
             yield
@@ -147,9 +158,10 @@ class Home:
             if not self._guests:
                 self._move(*self._settled)
 
-    def _move(self, folder: Path, workspaces: Workspaces) -> None:
+    def _move(self, folder: Path, workspaces: Workspaces | None = None) -> None:
         self.close()
-        self.folder, self.workspaces = folder, workspaces
+        self.folder = folder
+        self.workspaces = workspaces or self._marked(None)
         self.levels.move(folder / self._own)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from bascule.config.secrets_in import secrets_in
 from bascule.config.state_dir import state_folder, surroundings
 from bascule.core.client_features import OnAsk, OnElicit, OnSample, Respondent
 from bascule.core.errors import UsageError
-from bascule.core.events import ConfigApplied, Sink
+from bascule.core.events import ConfigApplied, Sink, WorkspacesMarked
 from bascule.core.principal import Principal
 from bascule.core.sensitivity import Lane
 from bascule.core.text.redaction import Mask
@@ -46,6 +46,7 @@ from bascule.store.secrets.vault import Vault
 from bascule.transports.auth.oauth_credentials import Logins
 from bascule.transports.auth.providers import Introducing, mint_of
 from bascule.upstream.key import LinkKey
+from bascule.workspace.level_marks import LevelMarks
 from bascule.workspace.workspaces import Workspaces
 
 MOVED = "another gateway serves this agent session from here on"
@@ -185,6 +186,8 @@ class Runtime:
         )
         self._boxes = Boxes(self.config, folder, os.environ, self._recorder)
         try:
+            raising.marks = await self._open_marks(self._store, folder)
+            self._workspaces.make_mark = raising.marks.make
             boxing = await self._boxes.open(raising, self._ratchets, self._workspaces)
         except BaseException:
             await self.close()
@@ -223,6 +226,12 @@ class Runtime:
         await store.open()
         whole = self.config.audit_arguments == "full"
         await self._audit.open(folder, store.anchors, every=self.config.anchor_every, whole=whole)
+
+    async def _open_marks(self, store: Store, folder: Path) -> LevelMarks:
+        marks = LevelMarks.at(self.config.workspace_root, folder, store.levels)
+        if made := await marks.open():
+            self._recorder.record(WorkspacesMarked(made, time.time()))
+        return marks
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()

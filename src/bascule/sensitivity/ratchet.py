@@ -32,6 +32,11 @@ class Ratchet:
         self._durable = -1
         self._floors: list[DataSensitivity] = []
 
+    @property
+    def record_epoch(self) -> int:
+        """Epoch of the latest record that was taken over."""
+        return self._durable
+
     def hold(self, level: DataSensitivity, because: str) -> None:
         """Be at least at this level, whatever is kept, until it is let go: what is on its way into the store counts
         from the moment it was learned."""

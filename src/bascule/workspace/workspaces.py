@@ -1,27 +1,35 @@
 """Workspaces of all agent sessions of one runtime."""
 
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from bascule.core.errors import WorkspaceError
+from bascule.core.errors import StoreError, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.core.workspace_quota import WORKSPACE_QUOTA
 from bascule.workspace.workspace import Workspace
+
+
+def workspaces_root(root: str | None, state_folder: Path) -> Path:
+    """The folder of workspaces: the one that the config names, else one in the state folder."""
+    return Path(root).expanduser() if root else state_folder / "workspaces"
 
 
 class Workspaces:
     """One workspace for each principal, made when it is first asked for: two would not know of each other's changes."""
 
     def __init__(self, root: Path, *, quota: int = WORKSPACE_QUOTA) -> None:
-        self._root = root
+        self.root = root
         self._quota = quota
         self._lock = Lock()
         self._open: dict[Principal, Workspace] = {}
+        self.make_mark: Callable[[Principal], None] | None = None
+        """Makes the level mark of a workspace before anything is written there. Raises `OSError` or `StoreError`."""
 
     @classmethod
     def at(cls, root: str | None, state_folder: Path, *, quota: int = WORKSPACE_QUOTA) -> "Workspaces":
         """In the folder that the config names, or in the state folder."""
-        return cls(Path(root).expanduser() if root else state_folder / "workspaces", quota=quota)
+        return cls(workspaces_root(root, state_folder), quota=quota)
 
     def of(self, principal: Principal) -> Workspace:
         with self._lock:
@@ -31,7 +39,26 @@ class Workspaces:
             return found
 
     def _opened(self, principal: Principal) -> Workspace:
-        return Workspace.of(principal, self._root, quota=self._quota)
+        workspace = Workspace.of(principal, self.root, quota=self._quota)
+        failure = ""
+        try:
+            if self.make_mark is not None:
+                self.make_mark(principal)
+        except OSError as error:
+            failure = error.strerror or "unknown"
+        except StoreError:
+            # Its message names paths of the host.
+            failure = "the level of the agent session cannot be read"
+        if failure:
+            workspace.close()
+            raise WorkspaceError(
+                "the level mark of this workspace could not be made",
+                where="/workspace",
+                evidence=failure,
+                cause="the folder of workspaces cannot be written, or its disk is full",
+                fix="let `workspace.root` name a folder that only you can write, on a disk with room",
+            )
+        return workspace
 
     def close(self, principal: Principal | None = None) -> None:
         """That one's, or all of them. Files stay; asking again opens it anew."""
@@ -56,4 +83,4 @@ class BoxedWorkspace(Workspaces):
                 "this box holds the files of another agent session", where="/workspace", fix="start it in its own box"
             )
         self._whose = principal
-        return Workspace(self._root, quota=self._quota, bare=True)
+        return Workspace(self.root, quota=self._quota, bare=True)

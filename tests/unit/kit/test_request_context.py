@@ -106,6 +106,7 @@ async def test_it_reaches_threads_and_subtasks_and_nobody_beside(home: Home) -> 
 
 
 def test_of_many_agent_sessions_some_stay_open_and_no_file_is_lost(home: Home) -> None:
+    home.levels.look_now(ALICE)  # opens the store of levels
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- a folder that changes while it is read
     with home.course_of(ALICE):
         first = current_workspace()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.core.errors import NoRoom, WorkspaceError
+from bascule.core.errors import NoRoom, StoreError, WorkspaceError
 from bascule.core.principal import Principal
 from bascule.workspace.workspaces import BoxedWorkspace, Workspaces
 
@@ -57,4 +57,29 @@ def test_in_a_box_there_is_one_folder_and_one_to_whom_it_belongs(tmp_path: Path)
     with pytest.raises(WorkspaceError, match="another agent session"):
         workspaces.of(BOB)
     assert workspaces.of(ALICE).read_text("a") == "hers"
+    workspaces.close()
+
+
+def test_the_level_mark_is_made_before_the_files_are_given_out(tmp_path: Path):
+    workspaces, made = Workspaces(tmp_path), list[Principal]()
+    workspaces.make_mark = made.append
+    workspaces.of(ALICE)
+    workspaces.of(ALICE)
+    assert made == [ALICE]
+    workspaces.close()
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), StoreError("/home/ada/keys is gone")])
+def test_without_its_level_mark_no_workspace_is_given_out(tmp_path: Path, error: Exception):
+    def fail(_: Principal) -> None:
+        raise error
+
+    workspaces = Workspaces(tmp_path)
+    workspaces.make_mark = fail
+    with pytest.raises(WorkspaceError, match="level mark") as caught:
+        workspaces.of(ALICE)
+    assert str(tmp_path) not in caught.value.evidence
+    assert "/home" not in caught.value.evidence
+    workspaces.make_mark = None
+    workspaces.of(ALICE)
     workspaces.close()

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bascule.config.model.runtime_config import RuntimeConfig
     from bascule.records.audit.log import Audit
     from bascule.runtime.levels.operator import Deed, Operator
+    from bascule.workspace.level_marks import LevelMarks
 
 ALL = 1 << 31
 """More receipts than there are."""
@@ -97,14 +98,35 @@ def add_options(command: Parser) -> None:
 
 async def run(options: argparse.Namespace) -> int:
     async with store_of(options) as (store, config):
+        kept = await Kept.of(store, config)
         look = _LOOKS.get(options.deed)
         if look is not None:
-            return await look(options, store.levels)
+            return await look(options, kept)
         from bascule.runtime.levels.operator import Operator  # noqa: PLC0415 -- slow, and not for the options
 
         async with _written_down(store, config) as audit:
-            operator = Operator(store.levels, this_user(), time.time, audit)
-            return await _DEEDS[options.deed](options, store.levels, operator)
+            operator = Operator(store.levels, this_user(), time.time, audit, kept.marks)
+            return await _DEEDS[options.deed](options, kept, operator)
+
+
+class Kept:
+    """Agent sessions of one store, at the levels that count on this machine."""
+
+    def __init__(self, store: LevelStore, marks: "LevelMarks") -> None:
+        self.store = store
+        self.marks = marks
+
+    @classmethod
+    async def of(cls, store: Store, config: "RuntimeConfig") -> "Kept":
+        from bascule.config.state_dir import state_folder  # noqa: PLC0415 -- as above
+        from bascule.workspace.level_marks import LevelMarks  # noqa: PLC0415
+
+        marks = LevelMarks.at(config.workspace_root, state_folder(os.environ), store.levels)
+        await marks.identify()
+        return cls(store.levels, marks)
+
+    async def sessions(self) -> tuple[SessionRecord, ...]:
+        return await self.marks.judge(await self.store.sessions())
 
 
 @asynccontextmanager
@@ -121,9 +143,9 @@ async def _written_down(store: Store, config: "RuntimeConfig") -> "AsyncGenerato
         await audit.close()
 
 
-async def _list(options: argparse.Namespace, store: LevelStore) -> int:
-    records = [record for record in await store.sessions() if _is_of(record.principal, options)]
-    counts = await _receipts_by_session(store)
+async def _list(options: argparse.Namespace, kept: Kept) -> int:
+    records = [record for record in await kept.sessions() if _is_of(record.principal, options)]
+    counts = await _receipts_by_session(kept)
     if options.json:
         print(json_line(listing_shape(records, counts)))
     elif records:
@@ -137,18 +159,18 @@ def _is_of(principal: Principal, options: argparse.Namespace) -> bool:
     return options.user in {None, principal.user_id} and options.session in {None, principal.session_id}
 
 
-async def _receipts_by_session(store: LevelStore) -> Counter[Principal] | None:
+async def _receipts_by_session(kept: Kept) -> Counter[Principal] | None:
     """How many there are of each. None where one of them cannot be read: levels are told nevertheless."""
     try:
-        return Counter(receipt.principal for receipt in await store.receipts(limit=ALL))
+        return Counter(receipt.principal for receipt in await kept.store.receipts(limit=ALL))
     except StoreError as error:
         print(explain(error), file=sys.stderr)
         return None
 
 
-async def _show(options: argparse.Namespace, store: LevelStore) -> int:
-    record = await _wanted(options, store)
-    receipts = await store.receipts(record.principal)
+async def _show(options: argparse.Namespace, kept: Kept) -> int:
+    record = await _wanted(options, kept)
+    receipts = await kept.store.receipts(record.principal)
     if options.json:
         print(json_line(shown_shape(record, receipts)))
     else:
@@ -156,45 +178,45 @@ async def _show(options: argparse.Namespace, store: LevelStore) -> int:
     return exit_codes.OK
 
 
-async def _raise(options: argparse.Namespace, store: LevelStore, operator: "Operator") -> int:
+async def _raise(options: argparse.Namespace, kept: Kept, operator: "Operator") -> int:
     from bascule.config.model.trust import level_named  # noqa: PLC0415 -- as above
 
     principal = _principal(options)
     deed = await operator.raise_to(principal, level_named(options.to), dataset=options.dataset, reason=options.reason)
     if deed.began:
         # Also a mistyped id can be raised, and then the one that was meant is not.
-        known = [record.principal for record in await store.sessions() if record.principal != principal]
+        known = [record.principal for record in await kept.sessions() if record.principal != principal]
         told = f"{principal} was not known; it begins {deed.record.level.name}{_did_you_mean(principal, known)}"
         print(legible(f"note: {told}"), file=sys.stderr)
     _tell(options, deed)
     return exit_codes.OK
 
 
-async def _declassify(options: argparse.Namespace, store: LevelStore, operator: "Operator") -> int:
+async def _declassify(options: argparse.Namespace, kept: Kept, operator: "Operator") -> int:
     from bascule.config.model.trust import level_named  # noqa: PLC0415 -- as above
 
     level = level_named(options.to)
     question = f"Lower it to {level.name}? What it has seen may leave from then on."
     return await _if_agreed(
-        options, store, question, lambda principal: operator.declassify(principal, level, options.reason)
+        options, kept, question, lambda principal: operator.declassify(principal, level, options.reason)
     )
 
 
-async def _end(options: argparse.Namespace, store: LevelStore, operator: "Operator") -> int:
+async def _end(options: argparse.Namespace, kept: Kept, operator: "Operator") -> int:
     question = "End it? There is no way back."
-    return await _if_agreed(options, store, question, lambda principal: operator.end(principal, options.reason))
+    return await _if_agreed(options, kept, question, lambda principal: operator.end(principal, options.reason))
 
 
 Doing = Callable[[Principal], Coroutine[Any, Any, "Deed"]]
 
 
-async def _if_agreed(options: argparse.Namespace, store: LevelStore, question: str, doing: Doing) -> int:
-    record = await _wanted(options, store)
+async def _if_agreed(options: argparse.Namespace, kept: Kept, question: str, doing: Doing) -> int:
+    record = await _wanted(options, kept)
     if not options.yes:
         if not await _agreed(record, question, options.deed):
             print("nothing was changed", file=sys.stderr)
             return exit_codes.DENIED
-        now = await _wanted(options, store)
+        now = await _wanted(options, kept)
         if (now.epoch, now.level, now.ended) != (record.epoch, record.level, record.ended):
             raise UsageError(
                 f"{record.principal} has changed since you were asked; nothing was done",
@@ -231,9 +253,9 @@ def _principal(options: argparse.Namespace) -> Principal:
     return Principal(options.user, options.session)
 
 
-async def _wanted(options: argparse.Namespace, store: LevelStore) -> SessionRecord:
+async def _wanted(options: argparse.Namespace, kept: Kept) -> SessionRecord:
     """What is kept of the one that is named. Raises where there is none."""
-    principal, records = _principal(options), await store.sessions()
+    principal, records = _principal(options), await kept.sessions()
     record = next((record for record in records if record.principal == principal), None)
     if record is None:
         hint = _did_you_mean(principal, [each.principal for each in records])

@@ -17,6 +17,7 @@ from bascule.store.levels.interface import LevelStore, SessionRecord
 from bascule.store.levels.position import Position
 from bascule.store.secrets.key_files import FOLDER
 from bascule.store.secrets.keys import LEVEL_KEY
+from bascule.workspace.level_marks import LevelMarks
 
 SHOWN = 5
 """Agent sessions that are named. `bascule sessions` has them all."""
@@ -68,10 +69,14 @@ def key_check(state_folder: Path) -> Check:
     return Check("level key", "ok", f"{path}, which only its owner can read")
 
 
-async def store_checks(levels: LevelStore) -> list[Check]:
-    """Levels that cannot be verified, and the number of runtimes that a raise waits for."""
+async def store_checks(levels: LevelStore, marks: LevelMarks | None = None) -> list[Check]:
+    """Checks that levels can be read and are not in doubt, and counts the runtimes that a raise waits for. `marks` are
+    the level marks of the workspaces on this machine."""
     try:
         records = await levels.sessions()
+        if marks is not None:
+            await marks.identify()
+            records = await marks.judge(records)
         runtimes = (await levels.laggards(BEYOND)).lagging
     except StoreError as error:
         return [failed("levels", error)]
@@ -86,7 +91,7 @@ def _level_checks(records: tuple[SessionRecord, ...]) -> Iterator[Check]:
         named = "\n".join(f"{record.principal}: {record.doubt}" for record in doubted[:SHOWN])
         more = f"\nand {len(doubted) - SHOWN} more" if len(doubted) > SHOWN else ""
         fix = (
-            f"put back what was lost ({LEVEL_KEY}, the database or the journal beside it); or look at them with "
+            f"put back what was lost ({LEVEL_KEY}, the database, the journal or a level mark); or look at them with "
             "`bascule sessions`, and lower those you can answer for with `bascule sessions declassify`"
         )
         told = f"{len(doubted)} agent sessions are SECRET because what is kept of them cannot be believed"

@@ -20,6 +20,7 @@ from bascule.records.audit.verify import check_state
 from bascule.store.audit.chain import head_of, split
 from bascule.store.audit.folder import AuditFolder
 from bascule.store.open import store_at
+from bascule.workspace.level_marks import LevelMarks
 
 SUBJECT = "audit"
 
@@ -170,10 +171,11 @@ def _size(count: int) -> str:
 async def kept_checks(config: RuntimeConfig, environ: Mapping[str, str]) -> list[Check]:
     """What is kept, as it was found: by a look of its own, which no runtime takes part in. Raises `BasculeError` where
     it cannot be opened."""
-    store = store_at(config.store, state_folder(environ))
+    folder = state_folder(environ)
+    store = store_at(config.store, folder)
     await store.open()
     try:
-        levels = await store_checks(store.levels)
+        levels = await store_checks(store.levels, LevelMarks.at(config.workspace_root, folder, store.levels))
     finally:
         await store.close()
     return [Check("state", "ok", f"kept in {await _where(config, environ)}"), *levels]

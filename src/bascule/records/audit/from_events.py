@@ -17,6 +17,7 @@ from bascule.core.events import (
     ToolInvoked,
     ToolsApproved,
     ToolsQuarantined,
+    WorkspacesMarked,
 )
 from bascule.core.outcome import FailureKind, PromptResult, ToolFailure
 from bascule.core.undo.transaction import Ending, Remote
@@ -29,6 +30,7 @@ from bascule.records.audit.records import (
     Ended,
     HostRecord,
     LinkRecord,
+    MarkedRecord,
     QuarantineRecord,
     QuestionRecord,
     Record,
@@ -129,6 +131,10 @@ def _approved(event: ToolsApproved, seq: int, _aliases: Aliases) -> Recorded:
     return ApprovedRecord(seq, event.at, event.server, _named(event.tools), _person(event.by)), True
 
 
+def _marked(event: WorkspacesMarked, seq: int, _aliases: Aliases) -> Recorded:
+    return MarkedRecord(seq, event.at, event.count), True
+
+
 def _link(event: LinkChanged, seq: int, _aliases: Aliases) -> Recorded | None:
     if event.state in PASSING:
         return None
@@ -188,6 +194,7 @@ RECORDS: Mapping[type, Callable[[Any, int, Aliases], Recorded | None]] = {
     ToolsQuarantined: _quarantine,
     PersonAnswered: _answer,
     ToolsApproved: _approved,
+    WorkspacesMarked: _marked,
     LinkChanged: _link,
     RefreshFailed: _refresh,
     QuestionAnswered: _question,

@@ -114,6 +114,12 @@ class LevelRecord(Record, tag="level"):
     receipt: int = 0
 
 
+class MarkedRecord(Record, tag="marked"):
+    """Workspaces that are older than level marks got theirs."""
+
+    count: int
+
+
 class DeedRecord(Record, tag="deed"):
     """An operator is about to lower a level, or to end an agent session."""
 

@@ -1,5 +1,6 @@
 """Changes of sensitivity levels by an operator: raise, declassify, or end an agent session."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -14,6 +15,7 @@ from bascule.runtime.levels.raising import LevelAudit
 from bascule.sensitivity.fence import Fence
 from bascule.sensitivity.private_data import check_dataset
 from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.workspace.level_marks import MARKED, LevelMarks
 
 _log = logging.getLogger("bascule.runtime")
 
@@ -42,18 +44,34 @@ class DeedAudit(LevelAudit, Protocol):
 class Operator:
     """One person who answers for levels, by name. Needs no servers and no runtime: those that run hear of it."""
 
-    def __init__(self, store: LevelStore, name: str, clock: Callable[[], float], audit: DeedAudit) -> None:
+    def __init__(
+        self,
+        store: LevelStore,
+        name: str,
+        clock: Callable[[], float],
+        audit: DeedAudit,
+        marks: LevelMarks | None = None,
+    ) -> None:
+        """`marks` are the level marks of the workspaces on this machine."""
         self._store = store
         self._by = f"operator {name}"
         self._clock = clock
         self._audit = audit
+        self._marks = marks
         # Not opened: nobody has to wait for one who writes to no lane.
         self._fence = Fence(store, _follow_nothing)
 
     async def find(self, principal: Principal) -> SessionRecord | None:
-        """What is kept of an agent session, without beginning it."""
+        """Record of an agent session at the level that counts on this machine. None if it has not begun."""
+        return (await self._find(principal))[1]
+
+    async def _find(self, principal: Principal) -> tuple[SessionRecord | None, SessionRecord | None]:
+        """Record of the store, and the same at the level that counts."""
         records = await self._store.sessions()
-        return next((record for record in records if record.principal == principal), None)
+        found = next((record for record in records if record.principal == principal), None)
+        if found is None or self._marks is None:
+            return found, found
+        return found, (await self._marks.judge((found,)))[0]
 
     async def raise_to(
         self, principal: Principal, level: DataSensitivity, *, dataset: str = "", reason: str = ""
@@ -64,10 +82,19 @@ class Operator:
         at = self._clock()
         cause = self._cause(reason, dataset)
         record, receipt = await self._store.raise_level(principal, level, cause, at)
-        return await self._done(record, receipt, began=record.since == at)
+        marking = asyncio.create_task(self._mark(record))
+        try:
+            return await self._done(record, receipt, began=record.since == at)
+        finally:
+            await marking
+
+    async def _mark(self, record: SessionRecord) -> None:
+        if self._marks is not None:
+            await self._marks.keep(record)
 
     async def declassify(self, principal: Principal, level: DataSensitivity, reason: str) -> Deed:
-        """Lower a level. Raises `UsageError` without a reason, and where there is nothing to lower."""
+        """Lowers a level, in the store and in the level mark of the workspace on this machine. Raises `UsageError`
+        without a reason, and where there is nothing to lower."""
         if not reason.strip():
             raise UsageError(
                 "a level is lowered only for a reason, which its receipt keeps",
@@ -75,7 +102,29 @@ class Operator:
             )
         cause = self._cause(reason)
         await self._audit.deed(principal, "declassify", level, self._by)
-        return await self._done(*await self._store.lower_level(principal, level, cause, self._clock()))
+        if self._marks is None:
+            return await self._done(*await self._store.lower_level(principal, level, cause, self._clock()))
+        unlowered: StoreError | None = None
+        async with self._marks.lowering(principal):
+            await self._raise_to_mark(principal, level)
+            record, receipt = await self._store.lower_level(principal, level, cause, self._clock())
+            try:
+                await self._marks.lower(record)
+            except StoreError as error:
+                unlowered = error
+        deed = await self._done(record, receipt)
+        if unlowered is not None:
+            raise unlowered
+        return deed
+
+    async def _raise_to_mark(self, principal: Principal, target: DataSensitivity) -> None:
+        """Raises the store to the level of the level mark, so that its receipts show what is lowered."""
+        stored, counted = await self._find(principal)
+        if stored is None or counted is None or not stored.level < counted.level > target:
+            return
+        cause = msgspec.structs.replace(MARKED, reason=counted.doubt or MARKED.reason)
+        _, receipt = await self._store.raise_level(principal, counted.level, cause, self._clock())
+        await self._audit.level_changed(receipt)
 
     async def end(self, principal: Principal, reason: str = "") -> Deed:
         """Let nothing be done any more on behalf of an agent session. There is no way back."""
@@ -106,6 +155,8 @@ class Operator:
                 _log.warning("receipt %d could not be completed: %s", receipt.number, error.message)
         if unwritten is not None:
             raise unwritten
+        if self._marks is not None:
+            (record,) = await self._marks.judge((record,))
         return Deed(record, receipt, fenced, began)
 
 

@@ -23,6 +23,7 @@ from bascule.sensitivity.fence import Fence
 from bascule.sensitivity.ratchet import Ratchet, Ratchets
 from bascule.store.deadline import StoreWait
 from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.workspace.level_marks import MARKED, LevelMarks
 
 _log = logging.getLogger("bascule.runtime")
 
@@ -73,6 +74,8 @@ class Raising:
         self._clock = clock
         self.gates: Gates | None = None
         """Set before the first agent session begins."""
+        self.marks: LevelMarks | None = None
+        """Level marks of the workspaces on this machine. Set before the first agent session begins."""
         self.fence = Fence(store, self._follow, unsettle=ratchets.unsettle)
         self._closed = False
         self._beginning: dict[Principal, asyncio.Task[None]] = {}
@@ -97,8 +100,11 @@ class Raising:
         return self._receipts.get(principal, ())
 
     async def kept(self, principal: Principal) -> tuple[SessionRecord, tuple[Receipt, ...]]:
-        """What the store has of an agent session that was here, and need not be in memory."""
-        return await self._store.begin(principal, self._clock()), await self._store.receipts(principal)
+        """Record and receipts of an agent session that was here, and need not be in memory."""
+        record = await self._store.begin(principal, self._clock())
+        if self.marks is not None:
+            (record,) = await self.marks.judge((record,))
+        return record, await self._store.receipts(principal)
 
     def datasets(self, principal: Principal) -> Mapping[str, DataSensitivity]:
         return self._datasets.get(principal, {})
@@ -115,6 +121,7 @@ class Raising:
         nobody waits for it."""
         ratchet = self._ratchets.of(principal)
         ratchet.hold(level, in_words(cause))
+        self._note_level(principal, ratchet)
         closed = self._close(principal)
         task = asyncio.create_task(self._raise(principal, level, cause, closed))
         self._under_way.add(task)
@@ -138,6 +145,8 @@ class Raising:
             return False
         self._receipts.pop(principal, None)
         self._datasets.pop(principal, None)
+        if self.marks is not None:
+            self.marks.forget(principal)
         return True
 
     async def close(self) -> None:
@@ -154,9 +163,24 @@ class Raising:
         with StoreWait().shared():
             record = await self._store.begin(principal, self._clock())
             receipts = await self._store.receipts(principal) if record.epoch else ()
+        (counted,) = await self._marked((record,))
         self._receipts[principal] = receipts
         self._datasets[principal] = record.datasets
-        ratchet.follow(record, in_words(receipts[-1].cause) if receipts else "")
+        if counted.level > record.level and not counted.doubt:
+            # The store gets the level, with a receipt. Until then it is not known here, and so SECRET.
+            await self.start(principal, counted.level, MARKED)
+            return
+        ratchet.follow(counted, in_words(receipts[-1].cause) if receipts else "")
+        self._note_level(principal, ratchet)
+
+    def _note_level(self, principal: Principal, ratchet: Ratchet) -> None:
+        """Has the level at hand for the level mark of a workspace that is made from now on."""
+        if self.marks is not None and ratchet.known:
+            self.marks.note(principal, ratchet.level, ratchet.record_epoch)
+
+    async def _marked(self, records: tuple[SessionRecord, ...]) -> tuple[SessionRecord, ...]:
+        """The records at the levels that count on this machine, with their level marks written."""
+        return records if self.marks is None else await self.marks.follow(records)
 
     async def _raise(self, principal: Principal, level: DataSensitivity, cause: Cause, closed: tuple[str, ...]) -> None:
         ratchet, wait = self._ratchets.of(principal), StoreWait()
@@ -165,7 +189,15 @@ class Raising:
                 record, receipt = await self._store.raise_level(principal, level, cause, self._clock())
         except StoreError as error:
             raise self._not_kept(principal, error) from error
-        ratchet.follow(record, in_words(cause))
+        # Beside the other waits for disks.
+        marking = asyncio.create_task(self._mark(record))
+        if record.level < ratchet.level:
+            # The level mark may be higher, or in doubt: a raise in the store does not end that.
+            (counted,) = await self._marked((record,))
+            ratchet.follow(counted, in_words(cause))
+        else:
+            ratchet.follow(record, in_words(cause))
+        self._note_level(principal, ratchet)
         self._datasets[principal] = record.datasets
         unwritten = await self._write_down(receipt)
         # Whatever became of the record: the level holds, and nobody may write past it.
@@ -173,19 +205,27 @@ class Raising:
             with wait.shared():
                 fenced = await self.fence.settle(receipt)
         except StoreError as error:
+            await marking
             raise self._not_kept(principal, error) from error
         uncut = await self._cut()
+        unmarked = await marking
         ratchet.let_go(level)
-        if unwritten is None and uncut is None:
+        if unwritten is None and uncut is None and unmarked is None:
             ratchet.settled = max(ratchet.settled, min(level, ratchet.level))
         if receipt is not None:
             await self._complete(receipt, closed, fenced, wait)
         if self.gates is not None:
             await self.gates.tighten(principal)
-        if unwritten is not None:
-            raise _unseen(unwritten) from unwritten
-        if uncut is not None:
-            raise _uncut(uncut) from uncut
+        _raise_withheld(unwritten, uncut, unmarked)
+
+    async def _mark(self, record: SessionRecord) -> StoreError | None:
+        """Has the level mark of the workspace on disk. Returns why it is not, if so."""
+        try:
+            if self.marks is not None:
+                await self.marks.keep(record)
+        except StoreError as error:
+            return error
+        return None
 
     def _not_kept(self, principal: Principal, error: StoreError) -> OutcomeWithheld:
         """Makes an agent session SECRET whose level the store does not have, for as long as this process lives."""
@@ -220,12 +260,23 @@ class Raising:
     async def _follow(self, records: Iterable[SessionRecord]) -> bool:
         """Take over what other runtimes, or an operator, have done, and close what is too wide for it, in one step.
         Returns once nothing runs in what was closed; False if something may."""
-        for record in records:
+        changed = tuple(records)
+        for record in changed:
             ratchet = self._ratchets.find(record.principal)
-            if ratchet is not None and ratchet.follow(record, "raised elsewhere"):
-                self._datasets[record.principal] = record.datasets
-                self._look_up(record.principal, ratchet, self._close(record.principal))
+            # Where the level mark of the workspace may be higher than the record, that is found out first.
+            if ratchet is not None and ratchet.known and record.level >= ratchet.level:
+                self._take_over(record, ratchet)
+        for record in await self._marked(changed):
+            ratchet = self._ratchets.find(record.principal)
+            if ratchet is not None:
+                self._take_over(record, ratchet)
         return await self._cut() is None
+
+    def _take_over(self, record: SessionRecord, ratchet: Ratchet) -> None:
+        if ratchet.follow(record, "raised elsewhere"):
+            self._note_level(record.principal, ratchet)
+            self._datasets[record.principal] = record.datasets
+            self._look_up(record.principal, ratchet, self._close(record.principal))
 
     def _look_up(self, principal: Principal, ratchet: Ratchet, closed: tuple[str, ...]) -> None:
         """Learn, in our own time, why somebody else has changed the level, and say what was closed here for it."""
@@ -273,6 +324,16 @@ def in_words(cause: Cause) -> str:
     dataset = f" {cause.dataset!r}" if cause.dataset else ""
     reason = f": {cause.reason}" if cause.reason else ""
     return f"{cause.by}{dataset}{call}{reason}"
+
+
+def _raise_withheld(unwritten: NotWrittenDown | None, uncut: SandboxError | None, unmarked: StoreError | None) -> None:
+    """Raises `OutcomeWithheld` where one part of a raise failed."""
+    if unwritten is not None:
+        raise _unseen(unwritten) from unwritten
+    if uncut is not None:
+        raise _uncut(uncut) from uncut
+    if unmarked is not None:
+        raise _withheld(unmarked) from unmarked
 
 
 def _withheld(error: StoreError) -> OutcomeWithheld:

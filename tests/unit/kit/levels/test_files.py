@@ -10,6 +10,9 @@ from bascule.core.errors import StoreError
 from bascule.core.sensitivity import DataSensitivity
 from bascule.kit.levels.files import KeptLevels
 from bascule.store.levels.interface import SessionRecord
+from bascule.store.levels.level_mark import LevelMark
+from bascule.workspace.directory import home_name
+from bascule.workspace.mark_files import MarkFiles
 from support.kit import ALICE, BOB
 from support.waiting import fail_after
 
@@ -113,3 +116,74 @@ async def test_moved_it_forgets_what_is_kept_in_the_other_folder_and_finds_it_ag
 
     assert await levels.look(ALICE) is CONFIDENTIAL
     levels.close()
+
+
+@pytest.fixture
+def marked(tmp_path: Path) -> Generator[KeptLevels]:
+    """Levels beside workspaces, of which Alice has one."""
+    kept = KeptLevels(tmp_path / "own", lambda: MarkFiles(tmp_path / "workspaces", tmp_path))
+    (tmp_path / "workspaces" / home_name(ALICE) / "files").mkdir(parents=True)
+    yield kept
+    kept.close()
+
+
+def mark_of(folder: Path) -> tuple[DataSensitivity, str]:
+    found = MarkFiles(folder / "workspaces", folder).find(ALICE)
+    assert isinstance(found, LevelMark)
+    return found.level, found.store
+
+
+async def test_a_new_workspace_gets_its_mark_at_the_level_that_is_kept(marked: KeptLevels, tmp_path: Path) -> None:
+    marked.add(BOB, "patients", SECRET)
+    marked.make_mark(ALICE)
+    assert mark_of(tmp_path)[0] is PUBLIC
+
+
+async def test_what_is_added_is_in_the_mark_when_that_returns(marked: KeptLevels, tmp_path: Path) -> None:
+    marked.make_mark(ALICE)
+    marked.add(ALICE, "patients", CONFIDENTIAL)
+    assert mark_of(tmp_path)[0] is CONFIDENTIAL
+
+
+async def test_the_mark_of_a_runtime_counts_and_stays_until_something_is_added(
+    marked: KeptLevels, tmp_path: Path
+) -> None:
+    files = MarkFiles(tmp_path / "workspaces", tmp_path)
+    files.make(LevelMark(ALICE.user_id, ALICE.session_id, CONFIDENTIAL, 4, "of a runtime"))
+    assert await marked.look(ALICE) is CONFIDENTIAL
+    assert (marked.seen(ALICE), marked.look_now(ALICE)) == (CONFIDENTIAL, CONFIDENTIAL)
+    assert mark_of(tmp_path) == (CONFIDENTIAL, "of a runtime")
+
+    # No declassification in the store of the runtime, on another machine, lowers what is handed out here.
+    marked.add(ALICE, "weather", CONFIDENTIAL)
+    level, store = mark_of(tmp_path)
+    assert (level, store != "of a runtime") == (CONFIDENTIAL, True)
+    marked.add(ALICE, "patients", SECRET)
+    assert mark_of(tmp_path) == (SECRET, store)
+
+
+async def test_what_this_server_has_seen_counts_beside_a_mark_that_was_lowered(
+    marked: KeptLevels, tmp_path: Path
+) -> None:
+    files = MarkFiles(tmp_path / "workspaces", tmp_path)
+    marked.make_mark(ALICE)
+    marked.add(ALICE, "patients", SECRET)
+    with files.locked(ALICE):
+        files.write(LevelMark(ALICE.user_id, ALICE.session_id, PUBLIC, 5, "of a runtime"))
+    assert await marked.look(ALICE) is SECRET
+
+
+async def test_a_mark_that_is_gone_is_secret(marked: KeptLevels, tmp_path: Path) -> None:
+    assert await marked.look(ALICE) is PUBLIC
+    (tmp_path / "workspaces" / home_name(ALICE) / "files/note").write_text("private")
+    assert await marked.look(ALICE) is SECRET
+
+
+async def test_what_cannot_be_marked_is_not_added(marked: KeptLevels, tmp_path: Path) -> None:
+    marked.make_mark(ALICE)
+    lock = tmp_path / "workspaces" / home_name(ALICE) / "level.lock"
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(StoreError, match="level mark cannot be written"):
+        marked.add(ALICE, "patients", CONFIDENTIAL)
+    assert marked.look_now(ALICE) is CONFIDENTIAL

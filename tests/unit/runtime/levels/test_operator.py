@@ -13,6 +13,9 @@ from bascule.core.sensitivity import DataSensitivity
 from bascule.runtime.levels.operator import Operator
 from bascule.sensitivity.fence import Fence
 from bascule.store.levels.interface import LevelStore, SessionRecord
+from bascule.workspace.directory import home_name
+from bascule.workspace.level_marks import LevelMarks
+from bascule.workspace.mark_files import MarkFiles
 from support.auditing import Notes
 from support.level_stores import Place, place_at
 from support.links import ALICE, BOB
@@ -188,3 +191,54 @@ async def test_a_raise_holds_also_where_it_cannot_be_written_down(operator: Oper
     assert (await store.begin(ALICE, 9.0)).level is SECRET
     (receipt,) = await store.receipts(ALICE)
     assert receipt.fence == "no other runtime had to be waited for"
+
+
+@pytest.fixture
+async def marks(store: LevelStore, tmp_path: Path) -> LevelMarks:
+    made = LevelMarks(MarkFiles(tmp_path / "workspaces", tmp_path), store)
+    await made.open()
+    (tmp_path / "workspaces" / home_name(ALICE)).mkdir(parents=True)
+    return made
+
+
+def mark_in(folder: Path) -> Path:
+    return folder / "workspaces" / home_name(ALICE) / "level"
+
+
+async def test_what_an_operator_does_is_in_the_level_mark(
+    store: LevelStore, audit: Notes, marks: LevelMarks, tmp_path: Path
+):
+    operator = Operator(store, "ada", clock(), audit, marks)
+    for deed, words in (
+        (operator.raise_to(ALICE, SECRET), b'"s-1",3,1'),
+        (operator.declassify(ALICE, CONFIDENTIAL, "reviewed"), b'"s-1",2,2'),
+    ):
+        await deed
+        assert words in mark_in(tmp_path).read_bytes()
+
+
+async def test_nothing_is_raised_to_a_mark_where_nothing_can_be_lowered(
+    store: LevelStore, audit: Notes, marks: LevelMarks
+):
+    operator = Operator(store, "ada", clock(), audit, marks)
+    await operator.raise_to(ALICE, CONFIDENTIAL)
+    with pytest.raises(UsageError, match="is CONFIDENTIAL, which is not above"):
+        await operator.declassify(ALICE, CONFIDENTIAL, "reviewed")
+    with pytest.raises(UsageError, match="no agent session"):
+        await operator.declassify(BOB, PUBLIC, "reviewed")
+    assert len(await store.receipts()) == 1
+
+
+async def test_a_declassification_whose_mark_stays_is_an_error_with_a_receipt(
+    store: LevelStore, audit: Notes, marks: LevelMarks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    operator = Operator(store, "ada", clock(), audit, marks)
+    await operator.raise_to(ALICE, SECRET)
+    monkeypatch.setattr(MarkFiles, "write", full)
+    with pytest.raises(StoreError, match="No space left"):
+        await operator.declassify(ALICE, PUBLIC, "reviewed")
+    assert [change.change for change in audit.changes if change is not None] == ["raise", "declassify"]
+    assert (await store.begin(ALICE, 9.0)).level is PUBLIC
