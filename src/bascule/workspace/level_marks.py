@@ -108,9 +108,9 @@ class LevelMarks:
             raise _unwritten(error) from error
 
     async def rise(self, principal: Principal, level: DataSensitivity) -> None:
-        """Raises the mark of an agent session to at least this level, before or beside the raise in a store. On disk
-        when this returns. Reads the mark in this step: for event loops that serve nothing else. Raises
-        `StoreError`."""
+        """Raises the mark of an agent session to at least this level. On disk when this returns. It may run beside the
+        raise in a store; after that raise it runs again, since a declassification may have come between. Reads the mark
+        in this step: for event loops that serve nothing else. Raises `StoreError`."""
         if self._risen(self._files.find(principal), principal, level) is None:
             return
         try:
@@ -215,7 +215,9 @@ class LevelMarks:
     def _kept(self, record: SessionRecord, lowered: int | None) -> Comparison | None:
         with self._files.locked(record.principal):
             comparison = self._compared(record, lowered)
-            if comparison is not None and comparison.mark is not None:
+            # A mark that is ahead may be that of a later declassification: `_decide_again` finds out.
+            undecided = lowered is None and comparison is not None and comparison.record.doubt == STORE_BEHIND
+            if comparison is not None and comparison.mark is not None and not undecided:
                 self._files.write(comparison.mark)
         return comparison
 

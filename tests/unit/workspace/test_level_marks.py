@@ -156,6 +156,17 @@ async def test_a_new_workspace_gets_its_mark_at_the_level_that_was_noted(
     assert found(files, BOB) == (PUBLIC, 0)
 
 
+async def test_a_raise_that_was_declassified_before_its_mark_was_written_leaves_the_mark(
+    marks: LevelMarks, files: MarkFiles, store: LevelStore, tmp_path: Path
+):
+    used(tmp_path)
+    record = await raised(store, SECRET)
+    async with marks.lowering(ALICE):
+        await marks.lower((await store.lower_level(ALICE, PUBLIC, ADA, 2.0))[0])
+    await marks.keep(record)
+    assert found(files) == (PUBLIC, 2)
+
+
 # By an operator
 
 

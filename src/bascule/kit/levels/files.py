@@ -129,6 +129,7 @@ class KeptLevels:
         else:
             # Both wait for the disk. If one of them fails, the other makes the agent session too private at most.
             (record, _), _ = await asyncio.gather(raising, marks.rise(principal, sensitivity))
+            await marks.rise(principal, sensitivity)
             record = await marks.judge_here(record)
         self._note(principal, record)
 
