@@ -45,7 +45,7 @@ opens the door. A token whose own time is up is never believed."""
 MOST_KNOWN = 10_000
 """Tokens that are remembered. More are verified each time they are shown."""
 
-IDLE = 900.0
+IDLE = 300.0
 """Seconds after which an agent session that asks for nothing, and has no link open, is forgotten here. How private it
 is stays in the store; when it comes back, it is read there."""
 

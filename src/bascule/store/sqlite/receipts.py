@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from bascule.core.principal import Principal
 from bascule.core.receipt import Cause, Change, Receipt
 from bascule.core.sensitivity import DataSensitivity
 from bascule.store.levels.change import Draft
-from bascule.store.levels.position import Position, fingerprint
+from bascule.store.levels.position import UNREADABLE, Position, fingerprint
 
 SCHEMA = """
 CREATE TABLE receipts (
@@ -26,10 +25,6 @@ CREATE INDEX receipts_of ON receipts (user_id, session_id);
 _MARKS = "SELECT number, user_id, session_id, epoch, at FROM receipts"
 
 _ALL = "SELECT number, user_id, session_id, change, at, before, after, epoch, cause, closed, twins, fence FROM receipts"
-
-
-class _Unreadable(sqlite3.DatabaseError):
-    """Receipt that damage has made unreadable."""
 
 
 def add_receipt(
@@ -86,17 +81,14 @@ def fingerprints_from(db: sqlite3.Connection, number: int) -> dict[int, str]:
     """Fingerprints of the readable receipts from this number on."""
     found: dict[int, str] = {}
     for row in db.execute(f"{_MARKS} WHERE number >= ?", (number,)):
-        with suppress(_Unreadable):
-            found[row[0]] = _fingerprint(row)
+        if (mark := _fingerprint(row)) != UNREADABLE:
+            found[row[0]] = mark
     return found
 
 
 def holds(db: sqlite3.Connection, position: Position) -> bool:
     """Whether this database has the receipt of a position."""
-    try:
-        return position_of(db, position.number) == position
-    except _Unreadable:
-        return False
+    return position_of(db, position.number) == position
 
 
 def changed_after(db: sqlite3.Connection, number: int) -> list[Principal]:
@@ -108,11 +100,11 @@ def changed_after(db: sqlite3.Connection, number: int) -> list[Principal]:
 
 
 def _fingerprint(row: tuple[Any, ...]) -> str:
-    number, user_id, session_id, epoch, at = row
+    _, user_id, session_id, epoch, at = row
     try:
         return fingerprint(Principal(user_id, session_id), epoch, at)
-    except (UsageError, AttributeError, TypeError) as error:
-        raise _Unreadable(f"receipt {number} cannot be read") from error
+    except (UsageError, AttributeError, TypeError, ValueError):
+        return UNREADABLE
 
 
 def _receipt(row: tuple[Any, ...]) -> Receipt:
