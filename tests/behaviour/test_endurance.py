@@ -1,6 +1,7 @@
 """Links that last: watched, brought back, shared or not, and never too many."""
 
 import asyncio
+import gc
 import os
 import signal
 from pathlib import Path
@@ -12,6 +13,7 @@ from bascule import AgentSession
 from bascule.config import Heartbeat, Restart, Timeouts
 from bascule.core.events import LinkChanged
 from bascule.core.outcome import FailureKind
+from bascule.transports.process.stdio import StdioDispatcher
 from support.runtime import Arrived, Events, at_work, bad, good, obeying, running
 from support.servers import methods, pids
 
@@ -142,6 +144,22 @@ async def test_never_more_links_than_may_be_and_everyone_has_a_turn(log: Path):
 
     assert max(running_at_once) <= 2
     assert len(served) == 6
+
+
+@pytest.mark.requirement("LNK-8")
+async def test_ended_links_keep_no_connection_in_memory(log: Path):
+    """The pool reports ended links for as long as their agent sessions are in memory."""
+    async with running(obeying(log), links_max=2) as runtime:
+        for number in range(6):
+            good(await runtime.session(f"user{number}", "s").call("work_act"))
+        links = runtime.oversight.links()
+        ended = [link for link in links if link.ended]
+        gc.collect()
+        kept = [each for each in gc.get_objects() if isinstance(each, StdioDispatcher)]
+
+    assert len(links) == 6
+    assert len(kept) <= len(links) - len(ended) <= 2
+    assert {link.kind for link in ended} == {"stdio"}
 
 
 @pytest.mark.requirement("LNK-8")

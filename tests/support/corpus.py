@@ -94,8 +94,12 @@ def time_server() -> tuple[str, ...]:
 
 def server_of(package: Package) -> tuple[str, ...]:
     """How to start a package's server, cut off from every network."""
-    found = _from_pypi(package) if package.pypi else _from_npm(package)
-    return (*offline(), *found, *package.args)
+    return (*offline(), *program_of(package), *package.args)
+
+
+def program_of(package: Package) -> tuple[str, ...]:
+    """The program of a package's server, installed once."""
+    return _from_pypi(package) if package.pypi else _from_npm(package)
 
 
 @cache

@@ -17,8 +17,9 @@ class Window:
 
     def __init__(self) -> None:
         self._amount = 0
-        self._parts: deque[list[float]] = deque()
-        """Each the instant at which it was complete, and how much it is."""
+        self._parts: deque[list[float]] | tuple[()] = ()
+        """Each the instant at which it was complete, and how much it is. A deque only while there are parts: an empty
+        one takes 600 bytes."""
 
     def __len__(self) -> int:
         """How many parts are kept."""
@@ -29,6 +30,7 @@ class Window:
             self._parts[-1][1] += amount
         else:
             self.within(now)
+            self._parts = self._parts or deque()
             self._parts.append([now + GRAIN, amount])
         self._amount += amount
 

@@ -4,6 +4,7 @@ level."""
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -61,11 +62,15 @@ class AgentSession:
         self._roster = standing.roster
         self._executor = executor
         self._raising = raising
-        self._shelf = Shelf(standing, executor)
         self._state = SessionState()
         self._subscriptions: Subscriptions | None = None
         searched = search_above is not None
         self._searching = Searching(standing, executor, self.tools, search_above) if searched else None
+
+    @cached_property
+    def _shelf(self) -> Shelf:
+        """Made on first use: it takes 7 KB, and most agent sessions call tools only."""
+        return Shelf(self._standing, self._executor)
 
     @property
     def principal(self) -> Principal:

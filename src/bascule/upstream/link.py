@@ -94,6 +94,7 @@ class Link:
         self.ready_at: float | None = None
         """When it was ready, by the loop's clock."""
         self._tidings: Tidings | None = None
+        self._past_kind, self._past_counters, self._past_evidence = "", Counters(), ""
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = loop.create_future()
         self._closing: asyncio.Future[str] = loop.create_future()
@@ -116,7 +117,7 @@ class Link:
     @property
     def kind(self) -> str:
         """The kind of transport that is spoken, once one is."""
-        return self._dispatcher.kind if self._dispatcher is not None else ""
+        return self._dispatcher.kind if self._dispatcher is not None else self._past_kind
 
     @property
     def lived(self) -> float | None:
@@ -134,7 +135,7 @@ class Link:
 
     @property
     def counters(self) -> Counters:
-        return self._dispatcher.counters if self._dispatcher is not None else Counters()
+        return self._dispatcher.counters if self._dispatcher is not None else self._past_counters
 
     @property
     def terms(self) -> Terms:
@@ -182,8 +183,9 @@ class Link:
         )
 
     async def notify(self, method: str, permit: Permit | None) -> None:
-        """Say something that has no answer, on a link that was ready once, under its own leave and this permit."""
-        assert self._dispatcher is not None
+        """Sends a notification on a link that was ready once, under the leave of the link and this permit."""
+        if self._dispatcher is None:
+            raise ConnectionLost("the link is not open", sent=False)
         await self._dispatcher.notify(method, permit=permit)
 
     def restate(self, shortcoming: str) -> None:
@@ -193,7 +195,7 @@ class Link:
             self._become(condition)
 
     def evidence(self) -> str:
-        return self._dispatcher.evidence() if self._dispatcher is not None else ""
+        return self._dispatcher.evidence() if self._dispatcher is not None else self._past_evidence
 
     async def close(self, reason: str = "closed") -> None:
         """End the link and wait until nothing of it is left."""
@@ -255,7 +257,18 @@ class Link:
             opening.cancel()
             if self._tidings is not None:
                 await self._tidings.end()
-            await self._release()
+            try:
+                await self._release()
+            finally:
+                self._detach()
+
+    def _detach(self) -> None:
+        """Drops the connection, and keeps what is still reported of it. The pool keeps an ended link for as long as its
+        agent session is in memory; with its connection, the process handles and tasks, it would take 50 KB."""
+        dispatcher, self._dispatcher, self._tidings = self._dispatcher, None, None
+        if dispatcher is not None:
+            self._past_kind, self._past_counters = dispatcher.kind, dispatcher.counters
+            self._past_evidence = dispatcher.evidence()
 
     async def _serve(self, opening: "asyncio.Task[str]") -> Condition:
         """From the end of opening to the end of the link; returns why it ended."""

@@ -294,11 +294,12 @@ async def test_a_link_can_be_closed_while_it_waits_for_a_servers_word(monkeypatc
     async with fail_after(20, "the life of a link"):
         link.start()
         await server.asked.wait()
+        tidings = link._tidings
         await link.close()
 
-    assert link._tidings is not None
-    assert link._tidings._listening is not None
-    assert link._tidings._listening.done()
+    assert tidings is not None
+    assert tidings._listening is not None
+    assert tidings._listening.done()
 
 
 async def test_what_a_new_listing_showed_to_be_wrong_is_told_once():

@@ -64,10 +64,15 @@ async def test_a_server_of_the_new_era_has_no_requests_to_make(tmp_path: Path):
     async def answer(link: AskedOn, method: str, params: JsonObject) -> Response:
         raise AssertionError
 
-    link, _ = await answer_of("new", answer, "--log", tmp_path / "log")
+    link = a_link(replace(a_plan(lambda: stdio("new", "--log", tmp_path / "log")), answer=answer))
+    async with fail_after(20, "the life of a link"):
+        link.start()
+        await link.opened()
+        dispatcher = link._dispatcher
+        await link.close()
 
-    assert link._dispatcher is not None
-    assert link._dispatcher.on_request is None
+    assert dispatcher is not None
+    assert dispatcher.on_request is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ left out."""
 
 import asyncio
 import secrets
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any
@@ -54,13 +53,15 @@ class Outlet:
         self._meta: JsonObject = {} if subscription is None else {"_meta": {SUBSCRIPTION_KEY: subscription}}
         self._changed: dict[Kind, None] = {}
         self._updated: dict[str, None] = {}
-        self._remarks: deque[JsonObject] = deque(maxlen=MOST_REMARKS)
+        self._remarks: list[JsonObject] = []
         self._missed = 0
         self._away: dict[tuple[str, str], str] = {}
         """Where a person was sent to, by the server and its own id: the id by which the client knows of it."""
-        self._finished: deque[str] = deque(maxlen=MOST_AWAY)
-        self._news = asyncio.Event()
-        self._over = asyncio.Event()
+        self._finished: list[str] = []
+        self._pending = self.closed = False
+        self._stirred: asyncio.Event | None = None
+        """Set with each change, while the notifications are delivered. Made only then: most clients have no stream of
+        their own, and an event or an empty deque takes 600 bytes."""
         self._on_close: list[Callable[[], None]] = []
 
     @property
@@ -74,26 +75,28 @@ class Outlet:
         """A list may have changed."""
         if kind in self._kinds:
             self._changed[kind] = None
-            self._news.set()
+            self._stir()
 
     def updated(self, uri: str, subscribed: str) -> None:
         """A resource has changed: the one that the client subscribed to, or one below it."""
         self._updated[uri if len(self._updated) < MOST_UPDATES else subscribed] = None
-        self._news.set()
+        self._stir()
 
     def remarked(self, params: JsonObject) -> None:
         """A server has remarked something. Not kept for a client that is not there to hear it."""
         if self.delivering and reaches(params.get("level"), self.level):
-            self._missed += len(self._remarks) == MOST_REMARKS
+            if len(self._remarks) == MOST_REMARKS:
+                self._missed += 1
+                del self._remarks[0]
             self._remarks.append(params)
-            self._news.set()
+            self._stir()
 
     def finished(self, server: str, theirs: str) -> bool:
         """A person has finished at an address, if the client was asked to send them there."""
         ours = self._away.pop((server, theirs), None)
         if ours is not None:
-            self._finished.append(ours)
-            self._news.set()
+            self._finished = [*self._finished[1 - MOST_AWAY :], ours]
+            self._stir()
         return ours is not None
 
     def ended(self) -> None:
@@ -117,15 +120,16 @@ class Outlet:
 
     def close(self) -> None:
         """Tell nothing any more. May be called twice."""
-        if not self._over.is_set():
-            self._over.set()
-            self._news.set()
+        if not self.closed:
+            self.closed = True
+            self._stir()
             for do in (*self.resources.values(), *self._on_close):
                 do()
 
-    @property
-    def closed(self) -> bool:
-        return self._over.is_set()
+    def _stir(self) -> None:
+        self._pending = True
+        if self._stirred is not None:
+            self._stirred.set()
 
     async def ask(self, method: str, params: JsonObject) -> Any:
         """Put a question to the client that belongs to none of its requests. Raises `NotAnswered`."""
@@ -138,32 +142,40 @@ class Outlet:
         meanwhile."""
         self.delivering = True
         self._ask = ask
+        self._stirred = stirred = asyncio.Event()
         pause = SHORTEST_PAUSE
         try:
             while not self.closed:
-                await self._news.wait()
+                if not self._pending:
+                    await stirred.wait()
                 if self.closed:
                     return
                 for method, params in self._take():
                     await tell(method, params)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
-                        await self._over.wait()
-                pause = min(2 * pause, LONGEST_PAUSE) if self._news.is_set() else SHORTEST_PAUSE
+                        await self._until_closed(stirred)
+                pause = min(2 * pause, LONGEST_PAUSE) if self._pending else SHORTEST_PAUSE
         finally:
             self.delivering = False
-            self._ask = None
+            self._ask = self._stirred = None
             self._remarks.clear()
+
+    async def _until_closed(self, stirred: asyncio.Event) -> None:
+        while not self.closed:
+            stirred.clear()
+            await stirred.wait()
 
     def _take(self) -> Iterator[tuple[str, JsonObject]]:
         """All there is now. What comes while it is told is for the next time."""
-        self._news.clear()
+        self._pending = False
+        if self._stirred is not None:
+            self._stirred.clear()
         changed, self._changed = self._changed, {}
         updated, self._updated = self._updated, {}
-        finished = [*self._finished]
-        self._finished.clear()
-        remarks, missed = [*self._remarks], self._missed
-        self._remarks.clear()
+        finished, self._finished = self._finished, []
+        remarks, missed = self._remarks, self._missed
+        self._remarks = []
         self._missed = 0
         for kind in changed:
             yield f"notifications/{kind}/list_changed", {**self._meta}

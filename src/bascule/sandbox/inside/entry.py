@@ -111,7 +111,11 @@ def fork_server(told: "dict[str, Any]") -> None:
         return
     _let_go_of_pipes()
     if told["forwarding"] == "start":
-        signal.signal(signal.SIGCHLD, lambda *_: end_with(server))
+
+        def reap(_number: int, _frame: object) -> None:
+            end_with(server)
+
+        signal.signal(signal.SIGCHLD, reap)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         _forward(told)
     refuse_calls(told["filter"])
